@@ -1,0 +1,64 @@
+"""The errors a user can cause, and nothing else.
+
+EarshotError           exit code 2: usage or configuration; also what a machine lacks
+└── AddressError       a listener entry, host or port that earshot's grammar refuses (``earshot.listeners``)
+└── SpecError          a stack's ``earshot:cluster`` that is no valid cluster (``earshot.listeners``)
+
+The facts stay on the exception, the text is derived from them: reporters need no parsing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class EarshotError(Exception):
+    """What is wrong (object), what was found, what is allowed, and how to mend it.
+
+    ``str(error)`` is the one message a user sees.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self, object: str, *, observed: str = "", allowed: str = "", remedy: str = ""
+    ) -> None:
+        self.object = object
+        self.observed = observed
+        self.allowed = allowed
+        self.remedy = remedy
+        super().__init__(object)
+
+    def __str__(self) -> str:
+        text = self.object
+        if self.observed:
+            text += f": {self.observed}"
+        for label, value in (("allowed", self.allowed), ("to mend it", self.remedy)):
+            if value:
+                text += f"\n  {label}: {value}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.object, self.observed, self.allowed, self.remedy))
+
+
+def _rebuild(
+    kind: type[EarshotError], object: str, observed: str, allowed: str, remedy: str
+) -> EarshotError:
+    return kind(object, observed=observed, allowed=allowed, remedy=remedy)
+
+
+class AddressError(EarshotError):
+    """A piece of listener grammar that earshot refuses."""
+
+
+class SpecError(EarshotError):
+    """A cluster configuration with one or more problems, all named at once."""
+
+    @classmethod
+    def of(cls, source: str, problems: Iterable[str]) -> SpecError:
+        """One error out of several problems of the same ``source`` (a file or a stack)."""
+        listed = list(problems)
+        if len(listed) == 1:
+            return cls(source, observed=listed[0])
+        return cls(source, observed="".join(f"\n  - {problem}" for problem in listed))
