@@ -38,6 +38,11 @@ class EarshotError(Exception):
                 text += f"\n  {label}: {value}"
         return text
 
+    @property
+    def line(self) -> str:
+        """The message on one line, for a list of several problems."""
+        return str(self).replace("\n  ", "; ")
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.object, self.observed, self.allowed, self.remedy))
 

@@ -1,0 +1,133 @@
+"""Hosts, ports and ``host:port``: a grammar stricter than Kafka's own.
+
+Whatever is accepted here, every supported Kafka parses in the same way and every client can use.
+Kafka itself takes `256.256.256.256`, `[host`, `a..b` or port 99999 without a word.
+Sources: RFC 1123 section 2.1 (names), RFC 4291 section 2.2 (IPv6 text), Kafka's
+`SocketServerConfigs` for what the broker would let through.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import NamedTuple
+
+from earshot.errors import AddressError
+
+MAX_NAME = 253
+MAX_LABEL = 63
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?", re.ASCII)
+_PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
+
+HOST_ALLOWED = (
+    "an RFC 1123 name (letters, digits and inner hyphens, labels of at most 63 characters, "
+    "253 in all, no trailing dot), an IPv4 address, or an IPv6 address (in brackets before a port)"
+)
+PORT_ALLOWED = "a port from 1 to 65535, without sign or leading zero"
+NAME_ALLOWED = "upper-case letters, digits and underscores, beginning with a letter"
+
+
+class Address(NamedTuple):
+    """One ``host:port``; an IPv6 host is kept without brackets and printed with them."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{bracketed(self.host)}:{self.port}"
+
+
+def bracketed(host: str) -> str:
+    """``host`` as it stands before a port: IPv6 in brackets, anything else as it is."""
+    return f"[{host}]" if ":" in host else host
+
+
+def check_host(text: str) -> str:
+    """``text`` as a host, without brackets; raises AddressError with the reason."""
+    if text.startswith("[") or text.endswith("]"):
+        if not (text.startswith("[") and text.endswith("]")):
+            raise _host_error(text, "has an unbalanced bracket")
+        return _ipv6(text[1:-1], text)
+    if ":" in text:
+        return _ipv6(text, text)
+    if not text:
+        raise _host_error(text, "is empty")
+    if re.fullmatch(r"[0-9.]+", text, re.ASCII) or text.rsplit(".", 1)[-1].isdigit():
+        return _ipv4(text)
+    if len(text) > MAX_NAME:
+        raise _host_error(text, f"has {len(text)} characters")
+    for label in text.split("."):
+        if len(label) > MAX_LABEL:
+            raise _host_error(text, f"has a label of {len(label)} characters")
+        if not _LABEL.fullmatch(label):
+            raise _host_error(text, f"has the label {label!r}")
+    if text.lower().startswith("0x"):
+        raise _host_error(text, "is a number in hexadecimal, which resolvers read as an address")
+    return text
+
+
+def check_port(port: int | str) -> int:
+    """``port`` as a number; raises AddressError unless it is 1 to 65535 in plain digits."""
+    text = str(port)
+    if isinstance(port, bool) or not _PORT.fullmatch(text) or not 1 <= int(text) <= 65535:
+        raise AddressError(f"port {text!r}", observed="is not a usable port", allowed=PORT_ALLOWED)
+    return int(text)
+
+
+def check_listener_name(text: str) -> str:
+    """``text`` as a listener name; raises AddressError with a hint when only the case is wrong."""
+    if _NAME.fullmatch(text):
+        return text
+    hint = f"write {text.upper()}" if _NAME.fullmatch(text.upper()) else ""
+    raise AddressError(
+        f"listener name {text!r}",
+        observed="Kafka compares some settings with case, and tools disagree on other characters",
+        allowed=NAME_ALLOWED,
+        remedy=hint,
+    )
+
+
+def parse_address(text: str) -> Address:
+    """``host:port`` or ``[ipv6]:port``; raises AddressError."""
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        raise AddressError(
+            f"address {text!r}", observed="has no port", allowed="host:port or [ipv6]:port"
+        )
+    if ":" in host and not host.startswith("["):
+        raise AddressError(
+            f"address {text!r}",
+            observed="has several colons outside brackets",
+            allowed="host:port or [ipv6]:port",
+            remedy="put an IPv6 address in brackets, or take the extra port away",
+        )
+    return Address(check_host(host), check_port(port))
+
+
+def _ipv4(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError as reason:
+        raise _host_error(text, f"looks like an IPv4 address and is none ({reason})") from None
+
+
+def _ipv6(text: str, whole: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError as reason:
+        raise _host_error(whole, f"is no IPv6 address ({reason})") from None
+    if address.scope_id is not None:
+        raise _host_error(whole, "has a zone, which means something on one machine only")
+    return str(address)
+
+
+def _host_error(text: str, observed: str) -> AddressError:
+    remedy = ""
+    if "_" in text:
+        remedy = "take the underscore out: Java's URI finds no host in such a name"
+    elif text.endswith("."):
+        remedy = "take the trailing dot away: certificates are compared without it"
+    elif "$" in text or "{" in text:
+        remedy = "a variable was not expanded"
+    return AddressError(f"host {text!r}", observed=observed, allowed=HOST_ALLOWED, remedy=remedy)

@@ -1,0 +1,209 @@
+"""The listeners of a cluster as frozen data: what `plan` computes and everything else reads."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
+
+from earshot.errors import AddressError
+from earshot.listeners.address import (
+    Address,
+    bracketed,
+    check_host,
+    check_listener_name,
+    check_port,
+)
+
+
+class Protocol(StrEnum):
+    """Kafka's four security protocols."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        return self in (Protocol.SSL, Protocol.SASL_SSL)
+
+    @property
+    def sasl(self) -> bool:
+        return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
+
+
+class Scope(StrEnum):
+    """Whom a listener is for; the order is from the narrowest to the widest client scope."""
+
+    CONTROLLER = "controller"
+    INTERNAL = "internal"
+    HOST = "host"
+    EXTERNAL = "external"
+
+
+CLIENT_SCOPES = (Scope.INTERNAL, Scope.HOST, Scope.EXTERNAL)
+
+
+class Role(StrEnum):
+    """KRaft process roles."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class Frozen(BaseModel):
+    """Base of all data between rooms: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UnknownHost(Frozen):
+    """A host that provisioning has yet to yield; `what` says which resource will."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"({self.what}: not known yet)"
+
+
+def _checked(check: Any) -> PlainValidator:
+    def validate(value: Any) -> Any:
+        try:
+            return check(value)
+        except AddressError as error:
+            raise ValueError(error.line) from None
+
+    return PlainValidator(validate)
+
+
+def _host(value: Any) -> str | UnknownHost:
+    if isinstance(value, UnknownHost):
+        return value
+    if isinstance(value, dict):
+        return UnknownHost.model_validate(value)
+    if not isinstance(value, str):
+        raise ValueError(f"a host is text, found {value!r}")
+    return check_host(value)
+
+
+def _bind_host(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a bind host is text, found {value!r}")
+    return check_host(value)
+
+
+def _port(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # Pulumi hands every number over as a float
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"a port is a number from 1 to 65535, found {value!r}")
+    return check_port(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a listener name is text, found {value!r}")
+    return check_listener_name(value)
+
+
+Host = Annotated[str | UnknownHost, _checked(_host)]
+BindHost = Annotated[str, _checked(_bind_host)]
+Port = Annotated[int, _checked(_port)]
+ListenerName = Annotated[str, _checked(_name)]
+
+ANY_IPV4 = "0.0.0.0"
+
+
+class Listener(Frozen):
+    """A named socket of one node: where it binds, and what it hands out to clients."""
+
+    name: ListenerName
+    protocol: Protocol = Protocol.PLAINTEXT
+    scopes: tuple[Scope, ...] = Field(min_length=1)
+    bind_host: BindHost = ANY_IPV4
+    bind_port: Port
+    host: Host
+    port: Port
+
+    @property
+    def known(self) -> bool:
+        return isinstance(self.host, str)
+
+    @property
+    def advertised(self) -> Address:
+        """The advertised host:port; an unknown host stands as a name that can never resolve."""
+        return Address(
+            self.host if isinstance(self.host, str) else "not-known-yet.invalid", self.port
+        )
+
+    @property
+    def bind(self) -> Address:
+        return Address(self.bind_host, self.bind_port)
+
+    def __str__(self) -> str:
+        host = bracketed(self.host) if isinstance(self.host, str) else str(self.host)
+        return f"{self.name}://{host}:{self.port}"
+
+
+class Node(Frozen):
+    """One Kafka process: a broker, a controller, or both."""
+
+    id: int = Field(ge=0, le=2**31 - 1)
+    roles: tuple[Role, ...] = Field(min_length=1)
+    listeners: tuple[Listener, ...] = Field(min_length=1)
+    log_dir: str = "/var/lib/kafka/data"
+
+    @property
+    def is_broker(self) -> bool:
+        return Role.BROKER in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return Role.CONTROLLER in self.roles
+
+    def listener(self, name: str) -> Listener | None:
+        return next((item for item in self.listeners if item.name == name), None)
+
+
+class ClusterPlan(Frozen):
+    """Every node of a cluster with its listeners; the one thing that all rooms agree on."""
+
+    kafka_version: str
+    inter_broker: ListenerName
+    controller: ListenerName
+    controller_protocol: Protocol = Protocol.PLAINTEXT
+    replication_factor: int = Field(ge=1)
+    min_insync_replicas: int = Field(ge=1)
+    extra: tuple[tuple[str, str], ...] = ()
+    nodes: tuple[Node, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _distinct_ids(self) -> Self:
+        ids = [node.id for node in self.nodes]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"node ids repeat: {sorted(ids)}")
+        return self
+
+    @property
+    def brokers(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.is_broker)
+
+    @property
+    def controllers(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.is_controller)
+
+    @property
+    def listener_names(self) -> tuple[str, ...]:
+        """Client listeners in the order of their first appearance."""
+        names = dict.fromkeys(
+            item.name
+            for node in self.brokers
+            for item in node.listeners
+            if item.name != self.controller
+        )
+        return tuple(names)
+
+    def node(self, id: int) -> Node:
+        return next(node for node in self.nodes if node.id == id)

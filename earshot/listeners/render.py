@@ -1,0 +1,93 @@
+"""From a plan to Kafka's settings: one dict per node, as `server.properties` or `KAFKA_*` variables.
+
+The complete set is always written, never a delta: one lone `KAFKA_` variable makes the
+`apache/kafka` image drop all of its defaults (KAFKA-17953).
+"""
+
+from __future__ import annotations
+
+from earshot.listeners.model import ClusterPlan, Node
+
+NOTE = "#earshot."
+"""What Kafka's own settings cannot hold stands in comment lines of this prefix."""
+VARIABLE = "EARSHOT_"
+"""… and, in an environment, in variables of this prefix, which images do not map."""
+
+
+def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
+    """The broker properties of ``node``, in a stable order."""
+    advertised = ",".join(f"{item.name}://{item.advertised}" for item in node.listeners)
+    binds = ",".join(f"{item.name}://{item.bind}" for item in node.listeners)
+    protocols = {item.name: item.protocol for item in node.listeners}
+    # a broker-only node needs the controller's entry in the map too, or Kafka refuses to start
+    protocols.setdefault(plan.controller, plan.controller_protocol)
+    values = {
+        "process.roles": ",".join(node.roles),
+        "node.id": str(node.id),
+        "listeners": binds,
+        "advertised.listeners": advertised,
+        "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
+        "controller.listener.names": plan.controller,
+        "controller.quorum.voters": voters(plan),
+    }
+    if node.is_broker:
+        values["inter.broker.listener.name"] = plan.inter_broker
+    values["log.dirs"] = node.log_dir
+    values |= _replication(plan)
+    values |= dict(plan.extra)
+    return values
+
+
+def voters(plan: ClusterPlan) -> str:
+    """`controller.quorum.voters`: exactly what the controllers advertise, so both always agree."""
+    entries = []
+    for node in plan.controllers:
+        listener = node.listener(plan.controller)
+        if listener is not None:
+            entries.append(f"{node.id}@{listener.advertised}")
+    return ",".join(entries)
+
+
+def server_properties(plan: ClusterPlan, node: Node) -> str:
+    """The text of `server.properties` for ``node``."""
+    lines = [f"{NOTE}{key}={value}" for key, value in notes(plan, node).items()]
+    lines += [f"{key}={value}" for key, value in settings(plan, node).items()]
+    return "\n".join(lines) + "\n"
+
+
+def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
+    """The `KAFKA_*` variables of ``node``, as the `apache/kafka` image maps them."""
+    values = {variable(key): value for key, value in settings(plan, node).items()}
+    for key, value in notes(plan, node).items():
+        values[VARIABLE + key.upper()] = value
+    return values
+
+
+def variable(key: str) -> str:
+    """The variable of a property: `.` becomes `_`, `_` becomes `__`, `-` becomes `___`."""
+    escaped = key.replace("_", "__").replace("-", "___").replace(".", "_")
+    return f"KAFKA_{escaped.upper()}"
+
+
+def notes(plan: ClusterPlan, node: Node) -> dict[str, str]:
+    """What earshot must know to read a node back and Kafka has no setting for."""
+    scopes = {item.name: item.scopes for item in node.listeners}
+    return {
+        "kafka_version": plan.kafka_version,
+        "scopes": ",".join(f"{name}:{'+'.join(value)}" for name, value in scopes.items()),
+    }
+
+
+def _replication(plan: ClusterPlan) -> dict[str, str]:
+    replicas, insync = str(plan.replication_factor), str(plan.min_insync_replicas)
+    values = {
+        "default.replication.factor": replicas,
+        "min.insync.replicas": insync,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": insync,
+    }
+    if not plan.kafka_version.startswith("3."):
+        values["share.coordinator.state.topic.replication.factor"] = replicas
+        values["share.coordinator.state.topic.min.isr"] = insync
+    return values
