@@ -1,0 +1,1 @@
+"""Names: their kinds, what each vantage can make of them, live lookups, and evidence."""

@@ -1,0 +1,1 @@
+"""Rules: the registry, one module per rule; `judge` applies them to the facts of a cluster."""

@@ -1,0 +1,115 @@
+"""The contract: the plan as a versioned JSON document. What a client should see; no secret in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from earshot.errors import EarshotError, SpecError
+from earshot.listeners.address import Address
+from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port, Protocol, Scope
+
+VERSION = 1
+
+
+class Advertised(Frozen):
+    """What one broker hands out to clients of one listener."""
+
+    host: Host
+    port: Port
+
+    @property
+    def address(self) -> Address:
+        return Address(str(self.host), self.port)
+
+
+class ContractListener(Frozen):
+    """One client listener of the cluster."""
+
+    name: ListenerName
+    protocol: Protocol
+    scopes: tuple[Scope, ...]
+    bootstrap: str
+    """`host:port,…` of every broker, in order of their ids."""
+
+
+class ContractBroker(Frozen):
+    """One broker and its advertised address per listener name."""
+
+    id: int = Field(ge=0)
+    advertised: dict[str, Advertised]
+
+
+class Contract(Frozen):
+    """What every client of a cluster should see, per listener and broker."""
+
+    version: Literal[1] = VERSION
+    cluster: str
+    """The stack's name, or what stands in its place."""
+    placement: str
+    kafka_version: str
+    inter_broker: ListenerName
+    listeners: tuple[ContractListener, ...] = Field(min_length=1)
+    brokers: tuple[ContractBroker, ...] = Field(min_length=1)
+
+    def listener(self, name: str) -> ContractListener:
+        return next(item for item in self.listeners if item.name == name)
+
+    def to_json(self) -> str:
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def of(cls, plan: ClusterPlan, cluster: str, placement: str) -> Contract:
+        """The contract of ``plan``; controllers are no client's business and stay out."""
+        listeners = []
+        for name in plan.listener_names:
+            held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
+            listeners.append(
+                ContractListener(
+                    name=name,
+                    protocol=held[0].protocol,
+                    scopes=held[0].scopes,
+                    bootstrap=",".join(str(item.advertised) for item in held),
+                )
+            )
+        brokers = tuple(
+            ContractBroker(
+                id=node.id,
+                advertised={
+                    item.name: Advertised(host=item.host, port=item.port)
+                    for item in node.listeners
+                    if item.name != plan.controller
+                },
+            )
+            for node in plan.brokers
+        )
+        return cls(
+            cluster=cluster,
+            placement=placement,
+            kafka_version=plan.kafka_version,
+            inter_broker=plan.inter_broker,
+            listeners=tuple(listeners),
+            brokers=brokers,
+        )
+
+
+def read_contract(text: str, source: str) -> Contract:
+    """The contract in ``text`` (JSON); ``source`` names it. Raises EarshotError."""
+    try:
+        document = json.loads(text)
+    except ValueError as reason:
+        raise EarshotError(
+            source,
+            observed=f"is no JSON ({reason})",
+            allowed="what `pulumi stack output contract --json` prints",
+        ) from None
+    try:
+        return Contract.model_validate(document)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
+            for item in error.errors()
+        ]
+        raise SpecError.of(f"{source} (a contract of version {VERSION})", problems) from None

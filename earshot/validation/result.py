@@ -1,0 +1,171 @@
+"""What a validation found: cells, the vantage they were seen from, and the delivery of records.
+
+Reporters print these and compute nothing; the JSON report is this model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from earshot.listeners.model import Frozen, Scope
+
+
+class Verdict(StrEnum):
+    """Of a cell and of a run."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, no password
+    FAIL = "fail"
+    SKIP = "skip"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Stage(StrEnum):
+    """The stages of a cell, in their order; the first that fails names the cause."""
+
+    BOOTSTRAP = "bootstrap"
+    METADATA = "metadata"
+    RESOLVE = "resolve"
+    TCP = "tcp"
+    SECURITY = "security"
+    PRODUCE = "produce"
+    CONSUME = "consume"
+
+
+class StageResult(Frozen):
+    """One stage of one cell; a skip carries its reason in `detail`."""
+
+    stage: Stage
+    verdict: Verdict
+    detail: str = ""
+    seconds: float | None = None
+
+
+class Cause(Frozen):
+    """Why a cell failed: what was observed, what was expected, what to do."""
+
+    kind: str
+    """A stable word to search for: unresolvable, refused, timeout, drift, missing, …"""
+    observed: str
+    expected: str
+    remedy: str
+
+
+class Cell(Frozen):
+    """One (vantage, listener, broker) of the matrix."""
+
+    vantage: str
+    listener: str
+    broker: int
+    scopes: tuple[Scope, ...] = ()
+    address: str
+    """What the broker should advertise here (the contract), or does (without one)."""
+    verdict: Verdict
+    stages: tuple[StageResult, ...] = ()
+    cause: Cause | None = None
+    reason: str = ""
+    """Why the cell was skipped or is inconclusive."""
+    latency_ms: float | None = None
+    """Send to acknowledgement of one record with acks=all, measured by the doctor."""
+
+    @property
+    def failed_stage(self) -> Stage | None:
+        return next((item.stage for item in self.stages if item.verdict == Verdict.FAIL), None)
+
+
+class Reached(Frozen):
+    """What one Spark executor (or the driver) made of one advertised address."""
+
+    listener: str
+    broker: int
+    address: str
+    resolved: tuple[str, ...] = ()
+    reached: bool
+    error: str = ""
+
+
+class Vantage(Frozen):
+    """A place where a client really stood."""
+
+    name: str
+    kind: Literal["host", "executor", "container", "remote"] = "host"
+    where: str = ""
+    """The machine's own name, as it calls itself."""
+    resolvers: tuple[str, ...] = ()
+    reached: tuple[Reached, ...] = ()
+    verdict: Verdict = Verdict.PASS
+    reason: str = ""
+
+
+class Delivery(Frozen):
+    """The fate of the records written through one listener and read back through another."""
+
+    written_through: str
+    read_through: str
+    broker: int
+    acknowledged: int
+    """Records of writes that returned."""
+    unknown: int = 0
+    """Records of a write that failed: perhaps there, perhaps not; never lost."""
+    read: int
+    lost: int = 0
+    duplicated: int = 0
+    out_of_order: int = 0
+    corrupt: int = 0
+    misrouted: int = 0
+    foreign: int = 0
+    """Records of other runs: counted, never judged."""
+    examples: tuple[str, ...] = ()
+    """At most 20, in the words of a report."""
+
+    @property
+    def verdict(self) -> Verdict:
+        # at-least-once is what Spark's sink promises: a duplicate is reported, not failed
+        bad = self.lost or self.out_of_order or self.corrupt or self.misrouted
+        return Verdict.FAIL if bad else Verdict.PASS
+
+
+class Report(Frozen):
+    """One run of the doctor or of the whole validation."""
+
+    version: Literal[1] = 1
+    kind: Literal["doctor", "validation"]
+    run: str
+    """The run id that every record of this run carries."""
+    cluster: str
+    placement: str = ""
+    kafka_version: str = ""
+    started: datetime
+    seconds: float
+    cells: tuple[Cell, ...]
+    vantages: tuple[Vantage, ...] = ()
+    delivery: tuple[Delivery, ...] = ()
+    incarnations: dict[str, str] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        return combine(
+            [cell.verdict for cell in self.cells]
+            + [item.verdict for item in self.delivery]
+            + [vantage.verdict for vantage in self.vantages]
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 all well, 1 a cell failed, 3 inconclusive."""
+        return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, 3)
+
+
+def combine(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a run: failed beats inconclusive; a skip is never a pass; nothing is neither."""
+    seen = set(verdicts)
+    if Verdict.FAIL in seen:
+        return Verdict.FAIL
+    if seen != {Verdict.PASS}:
+        return Verdict.INCONCLUSIVE
+    return Verdict.PASS
