@@ -1,8 +1,8 @@
 """The errors a user can cause, and nothing else.
 
 EarshotError           exit code 2: usage or configuration; also what a machine lacks
-└── AddressError       a listener entry, host or port that earshot's grammar refuses (``earshot.listeners``)
-└── SpecError          a stack's ``earshot:cluster`` that is no valid cluster (``earshot.listeners``)
+├── AddressError       a listener entry, host or port that earshot's grammar refuses
+└── SpecError          a document (a stack's `earshot:cluster`, a contract) with its problems
 
 The facts stay on the exception, the text is derived from them: reporters need no parsing.
 """

@@ -1,4 +1,4 @@
-"""Broker properties that earshot computes, each with the key of `earshot:cluster` that governs it."""
+"""Broker properties that earshot computes, each with the key of the spec that governs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a plan to Kafka's settings: one dict per node, as `server.properties` or `KAFKA_*` variables.
+"""From a plan to Kafka's settings: per node, as `server.properties` or `KAFKA_*` variables.
 
 The complete set is always written, never a delta: one lone `KAFKA_` variable makes the
 `apache/kafka` image drop all of its defaults (KAFKA-17953).

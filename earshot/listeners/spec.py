@@ -1,6 +1,6 @@
-"""`earshot:cluster` of a stack file, as one frozen model: every error names key, finding, allowance.
+"""`earshot:cluster` of a stack file, as one frozen model; errors name key, finding, allowance.
 
-`read_spec` is the only way in; what it lets through can be planned for any names of its placement.
+`read_spec` is the only way in; what it lets through can be planned for its placement's names.
 """
 
 from __future__ import annotations
@@ -68,6 +68,12 @@ class ListenerSpec(Frozen):
             except EarshotError as error:
                 raise ValueError(error.line) from None
         return value
+
+    def widened(self) -> ListenerSpec:
+        """The same listener, for clients beyond this host where it was for those on it."""
+        scopes = {Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes}
+        ordered = tuple(scope for scope in CLIENT_SCOPES if scope in scopes)
+        return self.model_copy(update={"scopes": ordered})
 
 
 class ControllerSpec(Frozen):
@@ -172,7 +178,8 @@ class _ClusterSpec(Frozen):
             )
         if (self.replication_factor or 1) > self.brokers:
             yield (
-                f"replication_factor: {self.replication_factor} replicas on {self.brokers} broker(s)"
+                f"replication_factor: {self.replication_factor} replicas "
+                f"on {self.brokers} broker(s)"
             )
         if self.min_insync > self.replicas:
             yield (
@@ -228,8 +235,16 @@ class LocalSpec(_ClusterSpec):
     external_host: str | None = None
     """A name that other machines use for this one; scope `host` then becomes `external`."""
     heap: str = "256m"
+    """Of each JVM."""
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the brokers' data."""
+
+    @model_validator(mode="after")
+    def _widen(self) -> Self:
+        if self.external_host is not None:
+            widened = tuple(item.widened() for item in self.listeners)
+            object.__setattr__(self, "listeners", widened)
+        return self
 
     @field_validator("external_host")
     @classmethod

@@ -1,4 +1,4 @@
-"""The contract: the plan as a versioned JSON document. What a client should see; no secret in it."""
+"""The contract: the plan as a versioned JSON document, what a client should see; no secret."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pydantic import Field, ValidationError
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port, Protocol, Scope
-
-VERSION = 1
 
 
 class Advertised(Frozen):
@@ -45,7 +43,7 @@ class ContractBroker(Frozen):
 class Contract(Frozen):
     """What every client of a cluster should see, per listener and broker."""
 
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     cluster: str
     """The stack's name, or what stands in its place."""
     placement: str
@@ -112,4 +110,4 @@ def read_contract(text: str, source: str) -> Contract:
             f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
             for item in error.errors()
         ]
-        raise SpecError.of(f"{source} (a contract of version {VERSION})", problems) from None
+        raise SpecError.of(f"{source} (a contract of version 1)", problems) from None

@@ -18,7 +18,7 @@ from earshot.listeners.model import Frozen, Scope
 class Verdict(StrEnum):
     """Of a cell and of a run."""
 
-    PASS = "pass"  # noqa: S105 - a verdict, no password
+    PASS = "pass"
     FAIL = "fail"
     SKIP = "skip"
     INCONCLUSIVE = "inconclusive"
@@ -162,7 +162,7 @@ class Report(Frozen):
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a run: failed beats inconclusive; a skip is never a pass; nothing is neither."""
+    """The verdict of a run: failed beats inconclusive, a skip is no pass, nothing is neither."""
     seen = set(verdicts)
     if Verdict.FAIL in seen:
         return Verdict.FAIL
