@@ -1,0 +1,14 @@
+"""A pack with one advisory rule, which says what the pack was told about its stack."""
+
+from context import tell_context
+from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
+
+PolicyPack(
+    name="telltale",
+    enforcement_level=EnforcementLevel.ADVISORY,
+    policies=[
+        ResourceValidationPolicy(
+            name="context", description="Says what it was told.", validate=tell_context
+        )
+    ],
+)

@@ -1,0 +1,11 @@
+"""A program without resources: reports what it was told about its stack."""
+
+import pulumi
+
+config = pulumi.Config()
+pulumi.export("project", pulumi.get_project())
+pulumi.export("stack", pulumi.get_stack())
+pulumi.export("organization", pulumi.get_organization())
+pulumi.export("colour", config.get("colour"))
+pulumi.export("password", config.get_secret("password"))
+print("printed by the program")

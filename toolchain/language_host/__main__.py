@@ -1,0 +1,47 @@
+"""``python -P -m toolchain.language_host --bin DIR --engine-pid PID [flags] ADDRESS``.
+
+The wrapper that the CLI finds as ``pulumi-language-python`` adds the first two flags; the rest
+comes from the CLI, of which only the last argument, the engine's address, matters here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def skip_the_sdk() -> None:
+    """Make ``pulumi.runtime.proto`` importable without running the SDK around it.
+
+    The host needs the gRPC messages only, and starts three times in a ``pulumi up``: importing the
+    whole SDK would double its start-up time.
+    """
+    spec = importlib.util.find_spec("pulumi")
+    if spec is None or not spec.submodule_search_locations:
+        return
+    root = Path(spec.submodule_search_locations[0])
+    for name, folder in (("pulumi", root), ("pulumi.runtime", root / "runtime")):
+        module = ModuleType(name)
+        module.__path__ = [str(folder)]
+        sys.modules[name] = module
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="pulumi-language-python", allow_abbrev=False)
+    parser.add_argument("--bin", type=Path, required=True)
+    parser.add_argument("--engine-pid", type=int, default=os.getppid())
+    options, others = parser.parse_known_args()
+    engine = others[-1] if others and not others[-1].startswith("-") else ""
+
+    skip_the_sdk()
+    from toolchain.language_host.server import serve
+
+    return serve(engine_address=engine, engine_pid=options.engine_pid, bin_directory=options.bin)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The processes a host has started. They never outlive it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+# The CLI kills a host five seconds after SIGINT; its children must be gone by then.
+GRACE_SECONDS = 2.0
+
+
+class Children:
+    """Started processes, each leading a process group of its own.
+
+    The group makes a stop reach what a child has started in turn, and keeps the engine's SIGINT to
+    the host away from user code, which would answer it with a traceback.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._living: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def start(
+        self,
+        command: Sequence[str | Path],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        piped: bool = False,
+    ) -> subprocess.Popen[bytes]:
+        """Start ``command``; with ``piped`` its output can be read, else it is the host's own.
+
+        Raises OSError where it cannot be started, and ChildProcessError where the host is ending.
+        """
+        pipe = subprocess.PIPE if piped else None
+        with self._lock:
+            if self._closed:
+                raise ChildProcessError("the language host is ending")
+            child = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=pipe,
+                stderr=pipe,
+                bufsize=0,
+                process_group=0,
+            )
+            self._living.add(child)
+        return child
+
+    def wait(self, child: subprocess.Popen[bytes]) -> int:
+        """The exit status of ``child``: negative for a signal, as in ``subprocess``."""
+        code = child.wait()
+        with self._lock:
+            self._living.discard(child)
+        return code
+
+    def stop(self, child: subprocess.Popen[bytes], grace: float = GRACE_SECONDS) -> None:
+        """End ``child`` and its group: SIGTERM, then SIGKILL after ``grace`` seconds."""
+        with self._lock:
+            if child not in self._living:
+                return
+        _signal_group(child, signal.SIGTERM)
+        try:
+            child.wait(grace)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _signal_group(child, signal.SIGKILL)
+            self.wait(child)
+
+    def stop_all(self) -> None:
+        """End all of them, at the same time, and start no more."""
+        with self._lock:
+            self._closed = True
+            living = list(self._living)
+        stoppers = [threading.Thread(target=self.stop, args=(child,)) for child in living]
+        for stopper in stoppers:
+            stopper.start()
+        for stopper in stoppers:
+            stopper.join()
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(child.pid, number)
+    except (
+        ProcessLookupError,
+        PermissionError,
+    ):  # the group is gone (macOS says it the second way)
+        return

@@ -1,0 +1,96 @@
+"""A child's output on its way to the engine: one queue of chunks, in the order they came."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import IO
+
+from pulumi.runtime.proto import language_pb2
+
+from toolchain.language_host.children import Children
+
+Chunk = language_pb2.RunPluginResponse
+READ_BYTES = 65536
+# A grandchild may hold the pipes open; what the plugin itself wrote has arrived well before this.
+DRAIN_SECONDS = 1.0
+
+
+class Output:
+    """Iterating yields the chunks until the exit code has been sent or the output is closed."""
+
+    def __init__(self) -> None:
+        self._chunks: SimpleQueue[Chunk | None] = SimpleQueue()
+
+    def stdout(self, data: bytes) -> None:
+        self._chunks.put(Chunk(stdout=data))
+
+    def stderr(self, data: bytes) -> None:
+        self._chunks.put(Chunk(stderr=data))
+
+    def finish(self, code: int) -> None:
+        """The exit code is the last chunk; a signal counts as in a shell (128 + number)."""
+        self._chunks.put(Chunk(exitcode=code if code >= 0 else 128 - code))
+        self.close()
+
+    def close(self) -> None:
+        self._chunks.put(None)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while (chunk := self._chunks.get()) is not None:
+            yield chunk
+
+    def follow(
+        self,
+        child: subprocess.Popen[bytes],
+        children: Children,
+        first_line: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """Send on everything that ``child`` prints, then its exit code.
+
+        With ``first_line`` the first line of stdout goes there instead, stripped; it is empty where
+        the child ended without one.
+        """
+        assert child.stdout is not None and child.stderr is not None
+        pumps = [
+            threading.Thread(
+                target=_pump, args=(child.stdout, self.stdout, first_line), daemon=True
+            ),
+            threading.Thread(target=_pump, args=(child.stderr, self.stderr), daemon=True),
+        ]
+        for pump in pumps:
+            pump.start()
+
+        def finish() -> None:
+            code = children.wait(child)
+            for pump in pumps:
+                pump.join(DRAIN_SECONDS)
+            self.finish(code)
+
+        threading.Thread(target=finish, daemon=True).start()
+
+
+def _pump(
+    pipe: IO[bytes],
+    send: Callable[[bytes], None],
+    first_line: Callable[[bytes], None] | None = None,
+) -> None:
+    if first_line is not None:
+        line, rest = _read_line(pipe)
+        first_line(line)
+        if rest:
+            send(rest)
+    while data := os.read(pipe.fileno(), READ_BYTES):
+        send(data)
+
+
+def _read_line(pipe: IO[bytes]) -> tuple[bytes, bytes]:
+    """The first line, stripped, and what was read beyond it."""
+    data = b""
+    while b"\n" not in data and (chunk := os.read(pipe.fileno(), READ_BYTES)):
+        data += chunk
+    line, _, rest = data.partition(b"\n")
+    return line.strip(), rest

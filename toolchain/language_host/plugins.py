@@ -1,0 +1,87 @@
+"""Running what the engine treats as a plugin: policy packs and providers written in Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulumi.runtime.proto import language_pb2
+
+from toolchain.language_host.children import Children
+from toolchain.language_host.interpreter import Interpreter
+from toolchain.language_host.output import Output
+from toolchain.language_host.relay import PackRelay
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin's process before its start. The environment is complete as the engine sent it."""
+
+    command: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: language_pb2.RunPluginRequest, interpreter: Interpreter) -> Plugin:
+        environment = dict(entry.split("=", 1) for entry in request.env if "=" in entry)
+        folder = request.info.program_directory
+        python = (interpreter.executable, "-u")
+        if request.kind == "analyzer":
+            # Two arguments: the engine's address, which comes last, and the pack.
+            command = (*python, "-m", "pulumi.policy", request.args[-1], folder)
+            return cls(command, Path(folder), environment)
+        return cls((*python, folder, *request.args), Path(request.pwd), environment)
+
+
+def run(
+    request: language_pb2.RunPluginRequest, context: Any, children: Children
+) -> Iterator[language_pb2.RunPluginResponse]:
+    """Stream what the plugin prints, as it comes, then its exit code.
+
+    A call that the engine cancels ends the plugin; without that a run would wait for it.
+    """
+    interpreter = Interpreter.of(request.info)
+    output = Output()
+    if problem := interpreter.problem():
+        output.stderr(f"{problem}\n".encode())
+        output.finish(1)
+        yield from output
+        return
+
+    plugin = Plugin.of(request, interpreter)
+
+    def start(additions: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        child = children.start(
+            plugin.command,
+            cwd=plugin.cwd,
+            environment={**plugin.environment, **additions},
+            piped=True,
+        )
+        if not context.add_callback(lambda: children.stop(child)):
+            children.stop(child)
+        return child
+
+    relay: PackRelay | None = None
+    try:
+        if request.kind == "analyzer":
+            relay = PackRelay(start, children, output, name=_name(plugin.cwd))
+            context.add_callback(output.close)
+            output.stdout(f"{relay.listen()}\n".encode())
+        else:
+            output.follow(start({}), children)
+    except OSError as error:
+        output.stderr(f"{plugin.command[0]} could not be started: {error}\n".encode())
+        output.finish(1)
+    try:
+        yield from output
+    finally:
+        if relay is not None:
+            relay.close()
+
+
+def _name(folder: Path) -> str:
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
