@@ -1,0 +1,1 @@
+"""Pulumi components: what turns a plan into running, gated and proven brokers."""

@@ -1,0 +1,1 @@
+"""The `local` placement: brokers as processes of this machine."""
