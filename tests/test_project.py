@@ -1,0 +1,124 @@
+"""The project on disk: found from any folder below it, read with one clear message per fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.project import Project, stack_name
+
+GOOD = "config:\n  earshot:cluster:\n    placement: local\n    brokers: 1\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text(
+        "name: earshot\nruntime: python\nstackConfigDir: stacks\n"
+    )
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(GOOD)
+    return Project(tmp_path)
+
+
+def test_is_found_from_a_folder_below(project: Project) -> None:
+    below = project.root / "a" / "b"
+    below.mkdir(parents=True)
+    assert Project.find(below) == project
+
+
+def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EarshotError, match=r"neither it nor a folder above.*Pulumi\.yaml") as found:
+        Project.find(tmp_path)
+    assert str(tmp_path) in str(found.value)
+
+
+def test_paths(project: Project) -> None:
+    assert project.stack_file("dev") == project.root / "stacks" / "Pulumi.dev.yaml"
+    assert project.state_dir("dev") == project.root / ".earshot" / "stacks" / "dev"
+    assert project.contract_file("dev").parent == project.state_dir("dev")
+    assert project.report_file("dev").parent == project.state_dir("dev")
+
+
+def test_stack_files_lie_beside_the_project_file_by_default(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    assert Project(tmp_path).stack_file("dev") == tmp_path / "Pulumi.dev.yaml"
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "stackConfigDir: 3\n"])
+def test_a_broken_project_file_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(text)
+    with pytest.raises(EarshotError, match=r"Pulumi\.yaml: stackConfigDir"):
+        Project(tmp_path).stack_file("dev")
+
+
+def test_reads_the_cluster(project: Project) -> None:
+    assert project.read_cluster("local").brokers == 1
+    assert project.read_cluster("organization/earshot/local").brokers == 1
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", ".hidden", "a b", "organization/"])
+def test_a_stack_name_never_leaves_its_folder(name: str) -> None:
+    if name == "../x":
+        assert stack_name(name) == "x"
+        return
+    with pytest.raises(EarshotError, match="is no stack's name"):
+        stack_name(name)
+
+
+def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
+    (project.root / "stacks" / "Pulumi.dev.yaml").write_text(GOOD)
+    with pytest.raises(EarshotError) as found:
+        project.read_cluster("prod")
+    message = str(found.value)
+    assert "stacks/Pulumi.prod.yaml does not exist" in message
+    assert "dev, local" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "observed"),
+    [
+        (b"", "is empty"),
+        (b"# only a comment\n", "is empty"),
+        (b"\x00\x01\x02\xff\xfe", r"is no UTF-8 text \(byte 0xff at 3\)"),
+        (b"abc\x00def", r"is no YAML \(unacceptable character #x0000"),
+        (b"- a\n- b\n", r"holds \['a', 'b'\] instead of a map"),
+        (b"just text\n", "holds 'just text' instead of a map"),
+        (b"secretsprovider: passphrase\n", "has no `config:`"),
+        (b"config:\n", "`config:` holds nothing instead of a map"),
+        (b"config: [1]\n", r"`config:` holds \[1\] instead of a map"),
+        (b"config:\n  aws:region: eu-west-1\n", "`config:` holds aws:region, and no"),
+        (b"config: {a: 1\n", "is no YAML; line 2, column 1"),
+        (b"config:\n\tearshot:cluster: 1\n", "is no YAML; line 2, column 1"),
+        (b"config:\n  a:b: 1\n  a:b: 2\n", "line 3, column 3: the key 'a:b' stands twice"),
+        (b"config: !!python/object:os.x {}\n", "is no YAML; line 1"),
+        (b"when: 2024-99-99\n", r"is no YAML \(month must be"),
+        (b"[" * 20_000, "is nested too deeply"),
+    ],
+)
+def test_each_broken_file_gets_one_clear_message(
+    project: Project, content: bytes, observed: str
+) -> None:
+    project.stack_file("bad").write_bytes(content)
+    with pytest.raises(EarshotError, match=observed) as found:
+        project.read_cluster("bad")
+    assert str(found.value).startswith("stacks/Pulumi.bad.yaml: ")
+
+
+def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
+    project.stack_file("bad").write_text("config: {}\n")
+    with pytest.raises(EarshotError, match=r"see stacks/Pulumi\.local\.yaml for an example"):
+        project.read_cluster("bad")
+
+
+def test_problems_of_the_cluster_name_file_and_key(project: Project) -> None:
+    project.stack_file("bad").write_text(GOOD + "    brokerz: 3\n")
+    with pytest.raises(EarshotError, match=r"stacks/Pulumi\.bad\.yaml, earshot:cluster: brokerz"):
+        project.read_cluster("bad")
+
+
+def test_a_folder_instead_of_a_file_cannot_be_read(project: Project) -> None:
+    project.stack_file("bad").mkdir()
+    with pytest.raises(EarshotError, match="cannot be read"):
+        project.read_cluster("bad")
