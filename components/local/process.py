@@ -29,6 +29,10 @@ START_TIME_SLACK = 0.05
 """Seconds by which two readings of one process's start time may differ (kernel ticks)."""
 
 
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""Kept, for a handle that is collected complains that its process lives on."""
+
+
 @dataclass(frozen=True)
 class Launch:
     """All that decides how a node runs; a change of any of it means a restart."""
@@ -95,10 +99,9 @@ def start(launch: Launch, cluster_id: str) -> Record:
     Raises EarshotError where storage cannot be formatted.
     """
     alive = running(launch.directory)
-    if alive is not None:
-        if alive.digest == launch.digest:
-            return alive
-        stop(launch.directory)
+    if alive is not None and alive.digest == launch.digest:
+        return alive
+    stop(launch.directory)
     launch.directory.mkdir(parents=True, exist_ok=True)
     properties = launch.directory / "server.properties"
     properties.write_text(launch.properties)
@@ -116,6 +119,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
             # a session of its own: the engine signals its plugins' process groups when it ends
             start_new_session=True,
         )
+    _STARTED.append(process)
     record = Record(process.pid, psutil.Process(process.pid).create_time(), launch.digest)
     _write(launch.directory / "process.json", json.dumps(asdict(record)))
     return record
@@ -124,7 +128,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
 def stop(directory: Path, grace: float = 30.0) -> bool:
     """Stops the node's own process; True where there was one. Waits ``grace`` s before SIGKILL."""
     record = read_record(directory)
-    process = record.process() if record is not None else None
+    process = (record.process() if record is not None else None) or unrecorded(directory)
     if process is None:
         return False
     for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
@@ -137,6 +141,15 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
         except psutil.TimeoutExpired:
             continue
     return True
+
+
+def unrecorded(directory: Path) -> psutil.Process | None:
+    """A node of ``directory`` that was started a moment before its starter was killed."""
+    properties = str(directory / "server.properties")
+    for process in psutil.process_iter(["cmdline"]):
+        if (process.info["cmdline"] or [])[-2:] == ["kafka.Kafka", properties]:
+            return process
+    return None
 
 
 def last_words(directory: Path, lines: int = 12) -> str:
@@ -172,7 +185,7 @@ def holders(binds: Iterable[tuple[str, int]], own: Sequence[int]) -> list[Holder
         wanted.setdefault(port, []).append(host)
     found: dict[int, Holder] = {}
     for connection in psutil.net_connections("tcp"):
-        if connection.status != psutil.CONN_LISTEN or connection.pid in own:
+        if connection.status != psutil.CONN_LISTEN or connection.pid in own or not connection.laddr:
             continue
         host, port = connection.laddr.ip, connection.laddr.port
         if any(_overlap(host, other) for other in wanted.get(port, ())):
@@ -181,7 +194,7 @@ def holders(binds: Iterable[tuple[str, int]], own: Sequence[int]) -> list[Holder
 
 
 def _overlap(one: str, other: str) -> bool:
-    wildcards = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+    wildcards = ("0.0.0.0", "::")
     return one == other or one in wildcards or other in wildcards
 
 
