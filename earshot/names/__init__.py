@@ -1,1 +1,1 @@
-"""Names: their kinds, what each vantage can make of them, live lookups, and evidence."""
+"""Names: their kinds, which vantage can make what of them, lookups, and evidence."""

@@ -1,0 +1,75 @@
+"""A finding: what one rule says about one thing. The fields hold the facts, the text is derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from earshot.listeners.model import Role, Scope
+from earshot.names.lookup import Diagnosis
+
+
+class Severity(StrEnum):
+    """What a finding is worth where nothing else is configured."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class State(StrEnum):
+    """Whether the rule is broken, or cannot be judged yet."""
+
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+    """A value is not known (yet): never a violation, and never a pass."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``observed`` and ``expected`` are always said; the rest says of what, and by whose word."""
+
+    rule: str
+    severity: Severity
+    observed: str
+    expected: str
+    remedy: str
+    source: str
+    """Where the rule comes from: a URL."""
+    state: State = State.VIOLATED
+    node: int | None = None
+    role: Role = Role.BROKER
+    listener: str | None = None
+    scope: Scope | None = None
+    host: str | None = None
+    resolver: str | None = None
+    diagnosis: Diagnosis | None = None
+    inputs: tuple[str, ...] = ()
+    """The properties or facts that the rule looked at."""
+
+    @property
+    def subject(self) -> str:
+        """Of what: `broker 2, listener EXTERNAL (scope external)`."""
+        parts = []
+        if self.node is not None:
+            parts.append(f"{self.role} {self.node}")
+        if self.listener is not None:
+            scope = f" (scope {self.scope})" if self.scope is not None else ""
+            parts.append(f"listener {self.listener}{scope}")
+        return ", ".join(parts) or "cluster"
+
+    @property
+    def line(self) -> str:
+        """Everything on one line."""
+        return (
+            f"{self.subject}: {self.observed} - expected {self.expected} - {self.remedy} "
+            f"[{self.rule}] {self.source}"
+        )
+
+    def __str__(self) -> str:
+        """The same, on four lines."""
+        return (
+            f"{self.subject}: {self.observed} [{self.rule}]\n"
+            f"  expected: {self.expected}\n"
+            f"  to mend it: {self.remedy}\n"
+            f"  source: {self.source}"
+        )

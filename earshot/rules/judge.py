@@ -1,0 +1,41 @@
+"""`judge`: every rule over the facts of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from earshot.names.evidence import EvidenceKind
+from earshot.rules.catalogue import RULES
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule
+
+
+def judge(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
+    """What ``rules`` find, in the order of the rules and, within one, of the plan.
+
+    A rule that does not hold for the cluster's Kafka version, or lacks what it judges, is left
+    out; `unjudged` names it.
+    """
+    return tuple(
+        finding for rule in rules if not rule.silent(facts) for finding in rule.check(facts)
+    )
+
+
+def unjudged(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Rule, str], ...]:
+    """The rules that `judge` leaves out, each with its reason: silence is not success."""
+    return tuple((rule, reason) for rule in rules if (reason := rule.silent(facts)))
+
+
+def remarks(facts: Facts) -> tuple[str, ...]:
+    """What was accepted on something less than a live lookup: declared names, waived names."""
+    found: dict[str, None] = {}
+    for _, listener, scope in facts.advertised():
+        host = str(listener.host)
+        evidence = facts.evidence_for(listener, scope)
+        where = f"listener {listener.name} (scope {scope}): {host}"
+        if facts.waived(host):
+            found[f"{where} is waived: {facts.waived(host)}"] = None
+        elif evidence is not None and evidence.kind is EvidenceKind.DECLARED:
+            found[f"{where} is taken on its declaration: {evidence.why}"] = None
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""What a rule is. One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`.
+
+A check is a generator over `Facts` that yields findings, made with `RULE.finding(...)`. It states
+what it observed and what it expected, and says "unknown" (never nothing) of what it cannot judge.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from earshot.listeners.model import Node, Role, Scope
+from earshot.names.lookup import Diagnosis
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity, State
+
+_COMPARE = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One check with a stable id."""
+
+    id: str
+    title: str
+    reason: str
+    """One sentence: what goes wrong otherwise."""
+    remedy: str
+    """What to do, where a finding has nothing better to say."""
+    source: str
+    """URL of what the rule rests on."""
+    check: Callable[[Facts], Iterable[Finding]]
+    severity: Severity = Severity.ERROR
+    kafka: str = ">=3.9"
+    """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
+    judges: Literal["plan", "settings"] = "plan"
+    """What must be there for the rule to be judged at all."""
+
+    def finding(
+        self,
+        observed: str,
+        expected: str,
+        *,
+        node: Node | int | None = None,
+        listener: str | None = None,
+        scope: Scope | None = None,
+        host: str | None = None,
+        resolver: str | None = None,
+        diagnosis: Diagnosis | None = None,
+        remedy: str = "",
+        severity: Severity | None = None,
+        state: State = State.VIOLATED,
+        inputs: tuple[str, ...] = (),
+        role: Role = Role.BROKER,
+    ) -> Finding:
+        """A finding of this rule; a Node gives both id and role."""
+        if isinstance(node, Node):
+            role = Role.BROKER if node.is_broker else Role.CONTROLLER
+        return Finding(
+            rule=self.id,
+            severity=severity or self.severity,
+            observed=observed,
+            expected=expected,
+            remedy=remedy or self.remedy,
+            source=self.source,
+            state=state,
+            node=node.id if isinstance(node, Node) else node,
+            role=role,
+            listener=listener,
+            scope=scope,
+            host=host,
+            resolver=resolver,
+            diagnosis=diagnosis,
+            inputs=inputs,
+        )
+
+    def silent(self, facts: Facts) -> str:
+        """Why this rule has nothing to say about ``facts``; an empty text where it is judged."""
+        version = facts.kafka_version
+        if version and not holds_for(self.kafka, version):
+            return f"holds for Kafka {self.kafka}, and this is {version}"
+        if self.judges == "plan" and facts.plan is None:
+            return "the settings cannot be read as a plan"
+        if self.judges == "settings" and not facts.settings:
+            return "no node's settings are known"
+        return ""
+
+
+def holds_for(specifier: str, version: str) -> bool:
+    """Whether ``version`` ("4.1.1") satisfies every comparison of ``specifier`` (">=3.9,<4.2").
+
+    Raises ValueError for anything else.
+    """
+    found = _numbers(version)
+    for part in specifier.split(","):
+        match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*", part, re.ASCII)
+        if match is None:
+            raise ValueError(f"version specifier {specifier!r}: {part!r} is no comparison")
+        # compared as far as the specifier goes: 4.1.1 is neither above nor below 4.1
+        wanted = _numbers(match[2])
+        if not _COMPARE[match[1]](found[: len(wanted)], wanted):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version, re.ASCII)
+    if match is None:
+        raise ValueError(f"version {version!r} does not begin with a number")
+    return tuple(int(part) for part in match[0].split("."))
