@@ -43,7 +43,10 @@ class Interpreter:
 
     def is_running(self) -> bool:
         """Whether this very process runs in that environment."""
-        return self.environment is not None and self.environment.resolve() == Path(sys.prefix)
+        return (
+            self.environment is not None
+            and self.environment.resolve() == Path(sys.prefix).resolve()
+        )
 
     def activated(self, environment: Mapping[str, str]) -> dict[str, str]:
         """``environment`` as it is after activating the virtual environment."""

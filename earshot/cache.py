@@ -1,0 +1,81 @@
+"""The per-user cache: where it is, and how an entry appears in it complete or not at all.
+
+Standard library only: the toolchain uses it before anything is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+def root() -> Path:
+    """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification says to ignore a relative path.
+    folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return folder / "earshot"
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold the lock file ``path``; ``waiting`` is called once if another process has it.
+
+    The kernel frees it with the process, so a killed holder leaves nothing to clear.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def ensure(
+    folder: Path, make: Callable[[Path], None], is_valid: Callable[[Path], bool] = Path.is_dir
+) -> Path:
+    """``folder``, filled by ``make`` if it is missing or not valid.
+
+    ``make`` gets a fresh directory on the same file system, which is renamed into place when it
+    returns; whoever asks for the same entry meanwhile waits. Whatever it raises passes through and
+    leaves nothing behind.
+    """
+    if is_valid(folder):
+        return folder
+    with exclusive(folder.with_name(folder.name + ".lock")):
+        if is_valid(folder):
+            return folder
+        for leftover in folder.parent.glob(f".{folder.name}.*"):  # of a killed process
+            shutil.rmtree(leftover, ignore_errors=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            fresh.chmod(0o755)
+            make(fresh)
+            if folder.exists():
+                shutil.rmtree(folder)
+            fresh.rename(folder)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    """Write a small file so that readers see the old content or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,107 @@
+"""Finding a Java that Kafka and Spark both run on: 17 or 21."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.errors import EarshotError
+
+# Kafka 4 needs 17 or newer (11 for clients only); Spark 4.0 is released for 17 and 21.
+SUPPORTED = (17, 21)
+ANSWER_SECONDS = 30
+INSTALL = """install one of:
+    Debian, Ubuntu   apt-get install openjdk-17-jre-headless
+    Fedora, RHEL     dnf install java-21-openjdk-headless
+    macOS            brew install openjdk@17
+    anywhere         sdk install java 17.0.15-tem
+  or, where it is installed already, set JAVA_HOME to it"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime: its home directory, its ``java`` command and its version, as 17.0.15."""
+
+    home: Path
+    executable: Path
+    version: str
+
+    @property
+    def major(self) -> int:
+        return _major(self.version)
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Java:
+    """The first supported Java of: ``JAVA_HOME``, PATH, the system's usual places.
+
+    Raises EarshotError, which says what was found instead.
+    """
+    rejected = []
+    for source, home in _candidates(environment):
+        java = _inspect(home)
+        if java is None:
+            rejected.append(f"{source} has no working bin/java")
+        elif java.major in SUPPORTED:
+            return java
+        else:
+            rejected.append(f"{source} is Java {java.version}")
+    raise EarshotError(
+        "Java",
+        observed="; ".join(rejected) or "none was found (JAVA_HOME, PATH)",
+        allowed=" or ".join(map(str, SUPPORTED)),
+        remedy=INSTALL,
+    )
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if home := environment.get("JAVA_HOME"):
+        yield f"JAVA_HOME ({home})", Path(home)
+    if command := shutil.which("java", path=environment.get("PATH", os.defpath)):
+        yield f"{command} on PATH", Path(command).resolve().parent.parent
+    for pattern in ("usr/lib/jvm/*/bin/java", "Library/Java/JavaVirtualMachines/*/Contents/Home"):
+        for found in sorted(Path("/").glob(pattern)):
+            home_path = found.parent.parent if found.name == "java" else found
+            if not home_path.is_symlink():  # distributions add aliases
+                yield str(home_path), home_path
+
+
+def _inspect(home: Path) -> Java | None:
+    executable = home / "bin" / "java"
+    if not os.access(executable, os.X_OK):
+        return None
+    version = _released_version(home) or _stated_version(executable)
+    return Java(home, executable, version) if version else None
+
+
+def _released_version(home: Path) -> str | None:
+    """The version in the ``release`` file of a runtime: no process needed."""
+    try:
+        text = (home / "release").read_text(errors="replace")
+    except OSError:
+        return None
+    match = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
+    return match[1] if match else None
+
+
+def _stated_version(executable: Path) -> str | None:
+    try:
+        answer = subprocess.run(
+            [executable, "-version"], capture_output=True, text=True, timeout=ANSWER_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "([^"]+)"', answer.stderr)
+    return match[1] if match else None
+
+
+def _major(version: str) -> int:
+    """17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 where there is no number."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)]
+    if numbers[:1] == [1] and len(numbers) > 1:
+        return numbers[1]
+    return numbers[0] if numbers else 0

@@ -1,0 +1,43 @@
+"""``python3 -m toolchain setup | env | lock``: needs nothing but Python.
+
+This file alone must run on older versions as well, to say what is wanted or to switch to it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+SUPPORTED = ((3, 11), (3, 12), (3, 13))
+
+
+def switch_interpreter() -> None:
+    """Go on under a supported Python if this one is not; returns only if there is none."""
+    for version in reversed(SUPPORTED):
+        candidate = shutil.which("python%d.%d" % version)  # noqa: UP031 (old versions read this)
+        if candidate is None:
+            continue
+        # A shim may be there for a version that is not.
+        works = subprocess.call([candidate, "-c", ""], stderr=subprocess.DEVNULL) == 0
+        if works:
+            os.execv(candidate, [candidate, "-m", "toolchain", *sys.argv[1:]])
+
+
+def main() -> int:
+    if sys.version_info[:2] not in SUPPORTED:
+        switch_interpreter()
+        sys.stderr.write(
+            "Python: %d.%d is running\n"  # noqa: UP031
+            "  allowed: 3.11, 3.12 or 3.13\n"
+            "  to mend it: install one (apt-get install python3 python3-venv, brew install"
+            " python@3.13, pyenv install 3.13) and, if it is not found on PATH by itself,"
+            " say where: make setup PYTHON=/path/to/python3.13\n" % sys.version_info[:2]
+        )
+        return 2
+    from toolchain.command import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

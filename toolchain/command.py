@@ -1,0 +1,64 @@
+"""The commands of ``python3 -m toolchain``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from earshot.cache import exclusive
+from earshot.errors import EarshotError
+from earshot.jvm.java import find_java
+from toolchain import environment, lock, progress, python_environment, system_packages
+from toolchain.paths import SETUP_LOCK
+from toolchain.pulumi_cli import installation
+
+INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; the result is the exit status; an error is one message."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "setup":
+            set_up(for_tests=options.tests)
+        elif options.command == "env":
+            print(environment.exports(options.stack))
+        else:
+            lock.write()
+    except EarshotError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\ninterrupted; run it again to go on", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def set_up(*, for_tests: bool = False) -> None:
+    """Bring everything that this checkout needs; quick where it is there already."""
+
+    def waiting() -> None:
+        progress.say("Another set-up of this checkout is running; waiting for it ...")
+
+    with exclusive(SETUP_LOCK, waiting):
+        python_environment.ensure()
+        cli = installation.ensure()
+        if for_tests or system_packages.may_install():
+            system_packages.ensure()
+        java = find_java()
+    progress.say(
+        f"Ready: Pulumi CLI {cli.version} ({cli.origin.value}, {cli.directory}),"
+        f" Java {java.version} ({java.home})"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python3 -m toolchain", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    setup = commands.add_parser("setup", help="make .venv and get the tools")
+    setup.add_argument("--tests", action="store_true", help="also look after what tests need")
+    env = commands.add_parser("env", help="print shell exports for plain pulumi commands")
+    env.add_argument("--stack", default="local")
+    commands.add_parser("lock", help="pin the Python packages anew")
+    return parser

@@ -1,0 +1,101 @@
+"""What ``pulumi`` needs in its environment to work in this checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.jvm.java import find_java
+from toolchain.paths import POLICIES, PRIVATE, PULUMI_HOME, STATE, VENV
+from toolchain.pulumi_cli import installation
+from toolchain.pulumi_cli.installation import Installation, Origin
+
+# Guards nothing but a state file on this machine; set your own before the first `make up`.
+DEFAULT_PASSPHRASE = "earshot"
+
+
+def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables to set on top of ``base`` for commands on ``stack``.
+
+    An official CLI with a backend of the user's keeps that backend; otherwise state lies in files
+    under this checkout. Raises EarshotError where the set-up has not run.
+    """
+    cli = installation.recorded()
+    found = {"PATH": _path(cli, base.get("PATH", os.defpath))}
+    if not has_own_backend(cli, base):
+        STATE.mkdir(parents=True, exist_ok=True)
+        found |= {
+            "PULUMI_BACKEND_URL": STATE.as_uri(),
+            "PULUMI_HOME": str(PULUMI_HOME),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+        if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & base.keys():
+            found["PULUMI_CONFIG_PASSPHRASE"] = DEFAULT_PASSPHRASE
+    if cli.origin is Origin.BUILT:
+        # It was built because Pulumi's own sites are out of reach: do not wait for them.
+        found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
+        found["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
+    found["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
+    if (config := policy_config(stack)) is not None:
+        found["PULUMI_OPTION_POLICY_PACK_CONFIG"] = str(config)
+    if (java_home := _java_home()) is not None:
+        found["JAVA_HOME"] = java_home
+    return found
+
+
+def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
+    """The same as lines for a POSIX shell to evaluate."""
+    settings = variables(stack, base)
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
+    if "PULUMI_OPTION_POLICY_PACK_CONFIG" not in settings:  # left from another stack
+        lines.append("unset PULUMI_OPTION_POLICY_PACK_CONFIG")
+    return "\n".join(lines)
+
+
+def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
+    """Whether the user has chosen a backend: by variable, by token, or by ``pulumi login``."""
+    backend = base.get("PULUMI_BACKEND_URL", "")
+    if backend:
+        # One that `make env` of some checkout has set is nobody's choice.
+        return not backend.endswith(f"/{PRIVATE.name}/{STATE.name}")
+    if base.get("PULUMI_ACCESS_TOKEN"):
+        return True
+    if cli.origin is not Origin.INSTALLED:
+        return False
+    home = Path(base.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    try:
+        credentials = json.loads((home / "credentials.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(credentials, dict) and bool(credentials.get("current"))
+
+
+def policy_config(stack: str, folder: Path = POLICIES / "config") -> Path | None:
+    """The policy configuration for ``stack``: its own file, or that of the template it is from.
+
+    A stack made from the template ``local`` may be called ``local-anything``.
+    """
+    words = stack.split("-")
+    for count in range(len(words), 0, -1):
+        path = folder / f"{'-'.join(words[:count])}.json"
+        if path.is_file():
+            return path
+    return None
+
+
+def _path(cli: Installation, path: str) -> str:
+    """``path`` with our directories first, each once: the exports may be evaluated repeatedly."""
+    ours = [str(cli.directory), str(VENV / "bin")]
+    others = [entry for entry in path.split(os.pathsep) if entry and entry not in ours]
+    return os.pathsep.join([*ours, *others])
+
+
+def _java_home() -> str | None:
+    try:
+        return str(find_java().home)
+    except EarshotError:  # whoever needs Java says so itself
+        return None

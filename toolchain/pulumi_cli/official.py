@@ -1,0 +1,69 @@
+"""An official Pulumi CLI on PATH."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain import progress
+from toolchain.pulumi_cli import wrapper
+
+# The first with `pulumi policy analyze`, the newest feature in use.
+MINIMUM = (3, 229, 0)
+VERSION_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class OfficialCli:
+    """A CLI with its own language host."""
+
+    directory: Path
+    version: str
+
+
+def find(path: str, minimum: tuple[int, int, int] = MINIMUM) -> OfficialCli | None:
+    """The first official ``pulumi`` on ``path`` (as in $PATH), or None where it will not do.
+
+    One that is too old or lacks its Python host is reported and passed over, and so are the ones
+    that this toolchain has built.
+    """
+    for entry in filter(None, path.split(os.pathsep)):
+        command = Path(entry) / "pulumi"
+        if not os.access(command, os.X_OK) or command.is_dir() or wrapper.is_ours(Path(entry)):
+            continue
+        version = _version(command)
+        if version is None:
+            continue
+        if version < minimum:
+            wanted = ".".join(map(str, minimum))
+            progress.say(f"Pulumi CLI: {command} is older than {wanted} and is not used")
+            continue
+        # A package manager may link the command alone into PATH.
+        for directory in (Path(entry), command.resolve().parent):
+            if os.access(directory / "pulumi-language-python", os.X_OK):
+                return OfficialCli(directory, ".".join(map(str, version)))
+        progress.say(f"Pulumi CLI: {command} has no pulumi-language-python and is not used")
+    return None
+
+
+def _version(command: Path) -> tuple[int, int, int] | None:
+    try:
+        answer = subprocess.run(
+            [command, "version"],
+            env=os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=VERSION_SECONDS,
+            text=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.match(r"v(\d+)\.(\d+)\.(\d+)", answer.strip())
+    if match is None:
+        return None
+    major, minor, patch = map(int, match.groups())
+    return major, minor, patch

@@ -1,0 +1,88 @@
+"""The project's ``.venv``, exactly as ``requirements.lock`` says."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import platform
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from earshot import cache
+from earshot.errors import EarshotError
+from toolchain import progress
+from toolchain.paths import LOCK_FILE, LOGS, PYTHON, ROOT, VENV
+
+STAMP = VENV / "earshot-stamp"
+PIP_FLAGS = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+RETRY = "check the network and the package index that pip uses, then run it again"
+
+
+def ensure() -> None:
+    """Make ``.venv`` if it is missing, unfinished or not what the lock file says.
+
+    The stamp is written last, so an interrupted set-up starts over. Raises EarshotError.
+    """
+    wanted = _fingerprint()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    if importlib.util.find_spec("ensurepip") is None:
+        raise EarshotError(
+            "Python",
+            observed=f"{sys.executable} cannot make virtual environments (no ensurepip)",
+            remedy="install that part of Python, on Debian and Ubuntu: apt-get install"
+            f" python{sys.version_info.major}.{sys.version_info.minor}-venv",
+        )
+    with progress.step(f"Python {platform.python_version()}: making .venv"):
+        STAMP.unlink(missing_ok=True)
+        if VENV.is_symlink():  # never clear what a link of the user's points to
+            VENV.unlink()
+        progress.run(
+            [sys.executable, "-m", "venv", "--clear", VENV],
+            log=LOGS / "venv.log",
+            failure="Python environment .venv",
+            remedy="remove .venv and run it again",
+        )
+    with progress.step("Python packages: installing requirements.lock"):
+        # The builders come first: nothing is built in isolation, which would fetch unlocked ones.
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as builders:
+            builders.write(locked("setuptools"))
+            builders.flush()
+            _pip("--require-hashes", "-r", builders.name)
+        _pip("--require-hashes", "--no-build-isolation", "--use-pep517",
+             "-r", str(LOCK_FILE))  # fmt: skip
+        _pip("--no-deps", "--no-index", "--no-build-isolation", "-e", str(ROOT))
+    cache.write(STAMP, wanted)
+
+
+def locked(name: str, lock_file: Path = LOCK_FILE) -> str:
+    """The lock file's entry for one package, hashes included."""
+    match = re.search(
+        rf"^{re.escape(name)}==.*?(?=^\S|\Z)", lock_file.read_text(), re.MULTILINE | re.DOTALL
+    )
+    if match is None:
+        raise EarshotError(
+            lock_file.name, observed=f"no entry for {name}", remedy="make it anew: make lock"
+        )
+    return match.group()
+
+
+def _pip(*arguments: str) -> None:
+    progress.run(
+        [PYTHON, "-m", "pip", "install", *PIP_FLAGS, *arguments],
+        log=LOGS / "pip.log",
+        failure="Python packages",
+        remedy=RETRY,
+        cwd=ROOT,
+    )
+
+
+def _fingerprint() -> str:
+    """What the environment was made from: lock, project file, Python, and where it lies."""
+    digest = hashlib.sha256()
+    for path in (LOCK_FILE, ROOT / "pyproject.toml"):
+        digest.update(path.read_bytes())
+    digest.update(f"{platform.python_version()} {platform.machine()} {VENV}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,95 @@
+"""What tests want of the operating system. Installed in CI as root only, named elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from earshot.errors import EarshotError
+from earshot.jvm.java import find_java
+from toolchain import progress
+from toolchain.paths import LOGS
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command that tests use, the Debian package it comes in, and what it is for."""
+
+    command: str
+    package: str
+    purpose: str
+
+    def is_there(self) -> bool:
+        if self.command == "java":
+            try:
+                find_java()
+            except EarshotError:
+                return False
+            return True
+        return shutil.which(self.command) is not None
+
+
+TOOLS = (
+    Tool("java", "openjdk-17-jre-headless", "brokers and Spark"),
+    Tool("kcat", "kcat", "a second opinion on what a broker advertises"),
+    Tool("ip", "iproute2", "vantages in network namespaces"),
+    Tool("chromium", "chromium", "looking at the HTML report"),
+)
+
+
+def missing() -> list[Tool]:
+    """The tools this machine lacks."""
+    return [tool for tool in TOOLS if not tool.is_there()]
+
+
+def install_command(tools: list[Tool]) -> str:
+    return "apt-get install --yes " + " ".join(tool.package for tool in tools)
+
+
+def may_install(environment: Mapping[str, str] = os.environ) -> bool:
+    """Only a CI machine's root is free to be given packages unasked."""
+    in_ci = environment.get("CI", "").lower() in ("1", "true")
+    return in_ci and os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def ensure() -> None:
+    """Install what is missing where that is allowed, else say what tests will be skipped for.
+
+    Raises EarshotError where an installation fails for good.
+    """
+    tools = missing()
+    if not tools:
+        return
+    names = ", ".join(tool.command for tool in tools)
+    if not may_install():
+        progress.say(
+            f"Not on this machine: {names}. Tests that need them are skipped; to have them:"
+        )
+        progress.say(f"  {install_command(tools)}")
+        return
+    with progress.step(f"System packages: installing {names}"):
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for command in ("apt-get update", install_command(tools)):
+            _retry(command.split(), environment)
+
+
+def _retry(command: list[str], environment: Mapping[str, str]) -> None:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            progress.run(
+                command,
+                log=LOGS / "apt.log",
+                failure="System packages",
+                remedy=f"install them yourself: {' '.join(command)}",
+                environment=environment,
+            )
+        except EarshotError:
+            if attempt == ATTEMPTS:
+                raise
+            progress.say(f"  attempt {attempt} of {ATTEMPTS} failed, trying again")
+        else:
+            return
