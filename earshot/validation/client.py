@@ -1,0 +1,183 @@
+"""librdkafka at one boundary: how its clients are configured, and what its errors mean.
+
+A user hands over Kafka's own client properties (what `--command-config` takes, and what Spark takes
+behind `kafka.`); librdkafka gets their translation. Of the errors of a client the first specific
+one explains the rest: `_ALL_BROKERS_DOWN` and time-outs only follow it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Protocol
+
+OWNED: Final = frozenset({"bootstrap.servers", "group.id", "error_cb", "logger"})
+"""Properties that a probe sets itself; a user's value for them says nothing about security."""
+
+FAST: Final[Mapping[str, Any]] = {
+    "client.id": "earshot",
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 250,
+    "retry.backoff.ms": 20,
+    "topic.metadata.refresh.fast.interval.ms": 20,
+    "log_level": 0,
+}
+"""librdkafka's defaults suit daemons; a probe wants its answer now, and retries soon."""
+
+_RENAMED: Final = {
+    "ssl.truststore.location": ("ssl.ca.location",),
+    "ssl.truststore.certificates": ("ssl.ca.pem",),
+    # a PEM key store is one file with the key and its chain
+    "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
+    "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
+    "ssl.keystore.key": ("ssl.key.pem",),
+}
+_STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
+_JAAS: Final = re.compile(r"""(?P<key>username|password)\s*=\s*(?P<quote>["'])(?P<value>.*?)\2""")
+
+
+def translate(client: Mapping[str, str]) -> dict[str, Any]:
+    """Kafka's client properties in librdkafka's words; what it names alike passes unchanged.
+
+    Raises EarshotError for what librdkafka has no counterpart of (a JKS store).
+    """
+    for key in ("ssl.truststore", "ssl.keystore"):
+        kind = client.get(f"{key}.type", "JKS").upper()
+        if f"{key}.location" in client and kind != "PEM":
+            raise EarshotError(
+                f"client property {key}.location",
+                observed=f"is a store of the type {kind}",
+                allowed=f"a PEM file, said by {key}.type=PEM: Java's clients read those too",
+                remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
+            )
+    values: dict[str, Any] = {}
+    for key, value in client.items():
+        if key in OWNED or key in _STORE_TYPES:
+            continue
+        if key == "sasl.jaas.config":
+            values |= _credentials(value)
+        elif key == "ssl.endpoint.identification.algorithm":
+            values[key] = value or "none"
+        else:
+            values |= dict.fromkeys(_RENAMED.get(key, (key,)), value)
+    return values
+
+
+def configuration(
+    bootstrap: str, protocol: Protocol | None, client: Mapping[str, str], **settings: Any
+) -> dict[str, Any]:
+    """Settings of one librdkafka client.
+
+    ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's own and wins over the user's
+    `security.protocol`, which counts where no contract says it (None). ``settings`` are further
+    librdkafka properties with `_` for `.`. Raises EarshotError as `translate` does.
+    """
+    values = dict(FAST) | translate(client) | {"bootstrap.servers": bootstrap}
+    if protocol is not None:
+        values["security.protocol"] = str(protocol)
+    return values | {key.replace("_", "."): value for key, value in settings.items()}
+
+
+def protocol_of(client: Mapping[str, str]) -> Protocol:
+    """The protocol that the user's properties ask for; raises EarshotError for an unknown one."""
+    text = client.get("security.protocol", "PLAINTEXT").upper()
+    try:
+        return Protocol(text)
+    except ValueError:
+        raise EarshotError(
+            "client property security.protocol", observed=repr(text), allowed=", ".join(Protocol)
+        ) from None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why something failed, in a stable word (`error`) and in the words of whoever reported it."""
+
+    error: str
+    text: str
+
+
+class Errors:
+    """An `error_cb` that keeps what a client reports; call the client's `poll` to be served."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: list[Failure] = []
+
+    def __call__(self, error: KafkaError) -> None:
+        with self._lock:
+            self._seen.append(failure_of(error))
+
+    def first(self) -> Failure | None:
+        """The first specific error."""
+        with self._lock:
+            return next((item for item in self._seen if item.error != "unreachable"), None)
+
+    def explain(self, error: BaseException) -> Failure:
+        """The first specific error, or ``error`` itself (of librdkafka) where there is none."""
+        return self.first() or failure_of(error)
+
+
+_WORDS: Final = {
+    KafkaError._RESOLVE: "unresolvable",
+    KafkaError._AUTHENTICATION: "authentication",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "authentication",
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: "authentication",
+    KafkaError._SSL: "tls",
+    KafkaError._TIMED_OUT: "timeout",
+    KafkaError._TIMED_OUT_QUEUE: "timeout",
+    KafkaError._MSG_TIMED_OUT: "timeout",
+    KafkaError.REQUEST_TIMED_OUT: "timeout",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "authorization",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "authorization",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "authorization",
+    KafkaError.NOT_LEADER_FOR_PARTITION: "misrouted",
+    KafkaError.LEADER_NOT_AVAILABLE: "no-leader",
+    KafkaError.LISTENER_NOT_FOUND: "missing",
+    KafkaError.NOT_ENOUGH_REPLICAS: "replicas",
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "replicas",
+    KafkaError._ALL_BROKERS_DOWN: "unreachable",
+}
+
+
+def failure_of(error: BaseException | KafkaError) -> Failure:
+    """The stable word for an error of librdkafka, with its own text."""
+    if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
+        error = error.args[0]
+    if not isinstance(error, KafkaError):
+        return Failure("client", str(error))
+    text = error.str()
+    word = _WORDS.get(error.code())
+    if word is None and error.code() == KafkaError._TRANSPORT:
+        word = _transport(text)
+    return Failure(word or error.name().lower().strip("_").replace("_", "-"), text)
+
+
+def _transport(text: str) -> str:
+    lowered = text.lower()
+    if "refused" in lowered:
+        return "refused"
+    if "security.protocol" in lowered or "ssl listener" in lowered:
+        return "protocol"
+    if "timed out" in lowered or "timeout" in lowered:
+        return "timeout"
+    return "disconnected"
+
+
+def _credentials(jaas: str) -> dict[str, str]:
+    found = {match["key"]: match["value"] for match in _JAAS.finditer(jaas)}
+    if found.keys() != {"username", "password"}:
+        raise EarshotError(
+            "client property sasl.jaas.config",
+            observed="holds no username and password in quotes",
+            allowed="a PLAIN or SCRAM login module with both; for other mechanisms librdkafka's "
+            "own sasl.* properties",
+        )
+    return {f"sasl.{key}": value for key, value in found.items()}

@@ -1,0 +1,232 @@
+"""Real Kafka brokers for tests: started from a plan, stopped by pid, their directory removed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from components.local.process import Launch, Record, last_words, running, start, stop
+from earshot import cache
+from earshot.listeners.model import ClusterPlan, Node, Scope
+from earshot.listeners.plan import NodeNames, plan
+from earshot.listeners.render import server_properties
+from earshot.listeners.spec import LocalSpec, read_spec
+from earshot.validation.contract import Contract
+
+VERSION = "4.1.1"
+CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
+READY = 60.0
+"""Seconds that a broker may take to start on a busy machine."""
+SMALL = {
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "3",
+}
+TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
+    {"name": "INTERNAL", "scopes": ["internal"]},
+    {"name": "EXTERNAL", "scopes": ["host"]},
+)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nobody listens on at this moment."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for item in sockets:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
+
+
+def local_plan(
+    brokers: int = 3,
+    listeners: Sequence[Mapping[str, Any]] = TWO_LISTENERS,
+    hosts: Mapping[Scope, str] | None = None,
+    **settings: Any,
+) -> tuple[LocalSpec, ClusterPlan]:
+    """A plan on free ports of the loopback.
+
+    ``listeners`` as in a stack file, without ports; ``settings`` are further keys of the spec.
+    Bound to 127.0.0.1 and advertised as `localhost` unless ``hosts`` says otherwise by scope.
+    """
+    ports = iter(free_ports((len(listeners) + 1) * brokers))
+    blocks = [[next(ports) for _ in range(brokers)] for _ in range(len(listeners) + 1)]
+    extra = SMALL | settings.pop("extra", {})
+    spec = read_spec(
+        {
+            "placement": "local",
+            "brokers": brokers,
+            "listeners": [
+                {"port": block[0], "bind": "127.0.0.1"} | dict(item)
+                for item, block in zip(listeners, blocks, strict=False)
+            ],
+            "controllers": {"port": blocks[-1][0]} | settings.pop("controllers", {}),
+            "extra": extra,
+            **settings,
+        },
+        "test",
+    )
+    scopes = {Scope.INTERNAL: "localhost", Scope.HOST: "localhost", Scope.EXTERNAL: "localhost"}
+    names = {
+        id: NodeNames(
+            hosts=scopes | {Scope.CONTROLLER: "localhost"} | dict(hosts or {}),
+            binds={Scope.CONTROLLER: "127.0.0.1"},
+            machine=f"test-{id}",
+            log_dir=f"@{id}",
+        )
+        for id in spec.node_ids
+    }
+    return spec, _spread(plan(spec, names), blocks)
+
+
+def _spread(planned: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPlan:
+    """Every listener on a free port of its own instead of consecutive ones."""
+    ports = {block[0]: block for block in blocks}
+
+    def moved(node: Node, index: int) -> Node:
+        listeners = tuple(
+            item.model_copy(
+                update={
+                    "bind_port": ports[item.bind_port][index],
+                    # an advertised port that was given on purpose stays
+                    "port": ports[item.bind_port][index]
+                    if item.port == item.bind_port
+                    else item.port,
+                }
+            )
+            for item in node.listeners
+        )
+        return node.model_copy(update={"listeners": listeners})
+
+    nodes = tuple(moved(node, index) for index, node in enumerate(planned.nodes))
+    return planned.model_copy(update={"nodes": nodes})
+
+
+@dataclass
+class Cluster:
+    """Brokers of a plan, each of which a test may stop, kill, change and start again."""
+
+    plan: ClusterPlan
+    directory: Path
+    jars: tuple[Path, ...]
+    heap: str = "256m"
+    name: str = "test"
+    extra: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Further properties by node id, applied at its next start; they win over the plan's."""
+
+    @property
+    def contract(self) -> Contract:
+        return Contract.of(self.plan, self.name, "local")
+
+    def node_directory(self, id: int) -> Path:
+        return self.directory / f"node-{id}"
+
+    def start(self, *ids: int) -> None:
+        """Starts these nodes (all by default) at the same time and waits until they serve."""
+        chosen = ids or tuple(node.id for node in self.plan.nodes)
+        with ThreadPoolExecutor(len(chosen)) as pool:
+            list(pool.map(self._start, chosen))
+        for id in chosen:
+            self._wait(id)
+
+    def stop(self, id: int) -> None:
+        stop(self.node_directory(id))
+
+    def kill(self, id: int) -> None:
+        """SIGKILL, as by the kernel when memory runs out."""
+        process = self._record(id).process()
+        assert process is not None, f"node {id} runs no more"
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+
+    def pid(self, id: int) -> int:
+        return self._record(id).pid
+
+    def advertise(self, id: int, **listeners: str) -> None:
+        """Changes what a node advertises (`EXTERNAL="host:port"`) behind the plan; restarts it."""
+        node = self.plan.node(id)
+        values = [
+            f"{item.name}://{listeners.get(item.name, item.advertised)}" for item in node.listeners
+        ]
+        self.extra[id] = {"advertised.listeners": ",".join(values)}
+        self.stop(id)
+        self.start(id)
+
+    def _record(self, id: int) -> Record:
+        record = running(self.node_directory(id))
+        assert record is not None, f"node {id} runs no more\n{last_words(self.node_directory(id))}"
+        return record
+
+    def _start(self, id: int) -> None:
+        node = self.plan.node(id)
+        directory = self.node_directory(id)
+        node = node.model_copy(update={"log_dir": str(directory / "log")})
+        changed = self.extra.get(id, {})
+        lines = [
+            line
+            for line in server_properties(self.plan, node).splitlines()
+            if line.partition("=")[0] not in changed
+        ]
+        lines += [f"{key}={value}" for key, value in changed.items()]
+        (directory / "server.log").unlink(missing_ok=True)
+        java = Path(shutil.which("java") or "java")
+        launch = Launch(id, directory, "\n".join(lines) + "\n", self.heap, VERSION, java, self.jars)
+        start(launch, CLUSTER_ID)
+
+    def _wait(self, id: int) -> None:
+        directory = self.node_directory(id)
+        log = directory / "server.log"
+        end = time.monotonic() + READY
+        while not (log.exists() and "Kafka Server started" in log.read_text(errors="replace")):
+            assert running(directory) is not None, f"node {id} ended\n{last_words(directory)}"
+            assert time.monotonic() < end, f"node {id} is not ready\n{last_words(directory)}"
+            time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
+    """The brokers of ``planned``, serving; stopped and their data removed at the end.
+
+    ``settings`` are fields of Cluster (`heap`, `name`, `extra`).
+    """
+    directory = Path(tempfile.mkdtemp(prefix="earshot-cluster-"))
+    cluster = Cluster(planned, directory, broker_jars(), **settings)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        with ThreadPoolExecutor(len(planned.nodes)) as pool:
+            # nobody waits for a hand-over of leadership that is about to end
+            list(pool.map(lambda node: stop(cluster.node_directory(node.id), 0.5), planned.nodes))
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def broker_jars(version: str = VERSION) -> tuple[Path, ...]:
+    """Kafka's jars, fetched once into the user's cache by the Ivy that PySpark ships."""
+    folder = cache.ensure(
+        cache.root() / "tests" / f"kafka-{version}", lambda it: _fetch(version, it)
+    )
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def _fetch(version: str, folder: Path) -> None:
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    for organisation, module, revision in (
+        ("org.apache.kafka", "kafka_2.13", version),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+    ):
+        command = ["java", "-jar", str(ivy), "-cache", str(folder.parent / "ivy")]
+        command += ["-dependency", organisation, module, revision, "-confs", "default"]
+        command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+        subprocess.run(command, check=True, capture_output=True)
