@@ -1,12 +1,18 @@
-"""Evidence: why we believe that a name resolves for the clients of a (listener, scope)."""
+"""Evidence: why we believe that a name resolves for the clients of a (listener, scope).
+
+The clients of a scope are usually elsewhere, so the question is never "does it resolve here?" but
+"who can be asked on their behalf?": see `ResolverPolicy`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from earshot.listeners.model import Scope
-from earshot.names.lookup import Lookup
+from earshot.listeners.model import ClusterPlan, Scope
+from earshot.names.lookup import LITERAL, Lookup, Resolver, literal, look_up
+from earshot.names.policy import Asked, ResolverPolicy
 
 EvidenceKey = tuple[str, Scope, str]
 """(listener name, scope, advertised host)."""
@@ -38,3 +44,84 @@ class Evidence:
         if self.kind is EvidenceKind.LIVE and self.lookup is not None:
             return self.lookup.addresses
         return self.declared if self.kind is EvidenceKind.DECLARED else ()
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A resource of the same stack that gives a name its meaning."""
+
+    why: str
+    """The resource, as in `record kafka-1.example.com in zone Z1`."""
+    addresses: tuple[str, ...] = ()
+    """What the name will lead to, where the resource says so."""
+
+
+def gather(
+    plan: ClusterPlan,
+    policy: ResolverPolicy,
+    placement: str,
+    declared: Mapping[EvidenceKey, Declaration] | None = None,
+    asked: Asked | None = None,
+) -> dict[EvidenceKey, Evidence]:
+    """The evidence for every advertised name of ``plan`` that is known, controllers' included.
+
+    Each name is looked up once per resolver, all of them together within ``policy.timeout``
+    seconds (and again for up to ``policy.retry`` seconds, where that is set). ``asked`` stands
+    for the resolvers of the real world and can be replaced. A name that resolver or declaration
+    say nothing about gets evidence of kind none, with the reason.
+    """
+    declared = declared or {}
+    asked = asked or Asked()
+    resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
+    keys = list(dict.fromkeys(_keys(plan)))
+    questions = [
+        (host, resolver)
+        for _, scope, host in keys
+        if (resolver := resolvers[scope]) is not None and not policy.waiver(host)
+    ]
+    lookups = look_up(questions, policy.timeout, policy.retry)
+    alive = {
+        label for (_, label), item in lookups.items() if item.answered and item.resolver != LITERAL
+    }
+    return {
+        key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
+        for key in keys
+    }
+
+
+def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
+    for node in plan.nodes:
+        for listener in node.listeners:
+            if isinstance(listener.host, str):
+                for scope in listener.scopes:
+                    yield listener.name, scope, listener.host
+
+
+def _weigh(
+    key: EvidenceKey,
+    resolver: Resolver | None,
+    lookups: Mapping[tuple[str, str], Lookup],
+    alive: set[str],
+    declaration: Declaration | None,
+    policy: ResolverPolicy,
+) -> Evidence:
+    _, scope, host = key
+    if known := literal(host):
+        return Evidence(EvidenceKind.LIVE, known, "an address needs no lookup")
+    if reason := policy.waiver(host):
+        return Evidence(EvidenceKind.NONE, None, f"not looked up, waived: {reason}")
+    if resolver is None:
+        silence = f"no resolver of scope {scope} can be asked from here"
+        lookup = None
+    else:
+        lookup = lookups[host.lower(), resolver.label]
+        if lookup.ok:
+            return Evidence(EvidenceKind.LIVE, lookup, f"looked up just now at {resolver.label}")
+        silence = f"{resolver.label} did not answer for any name"
+        if resolver.label in alive:
+            # it can be asked and does not know the name: no declaration outweighs that
+            return Evidence(EvidenceKind.NONE, lookup, f"{resolver.label} does not resolve it")
+    if declaration is None:
+        return Evidence(EvidenceKind.NONE, lookup, f"{silence}, and nothing declares the name")
+    why = f"{declaration.why}; not looked up: {silence}"
+    return Evidence(EvidenceKind.DECLARED, lookup, why, declaration.addresses)

@@ -1,9 +1,19 @@
-"""One lookup of one name: what was asked, who answered, and which of five things came of it."""
+"""Lookups of names: many at once, each once per resolver, the whole batch bounded in time.
+
+What a lookup came to is a value; a name that does not resolve is never an exception here.
+Resolvers are handed in: `resolvers` has those that ask the real world.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 class Diagnosis(StrEnum):
@@ -38,3 +48,112 @@ class Lookup:
     @property
     def ok(self) -> bool:
         return self.diagnosis is Diagnosis.OK
+
+
+class Resolver(Protocol):
+    """Somebody who can be asked for the addresses of a name."""
+
+    @property
+    def label(self) -> str:
+        """Who is asked; two resolvers of one label are the same."""
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
+        """The addresses of ``name``; should return within ``seconds``, and need not."""
+
+
+LITERAL = "none (an address)"
+"""The resolver of an address, which nobody need look up."""
+_WORKERS = 64
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
+
+
+def literal(host: str) -> Lookup | None:
+    """The lookup of a host that is an IP address, or None where it is a name."""
+    if ":" not in host and not host[-1:].isdigit():
+        return None
+    try:
+        return Lookup(host, LITERAL, Diagnosis.OK, (str(ipaddress.ip_address(host)),))
+    except ValueError:
+        return None
+
+
+def look_up(
+    questions: Iterable[tuple[str, Resolver]],
+    seconds: float,
+    retry: float = 0.0,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[tuple[str, str], Lookup]:
+    """One lookup per (name in lower case, resolver's label), all within ``seconds``.
+
+    A lookup that has not returned by then counts as timed out. Where ``retry`` is positive, names
+    that did not resolve are asked again, ever more slowly, until ``retry`` seconds have passed
+    since the first round: for a record that was just created and still spreads.
+    """
+    wanted = {(name.lower(), resolver.label): (name, resolver) for name, resolver in questions}
+    begun = clock()
+    found = _round(wanted, seconds)
+    pause = _FIRST_PAUSE
+    while failed := {key: wanted[key] for key, item in found.items() if not item.ok}:
+        left = begun + retry - clock()
+        if left <= pause:
+            break
+        sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        found |= _round(failed, min(seconds, left))
+    return found
+
+
+_Questions = Mapping[tuple[str, str], tuple[str, Resolver]]
+
+
+def _round(wanted: _Questions, seconds: float) -> dict[tuple[str, str], Lookup]:
+    found: dict[tuple[str, str], Lookup] = {}
+    asked: queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]] = queue.SimpleQueue()
+    for key, (name, resolver) in wanted.items():
+        if known := literal(name):
+            found[key] = known
+        else:
+            asked.put((key, name, resolver))
+    missing = len(wanted) - len(found)
+    answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]] = queue.SimpleQueue()
+    deadline = time.monotonic() + seconds
+    for _ in range(min(_WORKERS, missing)):
+        # a daemon: getaddrinfo has no time limit, and must not hold back the end of the process
+        threading.Thread(target=_work, args=(asked, answers, deadline), daemon=True).start()
+    for _ in range(missing):
+        try:
+            key, answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            break
+        if isinstance(answer, Exception):
+            raise answer
+        found[key] = answer
+    for key, (name, resolver) in wanted.items():
+        if key not in found:
+            found[key] = unanswered(name, resolver.label, seconds)
+    return {key: found[key] for key in wanted}
+
+
+def _work(
+    asked: queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]],
+    answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]],
+    deadline: float,
+) -> None:
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            key, name, resolver = asked.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            # a little less than is left, so that the resolver's own account arrives in time
+            answers.put((key, resolver.resolve(name, 0.95 * left)))
+        except Exception as error:  # a fault of ours: raised again where the batch is awaited
+            answers.put((key, error))
+
+
+def unanswered(name: str, resolver: str, seconds: float) -> Lookup:
+    """The lookup of a name that nobody answered for within ``seconds``."""
+    detail = f"no answer within {seconds:.1f} s"
+    return Lookup(name, resolver, Diagnosis.TIMEOUT, (), seconds, detail, answered=False)

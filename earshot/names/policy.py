@@ -1,0 +1,107 @@
+"""Who is asked on behalf of a scope's clients: the policy, its defaults, and the real resolvers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from earshot.errors import AddressError
+from earshot.listeners.address import check_host
+from earshot.listeners.model import Frozen, Scope
+from earshot.names.lookup import Resolver
+from earshot.names.resolvers import SystemResolver, parse_server
+
+SYSTEM = "system"
+"""Stands for getaddrinfo of this machine, where a list of servers could stand."""
+
+
+class ResolverPolicy(Frozen):
+    """Resolvers per scope, limits in time, and names that nobody need resolve here.
+
+    Where a scope has no entry: `host`, and on placement `local` also `internal` and `controller`,
+    ask this machine (`system`: the hosts file counts, for that is what clients here see);
+    `external` asks the DNS servers that this machine is configured with, and never its hosts
+    file, which is no evidence for other machines; `internal` and `controller` of other placements
+    ask nobody, for this machine is not on the broker network.
+    """
+
+    resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)
+    """By scope: DNS servers (`ip`, `ip:port`, `[ipv6]:port`), or the one word `system`."""
+    timeout: float = Field(default=5.0, gt=0, le=600)
+    """Seconds for all lookups together."""
+    retry: float = Field(default=0.0, ge=0, le=3600)
+    """Seconds for which a name that does not resolve is asked again, while its record spreads."""
+    waived: dict[str, str] = Field(default_factory=dict)
+    """Names that are accepted without evidence, each with the reason."""
+
+    @field_validator("resolvers", mode="before")
+    @classmethod
+    def _lists(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {k: (item,) if isinstance(item, str) else item for k, item in value.items()}
+
+    @field_validator("resolvers")
+    @classmethod
+    def _servers(cls, value: dict[Scope, tuple[str, ...]]) -> dict[Scope, tuple[str, ...]]:
+        for scope, servers in value.items():
+            if SYSTEM in servers and len(servers) > 1:
+                raise ValueError(f"{scope}: `{SYSTEM}` stands alone, found {', '.join(servers)}")
+            for text in servers:
+                if text != SYSTEM:
+                    _said(scope, parse_server, text)
+        return value
+
+    @field_validator("waived")
+    @classmethod
+    def _reasons(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, reason in value.items():
+            _said("waived", check_host, name)
+            if not reason.strip():
+                raise ValueError(f"{name}: a waived name needs a reason")
+        return {name.lower(): reason.strip() for name, reason in value.items()}
+
+    def waiver(self, host: str) -> str:
+        """Why nobody need resolve ``host`` here, or an empty text."""
+        return self.waived.get(host.lower(), "")
+
+
+class Asked:
+    """The resolvers of the real world; tests hand in another one."""
+
+    def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
+        """Who answers for the clients of ``scope``, or None where nobody can be asked."""
+        servers = policy.resolvers.get(scope, ())
+        if not servers:
+            if scope is Scope.HOST or (placement == "local" and scope is not Scope.EXTERNAL):
+                servers = (SYSTEM,)
+            elif scope is Scope.EXTERNAL:
+                servers = self.configured()
+        if not servers:
+            return None
+        return self.system() if servers == (SYSTEM,) else self.dns(servers)
+
+    def configured(self) -> tuple[str, ...]:
+        """This machine's own DNS servers."""
+        from earshot.names.nameservers import configured_servers  # slow to import
+
+        return configured_servers()
+
+    def system(self) -> Resolver:
+        """This machine, as its clients see it."""
+        return SystemResolver()
+
+    def dns(self, servers: tuple[str, ...]) -> Resolver:
+        """The given DNS servers."""
+        from earshot.names.nameservers import DnsResolver  # slow to import
+
+        return DnsResolver(servers)
+
+
+def _said(key: str, check: Any, text: str) -> None:
+    try:
+        check(text)
+    except AddressError as error:
+        raise ValueError(f"{key}: {error.line}") from None

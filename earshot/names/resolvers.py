@@ -1,0 +1,65 @@
+"""This machine as its clients see it, and how a DNS server is written down.
+
+Source: gai_strerror(3) for what getaddrinfo's failures mean.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+
+from earshot.errors import AddressError
+from earshot.listeners.address import Address, check_port
+from earshot.names.lookup import Diagnosis, Lookup
+
+DNS_PORT = 53
+SYSTEM_LABEL = "this machine (hosts file included)"
+
+_SYSTEM_FAILURES = {
+    socket.EAI_NONAME: Diagnosis.NXDOMAIN,
+    socket.EAI_AGAIN: Diagnosis.SERVER_FAILURE,
+    socket.EAI_FAIL: Diagnosis.SERVER_FAILURE,
+} | {
+    getattr(socket, name): Diagnosis.NO_ANSWER
+    for name in ("EAI_NODATA", "EAI_ADDRFAMILY")
+    if hasattr(socket, name)  # not on every system
+}
+
+
+class SystemResolver:
+    """`getaddrinfo`: what a client on this machine sees, hosts file, mDNS and all."""
+
+    label = SYSTEM_LABEL
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
+        """Asks without a time limit of its own (there is none to set): the batch has one."""
+        begun = time.monotonic()
+        try:
+            rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
+            took = time.monotonic() - begun
+            return Lookup(name, self.label, diagnosis, (), took, error.strerror or str(error))
+        except UnicodeError as error:  # a label that IDNA cannot encode exists nowhere
+            return Lookup(name, self.label, Diagnosis.NXDOMAIN, (), 0.0, str(error))
+        addresses = dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows)
+        return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - begun)
+
+
+def parse_server(text: str) -> Address:
+    """A DNS server, `ip`, `ip:port` or `[ipv6]:port`, port 53 by default; raises AddressError."""
+    host, port = text, str(DNS_PORT)
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":") if rest else port
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    try:
+        return Address(str(ipaddress.ip_address(host)), check_port(port))
+    except ValueError:
+        raise AddressError(
+            f"DNS server {text!r}",
+            observed="is no IP address",
+            allowed="ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353",
+        ) from None
