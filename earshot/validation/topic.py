@@ -15,7 +15,8 @@ from concurrent.futures import Future, wait
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from earshot.validation.client import Failure, failure_of
 
