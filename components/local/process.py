@@ -16,13 +16,13 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
+from earshot import cache
 from earshot.errors import EarshotError
 
 START_TIME_SLACK = 0.05
@@ -100,7 +100,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
     """
     alive = running(launch.directory)
     if alive is not None and alive.digest == launch.digest:
-        return alive
+        return alive  # of an interrupted run: adopted
     stop(launch.directory)
     launch.directory.mkdir(parents=True, exist_ok=True)
     properties = launch.directory / "server.properties"
@@ -121,7 +121,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
         )
     _STARTED.append(process)
     record = Record(process.pid, psutil.Process(process.pid).create_time(), launch.digest)
-    _write(launch.directory / "process.json", json.dumps(asdict(record)))
+    cache.write(launch.directory / "process.json", json.dumps(asdict(record)))
     return record
 
 
@@ -178,14 +178,14 @@ class Holder:
         return f"port {self.port} is in use by {who}"
 
 
-def holders(binds: Iterable[tuple[str, int]], own: Sequence[int]) -> list[Holder]:
-    """Processes other than ``own`` (pids) that listen where ``binds`` (host, port) want to."""
+def holders(binds: Iterable[tuple[str, int]]) -> list[Holder]:
+    """Processes that listen where ``binds`` (host, port) want to, one per port, in their order."""
     wanted: dict[int, list[str]] = {}
     for host, port in binds:
         wanted.setdefault(port, []).append(host)
     found: dict[int, Holder] = {}
     for connection in psutil.net_connections("tcp"):
-        if connection.status != psutil.CONN_LISTEN or connection.pid in own or not connection.laddr:
+        if connection.status != psutil.CONN_LISTEN or not connection.laddr:
             continue
         host, port = connection.laddr.ip, connection.laddr.port
         if any(_overlap(host, other) for other in wanted.get(port, ())):
@@ -264,10 +264,3 @@ log4j.appender.file.MaxBackupIndex=3
 log4j.appender.file.layout=org.apache.log4j.PatternLayout
 log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all: a record cut short would orphan a broker."""
-    temporary = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
-    temporary.write_text(text)
-    temporary.replace(path)

@@ -1,0 +1,155 @@
+"""The `local` placement as a component: names, gate, nodes one after the other, one last wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from components.gate import AdvertisedListeners, GateSeal
+from components.local.providers import GroundProvider, NodeProvider, ReadinessProvider
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.plan import NodeNames, plan
+from earshot.listeners.render import server_properties
+from earshot.listeners.spec import LocalSpec
+from earshot.names.local import local_names
+from earshot.names.machine import this_machine
+
+SMALL_BROKER = {
+    # the default of 128 MiB is allocated at start and does not fit a small heap
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    # nobody waits for more consumers to join on a developer's machine
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class LocalGround(Resource, module="earshot", name="LocalGround"):
+    """What must hold before any node is touched; also the cluster's id."""
+
+    cluster_id: pulumi.Output[str]
+
+
+class LocalNode(Resource, module="earshot", name="LocalNode"):
+    """One Kafka process of this machine."""
+
+    pid: pulumi.Output[int]
+    incarnation: pulumi.Output[str]
+
+
+class LocalReadiness(Resource, module="earshot", name="LocalReadiness"):
+    """Waits until brokers are in sync."""
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """What `plan` made of a local spec, and what it was made from."""
+
+    plan: ClusterPlan
+    names: dict[int, NodeNames]
+    notes: tuple[str, ...]
+    root: Path
+
+
+def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
+    """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
+    named = local_names(spec, this_machine(), root)
+    settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
+    return LocalPlan(plan(settled, named.names), named.names, named.notes, root)
+
+
+class LocalCluster(pulumi.ComponentResource):
+    """A Kafka cluster of processes on this machine, behind its gate."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: LocalSpec,
+        local: LocalPlan,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("earshot:local:LocalCluster", name, {}, opts)
+        self._spec, self._local = spec, local
+        self.plan = local.plan
+        addresses = {id: names.addresses for id, names in local.names.items()}
+        gate = AdvertisedListeners(
+            name, self.plan, spec.placement, addresses, pulumi.ResourceOptions(parent=self)
+        )
+        before: list[pulumi.Resource] = []
+        if spec.gate == "required":
+            before.append(GateSeal(name, self.plan, gate))
+        else:
+            pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
+        self._ground = LocalGround(
+            GroundProvider(),
+            name,
+            {
+                "plan": self.plan.model_dump(mode="json"),
+                "root": str(local.root),
+                "data": spec.data,
+                "cluster_id": None,
+            },
+            pulumi.ResourceOptions(parent=gate, depends_on=before),
+        )
+        self.incarnations: dict[str, pulumi.Output[str]] = {}
+        last: pulumi.Resource = self._ground
+        for node in self.plan.nodes:
+            last = self._node(node, gate, after=last)
+        self.ready = self._readiness("cluster", list(self.plan.brokers), gate, last, whole=True)
+        self.register_outputs({"incarnations": self.incarnations})
+
+    def _node(
+        self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource
+    ) -> pulumi.Resource:
+        """The node and its readiness; a change waits here before the next node is touched."""
+        resource = LocalNode(
+            NodeProvider(),
+            f"{node.roles[0]}-{node.id}",
+            {
+                "node_id": node.id,
+                "root": str(self._local.root),
+                "properties": server_properties(self.plan, node),
+                "heap": self._spec.heap,
+                "kafka_version": self.plan.kafka_version,
+                "cluster_id": self._ground.cluster_id,
+                "pid": None,
+                "incarnation": None,
+            },
+            pulumi.ResourceOptions(parent=gate, depends_on=[after]),
+        )
+        self.incarnations[str(node.id)] = resource.incarnation
+        brokers = [node] if node.is_broker else []
+        return self._readiness(f"{node.roles[0]}-{node.id}", brokers, gate, resource)
+
+    def _readiness(
+        self,
+        name: str,
+        brokers: list[Node],
+        gate: AdvertisedListeners,
+        after: pulumi.Resource,
+        whole: bool = False,
+    ) -> LocalReadiness:
+        ids = [node.id for node in (self.plan.nodes if whole else brokers)]
+        waited_for = (
+            dict(self.incarnations) if whole else {str(id): self.incarnations[str(id)] for id in ids}
+        )
+        return LocalReadiness(
+            ReadinessProvider(),
+            name,
+            {
+                "root": str(self._local.root),
+                "nodes": ids,
+                "brokers": [node.id for node in brokers],
+                "bootstrap": _bootstrap(self.plan),
+                "incarnations": waited_for,
+                "whole": whole,
+            },
+            pulumi.ResourceOptions(parent=gate, depends_on=[after]),
+        )
+
+
+def _bootstrap(plan: ClusterPlan) -> str:
+    """The inter-broker listener of every broker: the one that other brokers use as well."""
+    found = (node.listener(plan.inter_broker) for node in plan.brokers)
+    return ",".join(str(item.advertised) for item in found if item is not None)

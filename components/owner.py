@@ -1,0 +1,71 @@
+"""A dynamic provider's process must not outlive the engine that started it.
+
+The engine tells a provider of an interrupt by a signal, but not of its own death, and a provider's
+`Cancel` is never passed on; so the process watches its parent itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import psutil
+
+POLL_SECONDS = 0.5
+_lock = threading.Lock()
+_last_acts: list[Callable[[], None]] = []
+_watching = False
+
+
+def exit_with_parent() -> None:
+    """From now on this process ends, after its last acts, when the process above it is gone."""
+    global _watching
+    with _lock:
+        if _watching:
+            return
+        _watching = True
+    # what a provider raises is the user's message; grpc would add a stack trace on stderr
+    logging.getLogger("grpc").addHandler(logging.NullHandler())
+    logging.getLogger("grpc").propagate = False
+    threading.Thread(target=_watch, args=(_engine(),), daemon=True).start()
+
+
+def last_act(act: Callable[[], None]) -> Callable[[], None]:
+    """``act`` is run before the process ends with its parent; the result takes that back."""
+    with _lock:
+        _last_acts.append(act)
+
+    def done() -> None:
+        with _lock:
+            _last_acts.remove(act)
+
+    return done
+
+
+def _engine() -> psutil.Process | None:
+    # the plugin's direct parent may be a shell that waits for it: the engine is further up
+    for process in psutil.Process().parents():
+        if process.name() == "pulumi":
+            return process
+    parents = psutil.Process().parents()
+    return parents[0] if parents else None
+
+
+def _watch(engine: psutil.Process | None) -> None:
+    while engine is not None and _alive(engine):
+        time.sleep(POLL_SECONDS)
+    with _lock:
+        acts = list(_last_acts)
+    for act in acts:
+        act()
+    os._exit(1)
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

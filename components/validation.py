@@ -1,0 +1,153 @@
+"""The validation as a resource of the stack: an update ends in a proof, or in the cell that failed.
+
+It runs `earshot validate` as a child process with a deadline of its own, when it is created and
+whenever the contract or an incarnation changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pulumi
+from pulumi.dynamic import (
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+
+from components import owner
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.listeners.spec import ValidationSpec
+from earshot.validation.contract import Contract
+
+GRACE = 30.0
+"""Seconds beyond the validation's own deadline before its process is ended from here."""
+
+
+class _ValidationProvider(ResourceProvider):
+    serialize_as_secret_always = False
+    _DECIDES = ("contract", "incarnations", "records")
+
+    def configure(self, req: Any) -> None:
+        owner.exit_with_parent()
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult("validated", self._run(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(self._run(news))
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        return ReadResult(id_, props)
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        (Path(props["state_dir"]) / "contract.json").unlink(missing_ok=True)
+
+    def _run(self, props: dict[str, Any]) -> dict[str, Any]:
+        state = Path(props["state_dir"])
+        contract = Contract.model_validate(props["contract"])
+        cache.write(state / "contract.json", contract.to_json())
+        report = state / "report.json"
+        command = [sys.executable, "-m", "earshot", "validate"]
+        command += ["--contract", str(state / "contract.json"), "--output", str(report)]
+        command += ["--records", str(int(props["records"]))]
+        command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
+        command += ["--incarnations", json.dumps(props["incarnations"])]
+        code, errors = _run_child(command, props["deadline"] + GRACE)
+        if code != 0:
+            raise EarshotError(f"\n{_failure(report, code, errors)}")
+        return {**props, "verdict": "pass"}
+
+
+def _run_child(command: list[str], deadline: float) -> tuple[int, str]:
+    """Runs ``command``, shows its progress lines, and never outlives the engine or ``deadline``."""
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # the JVM below it is stopped with it, as one group
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    done = owner.last_act(lambda: _end(child))
+    lines: list[str] = []
+    assert child.stderr is not None
+    reader = threading.Thread(target=_show, args=(child.stderr, lines), daemon=True)
+    reader.start()
+    try:
+        child.wait(deadline)
+    except subprocess.TimeoutExpired:
+        lines.append(f"the validation did not end within {deadline:.0f} s and was stopped")
+    finally:
+        _end(child)
+        done()
+    reader.join(2)
+    child.stderr.close()
+    return child.returncode, "\n".join(lines[-20:])
+
+
+def _show(stream: IO[str], lines: list[str]) -> None:
+    for line in stream:
+        lines.append(line.rstrip())
+        print(line.rstrip(), flush=True)
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+        if child.poll() is not None:
+            return
+        os.killpg(child.pid, send)
+        try:
+            child.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _failure(report: Path, code: int, errors: str) -> str:
+    if code not in (1, 3) or not report.exists():
+        return f"the validation could not run (exit code {code}):\n{errors}"
+    from earshot.report import render
+    from earshot.validation.result import Report
+
+    return render(Report.model_validate_json(report.read_text()), "text")
+
+
+class Validation(Resource, module="earshot", name="Validation"):
+    """Proof that every broker can be reached through every listener, from this host."""
+
+    verdict: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        contract: Contract,
+        incarnations: Mapping[str, pulumi.Input[str]],
+        spec: ValidationSpec,
+        state_dir: Path,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props = {
+            "contract": contract.model_dump(mode="json"),
+            "incarnations": dict(incarnations),
+            "records": spec.records,
+            "deadline": spec.deadline,
+            "state_dir": str(state_dir),
+            "verdict": None,
+        }
+        super().__init__(_ValidationProvider(), name, props, opts)

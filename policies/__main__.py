@@ -1,0 +1,7 @@
+"""The entry point of the pack; constructing it serves and never returns."""
+
+from pulumi_policy import PolicyPack
+
+from policies.pack import policies
+
+PolicyPack("earshot", policies())

@@ -1,0 +1,148 @@
+"""The policies of the pack: one per rule, and what they share.
+
+Every policy judges the gate (`AdvertisedListeners`); its level can be set in the pack's
+configuration by the rule's id in lower case: `{"kl011": "advisory"}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyConfigSchema,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+)
+
+from components.gate import GATE_TYPE, SEAL_TYPE
+from earshot.rules import RULES, Finding, Rule, Severity, State
+from policies.judgement import Court, read_policy
+
+LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
+
+NAMES_SCHEMA = PolicyConfigSchema(
+    {
+        "resolvers": {
+            "type": "object",
+            "description": "By scope (internal, host, external, controller): DNS servers as ip, "
+            "ip:port or [ipv6]:port, or the one word system.",
+        },
+        "timeout": {"type": "number", "description": "Seconds for all lookups together."},
+        "retry": {
+            "type": "number",
+            "description": "Seconds for which a name is asked again while its record spreads.",
+        },
+        "waived": {
+            "type": "object",
+            "description": "Names that are accepted without evidence, each with its reason.",
+        },
+    }
+)
+
+
+def policies() -> list[Policy]:
+    """All policies of the pack, in the order in which they must run."""
+    court = Court()
+    return [
+        _names(court),
+        *(_rule(court, rule) for rule in RULES),
+        _advice(court),
+        _not_known_yet(court),
+        _seal(court),
+    ]
+
+
+def _names(court: Court) -> Policy:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        if args.resource_type != GATE_TYPE:
+            return
+        try:
+            court.configure(args.urn, read_policy(args.get_config()))
+        except ValueError as reason:
+            report(f"the pack's configuration of `names`: {reason}")
+
+    return ResourceValidationPolicy(
+        "names",
+        "Names are looked up with the resolvers that the pack's configuration gives.",
+        validate,
+        EnforcementLevel.MANDATORY,
+        NAMES_SCHEMA,
+    )
+
+
+def _rule(court: Court, rule: Rule) -> Policy:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        for finding in _findings(court, args):
+            if finding.rule == rule.id and _stops(finding):
+                report(str(finding))
+
+    return ResourceValidationPolicy(
+        rule.id.lower(),
+        f"{rule.id}: {rule.title}. {rule.reason}",
+        validate,
+        LEVELS[rule.severity],
+        display_name=f"{rule.id} {rule.title}",
+        remediation_steps=rule.remedy,
+        url=rule.source,
+    )
+
+
+def _advice(court: Court) -> Policy:
+    rules = {rule.id: rule for rule in RULES}
+
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        for finding in _findings(court, args):
+            milder = finding.severity is not rules[finding.rule].severity
+            if finding.state is State.VIOLATED and milder:
+                report(str(finding))
+        if args.resource_type == GATE_TYPE:
+            for remark in court.judgement(args).remarks:
+                report(remark)
+
+    return ResourceValidationPolicy(
+        "advice",
+        "Accepted, and better known.",
+        validate,
+        EnforcementLevel.ADVISORY,
+    )
+
+
+def _not_known_yet(court: Court) -> Policy:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        for finding in _findings(court, args):
+            if finding.state is State.UNKNOWN:
+                report(str(finding))
+
+    return ResourceValidationPolicy(
+        "not-known-yet",
+        "A value that is not known yet is judged when it is, and taken for nothing until then.",
+        validate,
+        EnforcementLevel.ADVISORY,
+    )
+
+
+def _seal(court: Court) -> Policy:
+    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
+        if args.resource_type != SEAL_TYPE or not court.has_judged(args.props["digest"]):
+            return None
+        return {**args.props, "judged": args.props["digest"]}
+
+    return ResourceValidationPolicy(
+        "seal",
+        "The gate's seal says that the pack has judged its listeners in this run.",
+        remediate=remediate,  # type: ignore[arg-type]
+        enforcement_level=EnforcementLevel.REMEDIATE,
+    )
+
+
+def _findings(court: Court, args: ResourceValidationArgs) -> tuple[Finding, ...]:
+    return court.judgement(args).findings if args.resource_type == GATE_TYPE else ()
+
+
+def _stops(finding: Finding) -> bool:
+    rule = next(rule for rule in RULES if rule.id == finding.rule)
+    return finding.state is State.VIOLATED and finding.severity is rule.severity
