@@ -1,0 +1,173 @@
+"""A report in the order that every format shows it: matrices, problems, deliveries.
+
+Formats differ in ink only; what belongs together is decided here, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from earshot.listeners.model import Scope
+from earshot.validation.result import (
+    Cell,
+    Delivery,
+    Report,
+    Vantage,
+    Verdict,
+    combine,
+)
+
+_GRAVITY = {Verdict.FAIL: 0, Verdict.INCONCLUSIVE: 1, Verdict.SKIP: 2, Verdict.PASS: 3}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What one vantage saw: listeners by brokers."""
+
+    vantage: Vantage
+    listeners: tuple[str, ...]
+    brokers: tuple[int, ...]
+    cells: Mapping[tuple[str, int], Cell]
+
+    def cell(self, listener: str, broker: int) -> Cell | None:
+        """None where the broker was not looked at through this listener."""
+        return self.cells.get((listener, broker))
+
+    def scopes(self, listener: str) -> tuple[Scope, ...]:
+        return next(cell.scopes for (name, _), cell in self.cells.items() if name == listener)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Cells of one vantage and listener that did not pass, all for the same cause.
+
+    The first stands for all: their causes differ in nothing but broker and address.
+    """
+
+    cells: tuple[Cell, ...]
+
+    @property
+    def cell(self) -> Cell:
+        return self.cells[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.cell.verdict
+
+    @property
+    def title(self) -> str:
+        """`EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all."""
+        return f"{self.cell.listener}, {_named(self.cell)}, from {self.cell.vantage}"
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Label and text, in reading order; only what is known."""
+        others = ", ".join(_named(cell) for cell in self.cells[1:])
+        return (*facts(self.cell), *([("likewise", others)] if others else []))
+
+
+def facts(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """Why ``cell`` did not pass: label and text, in reading order; only what is known."""
+    known = [("stage", str(cell.failed_stage or ""))]
+    if cell.cause is not None:
+        known += [
+            ("cause", cell.cause.kind),
+            ("observed", cell.cause.observed),
+            ("expected", cell.cause.expected),
+            ("to mend it", cell.cause.remedy),
+        ]
+    known.append(("reason", cell.reason))
+    return tuple((label, text) for label, text in known if text)
+
+
+def _named(cell: Cell) -> str:
+    return f"broker {cell.broker} ({cell.address})"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What was written through one listener and read through another, over all brokers."""
+
+    written_through: str
+    read_through: str
+    parts: tuple[Delivery, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return combine(part.verdict for part in self.parts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Records by fate; what went wrong is listed only where it did."""
+        sums = {
+            name: sum(getattr(part, name) for part in self.parts)
+            for name in ("acknowledged", "read", "lost", *ODDITIES)
+        }
+        return {name: n for name, n in sums.items() if n or name not in ODDITIES}
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        return tuple(text for part in self.parts for text in part.examples)
+
+
+ODDITIES = ("unknown", "duplicated", "out_of_order", "corrupt", "misrouted", "foreign")
+
+
+def matrices(report: Report) -> tuple[Matrix, ...]:
+    """One matrix per vantage that has cells, in the order of their first cell."""
+    grouped: dict[str, list[Cell]] = {}
+    for cell in report.cells:
+        grouped.setdefault(cell.vantage, []).append(cell)
+    known = {vantage.name: vantage for vantage in vantages(report)}
+    return tuple(
+        Matrix(
+            vantage=known[name],
+            listeners=tuple(dict.fromkeys(cell.listener for cell in cells)),
+            brokers=tuple(sorted({cell.broker for cell in cells})),
+            cells={(cell.listener, cell.broker): cell for cell in cells},
+        )
+        for name, cells in grouped.items()
+    )
+
+
+def vantages(report: Report) -> tuple[Vantage, ...]:
+    """The vantages that the report describes, then those that only its cells name."""
+    named = {vantage.name: vantage for vantage in report.vantages}
+    for cell in report.cells:
+        named.setdefault(cell.vantage, Vantage(name=cell.vantage))
+    return tuple(named.values())
+
+
+def problems(report: Report) -> tuple[Problem, ...]:
+    """Every cell that did not pass, the gravest first; cells of one cause stand together."""
+    grouped: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in report.cells:
+        if cell.verdict != Verdict.PASS:
+            key = (cell.verdict, cell.vantage, cell.listener, _likeness(cell))
+            grouped.setdefault(key, []).append(cell)
+    found = [Problem(tuple(cells)) for cells in grouped.values()]
+    return tuple(sorted(found, key=lambda problem: _GRAVITY[problem.verdict]))
+
+
+def _likeness(cell: Cell) -> str:
+    """The facts of ``cell`` without what only names the broker: its address, host, port and id."""
+    text = "\n".join(text for _, text in facts(cell))
+    host, _, port = cell.address.rpartition(":")
+    for own in filter(None, (cell.address, host)):
+        text = text.replace(own, "{address}")
+    return re.sub(rf"\b(broker {cell.broker}|{re.escape(port)})\b", "{own}", text)
+
+
+def pairs(report: Report) -> tuple[Pair, ...]:
+    """Deliveries by the listeners they took."""
+    grouped: dict[tuple[str, str], list[Delivery]] = {}
+    for part in report.delivery:
+        grouped.setdefault((part.written_through, part.read_through), []).append(part)
+    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in grouped.items())
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The gravest of ``verdicts``; of none, a pass was never shown: skip."""
+    return min(verdicts, key=_GRAVITY.__getitem__, default=Verdict.SKIP)

@@ -1,0 +1,29 @@
+"""The report as a JSON document: the model itself, and the way back."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from earshot.errors import EarshotError, SpecError
+from earshot.validation.result import Report
+
+
+def json(report: Report) -> str:
+    """``report`` as its model writes it; `read_report` reads exactly this."""
+    return report.model_dump_json(indent=2) + "\n"
+
+
+def read_report(text: str | bytes, source: str) -> Report:
+    """The report in ``text``; ``source`` names it. Raises EarshotError."""
+    try:
+        return Report.model_validate_json(text)
+    except ValidationError as error:
+        problems = error.errors()
+        if problems[0]["type"] == "json_invalid":
+            raise EarshotError(
+                source,
+                observed=f"is no JSON ({problems[0]['msg']})",
+                allowed="a report that `--format json` wrote",
+            ) from None
+        lines = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in problems[:20]]
+        raise SpecError.of(f"{source} (a report of version 1)", lines) from None

@@ -1,0 +1,121 @@
+"""The report as JUnit XML: a case per cell, per delivery pair, and per vantage that looked.
+
+There is no binding JUnit schema. The shape here is the common core that Ant's JUnit task wrote
+first and that CI services document: `testsuites` > `testsuite` > `testcase` with at most one of
+`failure`, `error`, `skipped`. It was laid out with GitLab, Jenkins and the usual GitHub actions
+in mind, from their documentation.
+
+A fail is a `failure`; an inconclusive result is an `error`, because those services count a
+skipped case as harmless and an inconclusive run has not passed; a skip keeps its reason.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+from earshot.report.digest import Matrix, Pair, facts, matrices, pairs
+from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached, visible
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+
+_TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
+
+
+def junit(report: Report) -> str:
+    """``report`` as one XML document; times in seconds, the timestamp in UTC without zone."""
+    root = ET.Element("testsuites", name=f"earshot {report.kind}")
+    for matrix in matrices(report):
+        _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
+    others = [vantage for vantage in report.vantages if _speaks(vantage)]
+    if others:
+        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in others])
+    if report.delivery:
+        _suite(root, report, "delivery", "", [_delivery(pair) for pair in pairs(report)])
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+    root.set("time", f"{report.seconds:.3f}")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
+
+
+def _suite(
+    root: ET.Element, report: Report, name: str, where: str, cases: list[ET.Element]
+) -> None:
+    suite = ET.SubElement(
+        root,
+        "testsuite",
+        name=visible(f"{report.cluster} {name}"),
+        tests=str(len(cases)),
+        failures=_number(cases, "failure"),
+        errors=_number(cases, "error"),
+        skipped=_number(cases, "skipped"),
+        time=f"{sum(float(case.get('time', '0')) for case in cases):.3f}",
+        timestamp=aware(report.started).strftime("%Y-%m-%dT%H:%M:%S"),
+    )
+    if where:
+        suite.set("hostname", visible(where))
+    properties = ET.SubElement(suite, "properties")
+    about = {"subject": subject(report), "occasion": occasion(report), "verdict": report.verdict}
+    for key, value in about.items():
+        ET.SubElement(properties, "property", name=f"earshot.{key}", value=visible(value))
+    suite.extend(cases)
+
+
+def _cells(matrix: Matrix) -> Iterator[ET.Element]:
+    for listener in matrix.listeners:
+        for broker in matrix.brokers:
+            cell = matrix.cell(listener, broker)
+            if cell is not None:
+                yield _cell(cell)
+
+
+def _cell(cell: Cell) -> ET.Element:
+    spent = sum(stage.seconds or 0 for stage in cell.stages)
+    case = _case(f"{cell.vantage}.{cell.listener}", f"broker {cell.broker} ({cell.address})", spent)
+    cause = cell.cause
+    message = cell.reason
+    if cause is not None:
+        message = f"{cell.failed_stage or 'cell'}: {cause.observed}"
+    details = "\n".join(f"{label}: {text}" for label, text in facts(cell))
+    _outcome(case, cell.verdict, cause.kind if cause else str(cell.verdict), message, details)
+    return case
+
+
+def _delivery(pair: Pair) -> ET.Element:
+    case = _case("delivery", f"{pair.written_through} to {pair.read_through}", 0)
+    details = "\n".join((fates(pair), *pair.examples))
+    _outcome(case, pair.verdict, "delivery", fates(pair), details)
+    return case
+
+
+def _vantage(vantage: Vantage) -> ET.Element:
+    case = _case("vantages", standpoint(vantage), 0)
+    missed = unreached(vantage)
+    message = vantage.reason or "; ".join(missed) or f"the vantage is {vantage.verdict}"
+    _outcome(case, vantage.verdict, vantage.kind, message, "\n".join(missed))
+    return case
+
+
+def _speaks(vantage: Vantage) -> bool:
+    return vantage.verdict != Verdict.PASS or bool(vantage.reached)
+
+
+def _case(classname: str, name: str, seconds: float) -> ET.Element:
+    return ET.Element(
+        "testcase", classname=visible(classname), name=visible(name), time=f"{seconds:.3f}"
+    )
+
+
+def _outcome(case: ET.Element, verdict: Verdict, kind: str, message: str, details: str) -> None:
+    if verdict == Verdict.PASS:
+        return
+    element = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
+    if verdict == Verdict.SKIP:
+        return
+    element.set("type", visible(kind))
+    if details:
+        element.text = visible(details)
+
+
+def _number(cases: list[ET.Element], tag: str) -> str:
+    return str(sum(case.find(tag) is not None for case in cases))

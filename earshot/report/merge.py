@@ -1,0 +1,107 @@
+"""Several reports as one: the same cluster, seen from several vantages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from earshot.errors import EarshotError
+from earshot.report.digest import vantages
+from earshot.report.wording import aware, moment
+from earshot.validation.result import Report
+
+
+@dataclass(frozen=True)
+class Source:
+    """A report and the file it came from."""
+
+    name: str
+    report: Report
+
+
+def merge(sources: Sequence[Source]) -> Report:
+    """The one report that ``sources`` make up, in the order of their files.
+
+    Of two reports with a vantage of the same name on the same machine the later one counts, and
+    a note says so; vantages that share a name on different machines are told apart by machine.
+    Raises EarshotError for reports of different clusters, or where there is none.
+    """
+    if not sources:
+        raise EarshotError("reports", observed="there is none", allowed="at least one")
+    if len(sources) == 1:
+        return sources[0].report
+    clusters = {source.report.cluster: source.name for source in sources}
+    if len(clusters) > 1:
+        raise EarshotError(
+            "reports",
+            observed="are of different clusters: "
+            + ", ".join(f"{name} shows {cluster}" for cluster, name in clusters.items()),
+            allowed="reports of one cluster",
+        )
+    kept, notes = _latest(sources)
+    reports = [_told_apart(report, kept) for report in kept]
+    return Report(
+        kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
+        run="+".join(item.run for item in reports),
+        cluster=reports[0].cluster,
+        placement=reports[0].placement,
+        kafka_version=reports[0].kafka_version,
+        started=min(aware(item.started) for item in reports),
+        seconds=sum(item.seconds for item in reports),
+        cells=tuple(cell for item in reports for cell in item.cells),
+        vantages=tuple(vantage for item in reports for vantage in item.vantages),
+        delivery=tuple(part for item in reports for part in item.delivery),
+        incarnations={k: v for item in reports for k, v in item.incarnations.items()},
+        notes=(*(note for item in reports for note in item.notes), *notes, *_restarts(reports)),
+    )
+
+
+def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
+    kept: list[Source] = []
+    notes = []
+    for source in sorted(sources, key=lambda item: aware(item.report.started)):
+        seen = _standpoints(source.report)
+        for older in [item for item in kept if _standpoints(item.report) & seen]:
+            kept.remove(older)
+            notes.append(
+                f"{older.name} ({moment(older.report.started)}) is left out: "
+                f"{source.name} is a later report from the same vantage"
+            )
+        kept.append(source)
+    order = {id(source): i for i, source in enumerate(sources)}
+    return [item.report for item in sorted(kept, key=lambda item: order[id(item)])], notes
+
+
+def _standpoints(report: Report) -> set[tuple[str, str]]:
+    return {(vantage.name, vantage.where) for vantage in vantages(report)}
+
+
+def _told_apart(report: Report, all_reports: Sequence[Report]) -> Report:
+    others = {name for item in all_reports if item is not report for name, _ in _standpoints(item)}
+    names = {
+        vantage.name: f"{vantage.name} on {vantage.where or report.run}"
+        for vantage in vantages(report)
+        if vantage.name in others
+    }
+    return report.model_copy(
+        update={
+            "cells": tuple(
+                cell.model_copy(update={"vantage": names.get(cell.vantage, cell.vantage)})
+                for cell in report.cells
+            ),
+            "vantages": tuple(
+                vantage.model_copy(update={"name": names.get(vantage.name, vantage.name)})
+                for vantage in report.vantages
+            ),
+        }
+    )
+
+
+def _restarts(reports: Sequence[Report]) -> list[str]:
+    first: dict[str, str] = {}
+    changed = []
+    for report in reports:
+        for name, incarnation in report.incarnations.items():
+            if first.setdefault(name, incarnation) != incarnation:
+                changed.append(f"{name} was restarted or replaced between these reports")
+    return list(dict.fromkeys(changed))

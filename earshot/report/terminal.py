@@ -1,0 +1,95 @@
+"""Ink for a terminal: marks, colours and aligned columns, or plain ASCII where there is none."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from earshot.report.wording import visible
+from earshot.validation.result import Verdict
+
+_PLAIN = {
+    Verdict.PASS: "ok",
+    Verdict.FAIL: "FAIL",
+    Verdict.SKIP: "--",
+    Verdict.INCONCLUSIVE: "??",
+}
+_SIGNS = {
+    Verdict.PASS: "\N{HEAVY CHECK MARK}",
+    Verdict.FAIL: "\N{HEAVY BALLOT X}",
+    Verdict.SKIP: "\N{EN DASH}",
+    Verdict.INCONCLUSIVE: "?",
+}
+_COLOURS = {
+    Verdict.PASS: "32",
+    Verdict.FAIL: "1;31",
+    Verdict.SKIP: "2",
+    Verdict.INCONCLUSIVE: "33",
+}
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What a stream can show; the default is a log file's."""
+
+    colour: bool = False
+    signs: bool = False
+    width: int = 100
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Terminal:
+        """What ``stream`` can show; `NO_COLOR` (no-color.org) and `TERM=dumb` count."""
+        if not stream.isatty() or os.environ.get("TERM") == "dumb":
+            return cls()
+        try:
+            width = os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError):
+            width = 0
+        return cls(
+            colour=not os.environ.get("NO_COLOR"),
+            signs="utf" in (getattr(stream, "encoding", "") or "").lower(),
+            width=width or cls.width,  # a terminal that does not know its size says 0
+        )
+
+    def mark(self, verdict: Verdict) -> str:
+        return (_SIGNS if self.signs else _PLAIN)[verdict]
+
+    def tint(self, text: str, verdict: Verdict) -> str:
+        return self._ink(text, _COLOURS[verdict])
+
+    def bold(self, text: str) -> str:
+        return self._ink(text, "1")
+
+    def _ink(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text.strip() else text
+
+    def field(self, label: str, text: str, label_width: int) -> str:
+        """`  label  text`, wrapped under itself; a long word stays whole, to be copied."""
+        room = max(30, self.width - label_width - 4)
+        lines: list[str] = []
+        for paragraph in visible(text).splitlines() or [""]:
+            lines += textwrap.wrap(
+                paragraph, room, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+        indent = "\n" + " " * (label_width + 4)
+        return f"  {label:<{label_width}}  {indent.join(lines)}"
+
+
+def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
+    """``rows`` as lines, each column as wide as its widest text; no blanks at line ends."""
+    widths = column_widths(rows)
+    return [
+        (" " * gap)
+        .join(f"{text:<{width}}" for text, width in zip(row, widths, strict=False))
+        .rstrip()
+        for row in rows
+    ]
+
+
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The widest text of each column; rows may be shorter than others."""
+    count = max((len(row) for row in rows), default=0)
+    return [max(len(row[i]) for row in rows if i < len(row)) for i in range(count)]

@@ -1,0 +1,132 @@
+"""The report for a terminal or a log: a matrix one reads at a glance, then each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.report.digest import Matrix, Pair, Problem, matrices, pairs, problems
+from earshot.report.terminal import Terminal, column_widths
+from earshot.report.wording import (
+    fates,
+    headline,
+    occasion,
+    outcome,
+    standpoint,
+    subject,
+    unreached,
+    visible,
+)
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+
+LABELS = len("to mend it")
+EXAMPLES = 3
+"""Examples of a delivery shown here; the other formats hold them all."""
+
+Entry = tuple[str, Verdict | None]
+"""One field of a matrix and the verdict that colours it."""
+
+
+def text(report: Report, terminal: Terminal | None = None) -> str:
+    """``report`` for ``terminal``; without one in plain ASCII of 100 columns."""
+    terminal = terminal or Terminal()
+    blocks = [
+        [
+            terminal.tint(visible(headline(report)), report.verdict),
+            visible(subject(report)),
+            visible(occasion(report)),
+        ]
+    ]
+    blocks += [list(_matrix(matrix, terminal)) for matrix in matrices(report)]
+    blocks += [_delivery(pairs(report), terminal)]
+    blocks += [list(_vantage(vantage, terminal)) for vantage in report.vantages]
+    blocks += [list(_problem(problem, terminal)) for problem in problems(report)]
+    blocks += [[terminal.field("note", note, len("note")) for note in report.notes]]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _matrix(matrix: Matrix, terminal: Terminal) -> Iterator[str]:
+    yield terminal.bold(visible(f"from {standpoint(matrix.vantage)}"))
+    rows = _listeners_down(matrix, terminal)
+    widths = column_widths([[text for text, _ in row] for row in rows])
+    if sum(widths) + 2 * len(widths) > terminal.width:
+        rows = _brokers_down(matrix, terminal)
+        widths = column_widths([[text for text, _ in row] for row in rows])
+    for row in rows:
+        padded = [(f"{text:<{width}}", v) for (text, width), v in _aligned(row, widths)]
+        inked = [terminal.tint(text, v) if v else text for text, v in padded]
+        yield ("  " + "  ".join(inked)).rstrip()
+
+
+def _aligned(row: list[Entry], widths: list[int]) -> list[tuple[tuple[str, int], Verdict | None]]:
+    return [((text, width), v) for (text, v), width in zip(row, widths, strict=True)]
+
+
+def _listeners_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
+    head: list[Entry] = [("", None), ("", None)]
+    rows = [head + [(f"broker {broker}", None) for broker in matrix.brokers]]
+    for listener in matrix.listeners:
+        scopes = "+".join(matrix.scopes(listener))
+        row: list[Entry] = [(visible(listener), None), (scopes, None)]
+        row += [_entry(matrix.cell(listener, broker), terminal) for broker in matrix.brokers]
+        rows.append(row)
+    return rows
+
+
+def _brokers_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
+    head: list[Entry] = [("broker", None)]
+    rows = [head + [(visible(listener), None) for listener in matrix.listeners]]
+    for broker in matrix.brokers:
+        row: list[Entry] = [(str(broker), None)]
+        row += [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
+        rows.append(row)
+    return rows
+
+
+def _entry(cell: Cell | None, terminal: Terminal) -> Entry:
+    if cell is None:
+        return ("not there", None)
+    return (f"{terminal.mark(cell.verdict)} {outcome(cell)}".strip(), cell.verdict)
+
+
+def _delivery(found: tuple[Pair, ...], terminal: Terminal) -> list[str]:
+    if not found:
+        return []
+    width = max(len(_route(pair)) for pair in found)
+    lines = [terminal.bold("delivery (written through -> read through)")]
+    for pair in found:
+        mark = f"{terminal.mark(pair.verdict):<4}"
+        lines.append(
+            f"  {_route(pair):<{width}}  {terminal.tint(mark, pair.verdict)}  {fates(pair)}"
+        )
+        lines += [f"    {visible(example)}" for example in pair.examples[:EXAMPLES]]
+        if len(pair.examples) > EXAMPLES:
+            lines.append(f"    and {len(pair.examples) - EXAMPLES} more, see --format json")
+    return lines
+
+
+def _route(pair: Pair) -> str:
+    return visible(f"{pair.written_through} -> {pair.read_through}")
+
+
+def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
+    """Executors say what they reached; any other vantage speaks up only when it is broken."""
+    missed = unreached(vantage)
+    if vantage.verdict == Verdict.PASS and not vantage.reached:
+        return
+    mark = terminal.tint(f"{terminal.mark(vantage.verdict):<4}", vantage.verdict)
+    connected = ""
+    if vantage.reached:
+        total = len(vantage.reached)
+        connected = f": {total - len(missed)} of {total} addresses reached"
+    yield f"{mark}  {visible('vantage ' + standpoint(vantage))}{connected}"
+    if vantage.reason:
+        yield terminal.field("reason", vantage.reason, LABELS)
+    for line in missed:
+        yield terminal.field("missed", line, LABELS)
+
+
+def _problem(problem: Problem, terminal: Terminal) -> Iterator[str]:
+    mark = terminal.tint(f"{terminal.mark(problem.verdict):<4}", problem.verdict)
+    yield f"{mark}  {visible(problem.title)}"
+    for label, fact in problem.facts:
+        yield terminal.field(label, fact, LABELS)

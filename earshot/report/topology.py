@@ -1,0 +1,180 @@
+"""The topology as geometry: who looked, through which listener, at which broker.
+
+Three columns of boxes (vantages, listeners, brokers) and the lines between them, each with the
+worst verdict of the cells it stands for. Units are those of the picture's own `viewBox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from earshot.report.digest import vantages, worst
+from earshot.report.wording import WORDS, counted
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+
+T = TypeVar("T")
+
+WIDTH = 960
+BOX_WIDTH = 220
+BOX_HEIGHT = 46
+STEP = 62
+TOP = 34
+COLUMNS = (10, (WIDTH - BOX_WIDTH) // 2, WIDTH - BOX_WIDTH - 10)
+TITLES = ("vantages", "listeners", "brokers")
+LETTERS = 26
+"""What fits into a box in its typeface."""
+MANY = 16
+"""With more brokers than this, those without a fault share one box."""
+
+Group = tuple[int, ...]
+"""The brokers of one box."""
+Links = dict[tuple[str, Group], list[Verdict]]
+"""What was met on the way from a listener to a box of brokers."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One node; `full` is its text before it was cut to fit."""
+
+    x: int
+    y: int
+    label: str
+    note: str
+    full: str
+    verdict: Verdict
+
+    @property
+    def left(self) -> tuple[int, int]:
+        return self.x, self.y + BOX_HEIGHT // 2
+
+    @property
+    def right(self) -> tuple[int, int]:
+        return self.x + BOX_WIDTH, self.y + BOX_HEIGHT // 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """From the right edge of one box to the left edge of another."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    verdict: Verdict
+    full: str
+
+    @property
+    def path(self) -> str:
+        (x1, y1), (x2, y2) = self.start, self.end
+        middle = (x1 + x2) // 2
+        return f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Everything the picture shows; an empty report has no boxes."""
+
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+    height: int
+
+    @property
+    def columns(self) -> tuple[tuple[int, str], ...]:
+        return tuple(zip(COLUMNS, TITLES, strict=True))
+
+
+def topology(report: Report) -> Topology:
+    """The picture of ``report``."""
+    lookers = vantages(report)
+    listeners = list(dict.fromkeys(cell.listener for cell in report.cells))
+    groups = _broker_groups(report.cells)
+    tallest = max(len(lookers), len(listeners), len(groups), 1)
+    middle = TOP + tallest * STEP // 2
+
+    seen = {vantage.name: _seen(vantage, report.cells) for vantage in lookers}
+    first = {}
+    for vantage, y in _spread(lookers, middle):
+        verdicts = [vantage.verdict, *seen[vantage.name].values()]
+        first[vantage.name] = _box(0, y, vantage.name, vantage.where, verdicts)
+    links = _links(report.cells, groups)
+    second = {
+        name: _box(1, y, name, _scopes(name, report.cells), _ends(links, 0, name))
+        for name, y in _spread(listeners, middle)
+    }
+    third = {
+        group: _box(2, y, _group_name(group), "", _ends(links, 1, group))
+        for group, y in _spread(groups, middle)
+    }
+    lines = [
+        Line(first[name].right, second[listener].left, verdict, f"{name} to {listener}")
+        for name, met in seen.items()
+        for listener, verdict in met.items()
+        if listener in second
+    ]
+    for (listener, group), met in links.items():
+        name = f"{listener} to {_group_name(group)}: {counted('cell', met)}"
+        lines.append(Line(second[listener].right, third[group].left, worst(met), name))
+    lines.sort(key=lambda line: line.verdict == Verdict.FAIL)  # faults are drawn last, on top
+    boxes = (*first.values(), *second.values(), *third.values())
+    return Topology(boxes, tuple(lines), TOP + tallest * STEP)
+
+
+def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
+    """The worst that ``vantage`` met per listener, in its cells or while it connected."""
+    met: dict[str, list[Verdict]] = {}
+    for cell in cells:
+        if cell.vantage == vantage.name:
+            met.setdefault(cell.listener, []).append(cell.verdict)
+    for item in vantage.reached:
+        verdict = Verdict.PASS if item.reached else Verdict.FAIL
+        met.setdefault(item.listener, []).append(verdict)
+    return {listener: worst(verdicts) for listener, verdicts in met.items()}
+
+
+def _broker_groups(cells: Iterable[Cell]) -> list[Group]:
+    verdicts: dict[int, list[Verdict]] = {}
+    for cell in cells:
+        verdicts.setdefault(cell.broker, []).append(cell.verdict)
+    if len(verdicts) <= MANY:
+        return [(broker,) for broker in sorted(verdicts)]
+    fine = tuple(sorted(b for b, found in verdicts.items() if worst(found) == Verdict.PASS))
+    groups: list[Group] = [(broker,) for broker in sorted(set(verdicts) - set(fine))]
+    return [*groups, fine] if fine else groups
+
+
+def _group_name(ids: Group) -> str:
+    return f"broker {ids[0]}" if len(ids) == 1 else f"{len(ids)} brokers"
+
+
+def _scopes(listener: str, cells: Iterable[Cell]) -> str:
+    return " + ".join(next(cell.scopes for cell in cells if cell.listener == listener))
+
+
+def _links(cells: Iterable[Cell], groups: Iterable[Group]) -> Links:
+    home = {broker: group for group in groups for broker in group}
+    found: Links = {}
+    for cell in cells:
+        found.setdefault((cell.listener, home[cell.broker]), []).append(cell.verdict)
+    return found
+
+
+def _ends(links: Links, end: int, name: str | Group) -> list[Verdict]:
+    return [verdict for link, met in links.items() if link[end] == name for verdict in met]
+
+
+def _spread(items: Sequence[T], middle: int) -> list[tuple[T, int]]:
+    top = middle - len(items) * STEP // 2
+    return [(item, top + i * STEP + (STEP - BOX_HEIGHT) // 2) for i, item in enumerate(items)]
+
+
+def _box(column: int, y: int, label: str, note: str, verdicts: Sequence[Verdict]) -> Box:
+    verdict = worst(verdicts)
+    passed = sum(item == Verdict.PASS for item in verdicts)
+    share = f"{passed} of {len(verdicts)}" if 0 < passed < len(verdicts) and column else ""
+    text = ", ".join(filter(None, (note, share))) or WORDS[verdict]
+    full = f"{label} ({note}): {WORDS[verdict]}" if note else f"{label}: {WORDS[verdict]}"
+    return Box(COLUMNS[column], y, _cut(label), _cut(text), full, verdict)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"

@@ -1,0 +1,117 @@
+"""The words that all formats share: headline, tally, date, stages; and text made safe to print."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from earshot.report.digest import Pair, pairs
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+
+WORDS = {
+    Verdict.PASS: "passed",
+    Verdict.FAIL: "failed",
+    Verdict.SKIP: "skipped",
+    Verdict.INCONCLUSIVE: "inconclusive",
+}
+
+
+def headline(report: Report) -> str:
+    """`earshot doctor: PASS, 6 of 6 cells passed`."""
+    return f"earshot {report.kind}: {report.verdict.upper()}, {tally(report)}"
+
+
+def tally(report: Report) -> str:
+    """How many cells passed, of how many, and what became of the others."""
+    parts = [counted("cell", (cell.verdict for cell in report.cells))]
+    if report.delivery:
+        parts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
+    odd = [vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS]
+    parts += [f"vantage {vantage.name} {WORDS[vantage.verdict]}" for vantage in odd]
+    return "; ".join(parts)
+
+
+def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
+    """`4 of 6 cells passed, 2 failed`; silence is not success, so `no cell was looked at`."""
+    counts = Counter(verdicts)
+    total = sum(counts.values())
+    if not total:
+        return f"no {noun} was looked at"
+    name = noun if total == 1 else plural or f"{noun}s"
+    rest = [f"{counts[v]} {WORDS[v]}" for v in Verdict if v != Verdict.PASS and counts[v]]
+    return ", ".join([f"{counts[Verdict.PASS]} of {total} {name} passed", *rest])
+
+
+def subject(report: Report) -> str:
+    """What was looked at: `cluster local, placement local, Kafka 4.1.1`."""
+    parts = [f"cluster {report.cluster}"]
+    if report.placement:
+        parts.append(f"placement {report.placement}")
+    if report.kafka_version:
+        parts.append(f"Kafka {report.kafka_version}")
+    return ", ".join(parts)
+
+
+def occasion(report: Report) -> str:
+    """When it was, how long it took, and the run that its records name."""
+    return f"{moment(report.started)}, {report.seconds:.2f} s, run {report.run}"
+
+
+def moment(when: datetime) -> str:
+    """``when`` in UTC, to the second."""
+    return aware(when).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def aware(when: datetime) -> datetime:
+    """``when`` in UTC; a time without zone is one in UTC already."""
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def outcome(cell: Cell) -> str:
+    """What a matrix shows beside the mark: latency of a pass, stage of a failure."""
+    if cell.verdict == Verdict.FAIL and cell.failed_stage:
+        return str(cell.failed_stage)
+    if cell.verdict == Verdict.PASS:
+        return "" if cell.latency_ms is None else f"{cell.latency_ms:.1f} ms"
+    return WORDS[cell.verdict]
+
+
+def standpoint(vantage: Vantage) -> str:
+    """Where a vantage stands: `host (machine a, resolvers 10.0.0.2)`."""
+    facts: list[str] = [vantage.kind] if vantage.kind != vantage.name else []
+    if vantage.where and vantage.where != vantage.name:
+        facts.append(f"machine {vantage.where}")
+    if vantage.resolvers:
+        facts.append(f"resolvers {', '.join(vantage.resolvers)}")
+    return f"{vantage.name} ({', '.join(facts)})" if facts else vantage.name
+
+
+def unreached(vantage: Vantage) -> tuple[str, ...]:
+    """One line for each address that this vantage could not connect to."""
+    return tuple(
+        f"{item.listener}, broker {item.broker} ({item.address}): "
+        f"{'resolved to ' + ', '.join(item.resolved) if item.resolved else 'not resolved'}; "
+        f"{item.error or 'not reached'}"
+        for item in vantage.reached
+        if not item.reached
+    )
+
+
+def fates(pair: Pair) -> str:
+    """`1500 acknowledged, 1500 read, 0 lost`, and whatever else happened to records."""
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in pair.counts.items())
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters spelled out, so that a broker's answer cannot steer a
+    terminal, hide text in a log, or break an XML file."""
+    return "".join(
+        char if char in "\n\t" or not _unprintable(char) else f"\\u{ord(char):04x}" for char in text
+    )
+
+
+def _unprintable(char: str) -> bool:
+    # Cc: control, Cf: direction marks and the like, Cs: lone surrogates; the last two are no XML
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"

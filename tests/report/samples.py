@@ -1,0 +1,246 @@
+"""Crafted reports, each named after what it shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from earshot.listeners.model import Scope
+from earshot.validation.result import (
+    Cause,
+    Cell,
+    Delivery,
+    Reached,
+    Report,
+    Stage,
+    StageResult,
+    Vantage,
+    Verdict,
+)
+
+BROKERS = (1, 2, 3)
+LISTENERS = {"INTERNAL": (Scope.INTERNAL, 19091), "EXTERNAL": (Scope.HOST, 9091)}
+WHEN = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
+
+
+def stages(failing: Stage | None = None) -> tuple[StageResult, ...]:
+    """The seven stages; those after a failing one are skipped with that reason."""
+    results = []
+    failed = False
+    for i, stage in enumerate(Stage):
+        if failed:
+            detail = f"{failing} failed"
+            results.append(StageResult(stage=stage, verdict=Verdict.SKIP, detail=detail))
+        elif stage == failing:
+            failed = True
+            results.append(StageResult(stage=stage, verdict=Verdict.FAIL, seconds=0.25))
+        else:
+            seconds = 0.001 * (i + 1)
+            results.append(StageResult(stage=stage, verdict=Verdict.PASS, seconds=seconds))
+    return tuple(results)
+
+
+def cell(listener: str, broker: int, vantage: str = "host") -> Cell:
+    """A cell that passed."""
+    scope, port = LISTENERS[listener]
+    return Cell(
+        vantage=vantage,
+        listener=listener,
+        broker=broker,
+        scopes=(scope,),
+        address=f"localhost:{port + broker}",
+        verdict=Verdict.PASS,
+        stages=stages(),
+        latency_ms=1.5 + broker / 4,
+    )
+
+
+def failed(good: Cell, stage: Stage, cause: Cause) -> Cell:
+    """``good``, had it failed at ``stage``."""
+    return good.model_copy(
+        update={
+            "verdict": Verdict.FAIL,
+            "stages": stages(stage),
+            "cause": cause,
+            "latency_ms": None,
+        }
+    )
+
+
+def report(cells: list[Cell], **changes: object) -> Report:
+    """A doctor's report of ``cells`` from this host."""
+    values: dict[str, object] = {
+        "kind": "doctor",
+        "run": "0f3a9c",
+        "cluster": "local",
+        "placement": "local",
+        "kafka_version": "4.1.1",
+        "started": WHEN,
+        "seconds": 0.4321,
+        "cells": cells,
+        "vantages": [Vantage(name="host", where="devbox", resolvers=("192.0.2.53",))],
+        **changes,
+    }
+    return Report.model_validate(values)
+
+
+def healthy_cells(vantage: str = "host") -> list[Cell]:
+    return [cell(listener, broker, vantage) for listener in LISTENERS for broker in BROKERS]
+
+
+def all_pass() -> Report:
+    """Three brokers, two listeners, a whole validation: everything came back."""
+    delivery = [
+        Delivery(
+            written_through=written, read_through=read, broker=broker, acknowledged=500, read=500
+        )
+        for written in LISTENERS
+        for read in LISTENERS
+        for broker in BROKERS
+    ]
+    reached = [
+        Reached(
+            listener=item.listener,
+            broker=item.broker,
+            address=item.address,
+            resolved=("127.0.0.1",),
+            reached=True,
+        )
+        for item in healthy_cells()
+    ]
+    return report(
+        healthy_cells(),
+        kind="validation",
+        seconds=21.5,
+        delivery=delivery,
+        vantages=[Vantage(name="host", where="devbox", reached=tuple(reached))],
+        incarnations={"broker-1": "4242@1740832000", "broker-2": "4243@1740832000"},
+    )
+
+
+def dead_broker() -> Report:
+    """Broker 2 is gone: both of its cells fail, and its records are unknown, not lost."""
+    cells = []
+    for good in healthy_cells():
+        cause = Cause(
+            kind="refused",
+            observed=f"localhost resolved to 127.0.0.1; connecting to {good.address} was refused",
+            expected=f"broker 2 answers on {good.address}",
+            remedy="start broker 2 again: pulumi up --refresh",
+        )
+        cells.append(failed(good, Stage.TCP, cause) if good.broker == 2 else good)
+    delivery = [
+        Delivery(
+            written_through="INTERNAL",
+            read_through="EXTERNAL",
+            broker=2,
+            acknowledged=200,
+            unknown=300,
+            read=190,
+            lost=10,
+            duplicated=1,
+            out_of_order=2,
+            foreign=4,
+            examples=tuple(f"partition 1, sequence {n} never came back" for n in range(5)),
+        )
+    ]
+    return report(cells, kind="validation", delivery=delivery)
+
+
+def drift() -> Report:
+    """Broker 3 advertises another port than the contract says."""
+    cells = healthy_cells()
+    cause = Cause(
+        kind="drift",
+        observed="broker 3 advertises localhost:9999",
+        expected="localhost:9094, as the contract says",
+        remedy="bring the broker back to its plan: pulumi up --refresh",
+    )
+    cells[5] = failed(cells[5], Stage.METADATA, cause)
+    return report(cells, notes=["the contract was written by the update of 2025-02-28"])
+
+
+def inconclusive() -> Report:
+    """The vantage itself is broken, and one listener was left out on purpose."""
+    cells = [
+        good.model_copy(
+            update={
+                "verdict": Verdict.INCONCLUSIVE,
+                "reason": "no resolver answers from here, not even for the control name",
+                "stages": (),
+                "latency_ms": None,
+            }
+        )
+        if good.listener == "EXTERNAL"
+        else good.model_copy(
+            update={
+                "verdict": Verdict.SKIP,
+                "reason": "its clients stand elsewhere",
+                "stages": (),
+                "latency_ms": None,
+            }
+        )
+        for good in healthy_cells()
+    ]
+    vantage = Vantage(
+        name="host", where="devbox", verdict=Verdict.INCONCLUSIVE, reason="no resolver answers"
+    )
+    return report(cells, vantages=[vantage])
+
+
+def executor_fails() -> Report:
+    """An executor cannot resolve a name that the driver can."""
+    cells = healthy_cells("driver")
+    reached = []
+    for good in healthy_cells("executor-1"):
+        cause = Cause(
+            kind="unresolvable",
+            observed=f"{good.address}: the name does not exist (NXDOMAIN) for resolver 192.0.2.7",
+            expected="a name that executors resolve",
+            remedy="advertise a name that the resolver of executor-1 knows",
+        )
+        bad = good.listener == "EXTERNAL"
+        cells.append(failed(good, Stage.RESOLVE, cause) if bad else good)
+        reached.append(
+            Reached(
+                listener=good.listener,
+                broker=good.broker,
+                address=good.address,
+                resolved=() if bad else ("127.0.0.1",),
+                reached=not bad,
+                error="NXDOMAIN" if bad else "",
+            )
+        )
+    return report(
+        cells,
+        kind="validation",
+        vantages=[
+            Vantage(name="driver", where="devbox"),
+            Vantage(
+                name="executor-1",
+                kind="executor",
+                where="worker-a",
+                resolvers=("192.0.2.7",),
+                reached=tuple(reached),
+                verdict=Verdict.FAIL,
+            ),
+        ],
+    )
+
+
+def hostile() -> Report:
+    """A broker that answers with everything a format might trip over."""
+    good = cell("EXTERNAL", 1)
+    nasty = "\x1b[2J</script><script>alert(1)</script> | `*` ]]> & \" ' \x00 \u202e end"
+    cause = Cause(kind="drift", observed=nasty, expected=nasty, remedy="first\nsecond")
+    bad = failed(good, Stage.METADATA, cause).model_copy(update={"address": nasty})
+    return report([bad], notes=[nasty], cluster=nasty)
+
+
+ALL = {
+    "all_pass": all_pass,
+    "dead_broker": dead_broker,
+    "drift": drift,
+    "inconclusive": inconclusive,
+    "executor_fails": executor_fails,
+    "hostile": hostile,
+}
