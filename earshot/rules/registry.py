@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,6 +84,23 @@ class Rule:
             inputs=inputs,
         )
 
+    def pending(self, facts: Facts) -> Iterator[Finding]:
+        """One finding of state unknown where hosts of the plan are not known yet, else none."""
+        unknown = [
+            f"{label(node)} {listener.name}"
+            for node in (facts.plan.nodes if facts.plan is not None else ())
+            for listener in node.listeners
+            if not listener.known
+        ]
+        if unknown:
+            more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+            yield self.finding(
+                f"hosts are not known yet: {', '.join(unknown[:3])}{more}",
+                "every advertised host, judged again with its value",
+                state=State.UNKNOWN,
+                remedy="nothing yet: the update judges it",
+            )
+
     def silent(self, facts: Facts) -> str:
         """Why this rule has nothing to say about ``facts``; an empty text where it is judged."""
         version = facts.kafka_version
@@ -94,6 +111,11 @@ class Rule:
         if self.judges == "settings" and not facts.settings:
             return "no node's settings are known"
         return ""
+
+
+def label(node: Node) -> str:
+    """`broker 2`, or `controller 10001` for a node that is no broker."""
+    return f"{Role.BROKER if node.is_broker else Role.CONTROLLER} {node.id}"
 
 
 def holds_for(specifier: str, version: str) -> bool:

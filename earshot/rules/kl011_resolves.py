@@ -1,0 +1,90 @@
+"""KL011: every advertised name resolves where its clients stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import Listener, Node, Scope
+from earshot.names.evidence import Evidence, EvidenceKind
+from earshot.names.kinds import kind_of
+from earshot.names.lookup import Diagnosis
+from earshot.names.vantages import TABLE, Answer, outlook, vantage_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, State
+from earshot.rules.registry import Rule
+
+INPUTS = ("advertised.listeners", "evidence")
+
+_REMEDIES = {
+    Diagnosis.NXDOMAIN: "create the record in a zone that these clients use, or advertise a name "
+    "that exists there",
+    Diagnosis.NO_ANSWER: "give the name an A or AAAA record, or advertise one that has it",
+    Diagnosis.SERVER_FAILURE: "mend the delegation of the name's zone, or give a resolver that "
+    "answers for the scope {scope}",
+    Diagnosis.TIMEOUT: "see whether the resolver can be reached from here, or give another one "
+    "for the scope {scope}",
+}
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """A missing proof is a violation; a host that is not known yet is neither that nor a pass."""
+    for node, listener, scope in facts.advertised():
+        if not listener.known:
+            yield RULE.finding(
+                f"advertises a host that is not known yet: {listener.host}",
+                "a name that resolves, judged again with the value",
+                node=node,
+                listener=listener.name,
+                scope=scope,
+                state=State.UNKNOWN,
+                remedy="nothing yet: the update judges it",
+                inputs=INPUTS,
+            )
+            continue
+        evidence = facts.evidence_for(listener, scope)
+        proved = evidence is not None and evidence.kind is not EvidenceKind.NONE
+        if not proved and not facts.waived(str(listener.host)):
+            yield _violation(facts, node, listener, scope, evidence)
+
+
+def _violation(
+    facts: Facts, node: Node, listener: Listener, scope: Scope, evidence: Evidence | None
+) -> Finding:
+    host = str(listener.host)
+    vantage = vantage_of(scope, facts.placement)
+    lookup = evidence.lookup if evidence is not None else None
+    if lookup is not None:
+        detail = f" ({lookup.detail})" if lookup.detail else ""
+        observed = f"{host} does not resolve at {lookup.resolver}: {lookup.diagnosis}{detail}"
+        remedy = _REMEDIES[lookup.diagnosis].format(scope=scope)
+    else:
+        why = evidence.why if evidence is not None else "it was not looked up"
+        observed = f"nothing shows that {host} resolves: {why}"
+        remedy = ""
+    kind = kind_of(host)
+    if outlook(kind, vantage).resolves is Answer.NO:
+        observed += f"; it is {kind}: {TABLE[kind].note}"
+    return RULE.finding(
+        observed,
+        f"a name that clients on {vantage} resolve",
+        node=node,
+        listener=listener.name,
+        scope=scope,
+        host=host,
+        resolver=lookup.resolver if lookup is not None else None,
+        diagnosis=lookup.diagnosis if lookup is not None else None,
+        remedy=remedy,
+        inputs=INPUTS,
+    )
+
+
+RULE = Rule(
+    id="KL011",
+    title="Every advertised name resolves where its clients stand",
+    reason="A client that cannot resolve the advertised name reaches the bootstrap address and "
+    "then no broker, and retries for ever.",
+    remedy="give a resolver that these clients use, declare the name in the same stack, or waive "
+    "it with a reason",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
+    check=check,
+)

@@ -1,0 +1,87 @@
+"""KL012: an advertised name leads to the broker that advertises it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, State
+from earshot.rules.registry import Rule, label
+
+INPUTS = ("advertised.listeners", "evidence", "addresses of the nodes")
+_LEFT_TO_KL003 = (
+    NameKind.LOOPBACK_ADDRESS,  # every machine's own
+    NameKind.ANY_ADDRESS,
+    NameKind.LINK_LOCAL_ADDRESS,
+    NameKind.RESERVED_ADDRESS,
+)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Every address that the evidence shows must be one of the node's own.
+
+    Without evidence there is nothing to compare, which is for KL011 to say; a node whose own
+    addresses are not known gives a finding of state unknown, never a pass.
+    """
+    yield from RULE.pending(facts)
+    owners = _owners(facts)
+    for node, listener, scope in facts.advertised():
+        evidence = facts.evidence_for(listener, scope) if listener.known else None
+        host = str(listener.host)
+        if evidence is None or facts.waived(host):
+            continue
+        shown = [text for text in evidence.addresses if kind_of(text) not in _LEFT_TO_KL003]
+        own = facts.addresses.get(node.id, ())
+        strangers = [text for text in shown if ip_of(text) not in _numbers(own)]
+        if not strangers:
+            continue
+        name = host if host in shown else f"{host}, which resolves to {', '.join(shown)}"
+        yield RULE.finding(
+            f"advertises {name}: {_whose(strangers, owners)}"
+            if own
+            else f"advertises {name}; the addresses of {label(node)} are not known",
+            f"addresses of {label(node)} itself{': ' if own else ''}{', '.join(own)}",
+            node=node,
+            listener=listener.name,
+            scope=scope,
+            host=host,
+            resolver=evidence.lookup.resolver if evidence.lookup is not None else None,
+            diagnosis=evidence.lookup.diagnosis if evidence.lookup is not None else None,
+            state=State.VIOLATED if own else State.UNKNOWN,
+            remedy="" if own else "hand in the node's own addresses",
+            inputs=INPUTS,
+        )
+
+
+def _owners(facts: Facts) -> dict[Ip | None, str]:
+    owners: dict[Ip | None, str] = {}
+    for node in facts.plan.nodes if facts.plan is not None else ():
+        for text in facts.addresses.get(node.id, ()):
+            owners.setdefault(ip_of(text), label(node))
+    return owners
+
+
+def _whose(strangers: Sequence[str], owners: dict[Ip | None, str]) -> str:
+    told = []
+    for text in strangers:
+        owner = owners.get(ip_of(text))
+        told.append(f"{text} belongs to {owner}" if owner else f"{text} is no address of it")
+    return ", ".join(told)
+
+
+@lru_cache(maxsize=4096)
+def _numbers(addresses: tuple[str, ...]) -> frozenset[Ip | None]:
+    return frozenset(map(ip_of, addresses))
+
+
+RULE = Rule(
+    id="KL012",
+    title="An advertised name leads to the broker that advertises it",
+    reason="A name that leads to somebody else sends requests to a broker that does not lead the "
+    "partition, or to no broker at all.",
+    remedy="point the record at the broker's own address, or advertise the broker's own name",
+    source="https://kafka.apache.org/protocol#protocol_partitioning",
+    check=check,
+)
