@@ -1,0 +1,78 @@
+"""Names of brokers that are processes of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
+from earshot.listeners.plan import NodeNames
+from earshot.listeners.spec import LocalSpec
+from earshot.names.kinds import NameKind, kind_of
+from earshot.names.machine import Machine
+
+LOCALHOST = "localhost"
+LOOPBACK = "127.0.0.1"
+MACHINE = "this machine"
+
+
+@dataclass(frozen=True)
+class LocalNames:
+    """Per node its names, and what a user should know about how they were chosen."""
+
+    names: dict[int, NodeNames]
+    notes: tuple[str, ...] = ()
+
+
+def local_names(spec: LocalSpec, machine: Machine, data_root: Path) -> LocalNames:
+    """The names of every node of ``spec``; pure.
+
+    Scopes internal and controller get `localhost`, bound to 127.0.0.1. Scope host gets the
+    machine's own name, bound to the very address that it leads to, or `localhost` where there is
+    no such name. Scope external gets ``spec.external_host`` where it is set, bound to all
+    interfaces. Nodes take consecutive ports in the order of ``spec.node_ids``; a node's data
+    lies in ``data_root``/node-<id>/log.
+    """
+    hosts: dict[Scope, str | UnknownHost] = {
+        Scope.CONTROLLER: LOCALHOST,
+        Scope.INTERNAL: LOCALHOST,
+        Scope.HOST: machine.name or LOCALHOST,
+    }
+    binds = {
+        Scope.CONTROLLER: LOOPBACK,
+        Scope.INTERNAL: LOOPBACK,
+        Scope.HOST: machine.name_address if machine.name else LOOPBACK,
+    }
+    if spec.external_host is not None:
+        hosts[Scope.EXTERNAL] = spec.external_host
+        binds[Scope.EXTERNAL] = ANY_IPV4
+    names = {
+        id: NodeNames(
+            hosts=hosts,
+            binds=binds,
+            machine=MACHINE,
+            port_offset=index,
+            log_dir=str(data_root / f"node-{id}" / "log"),
+            addresses=machine.addresses,
+        )
+        for index, id in enumerate(spec.node_ids)
+    }
+    return LocalNames(names, tuple(_notes(spec, machine)))
+
+
+def _notes(spec: LocalSpec, machine: Machine) -> list[str]:
+    # a listener advertises the name of its widest scope, which stands last
+    held = [item.name for item in spec.listeners if item.scopes[-1] is Scope.HOST]
+    if not held:
+        return []
+    listeners = ", ".join(held)
+    if machine.name is None:
+        note = f"advertises {LOCALHOST}, for {MACHINE} has no usable name: {machine.why_unnamed}"
+    elif kind_of(machine.name_address) is not NameKind.LOOPBACK_ADDRESS:
+        note = (
+            f"advertises {machine.name}, which leads to {machine.name_address}: "
+            "other machines of that network can reach it too"
+        )
+    else:
+        return []
+    return [f"{listeners}: {note}"]
