@@ -14,8 +14,6 @@ from typing import Any
 
 import pulumi
 from pulumi.dynamic import (
-    CheckFailure,
-    CheckResult,
     CreateResult,
     DiffResult,
     ReadResult,
@@ -25,13 +23,17 @@ from pulumi.dynamic import (
 )
 
 from components import owner
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
 SEAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
 
+NOBODY = "nobody"
+"""Stands in the seal's inputs until the pack has written its word over it."""
+
 NOT_JUDGED = (
-    "\nno policy pack has judged the advertised listeners in this run, and no broker is touched "
+    "no policy pack has judged the advertised listeners in this run, and no broker is touched "
     "without it (gate: required).\n"
     '  to mend it: eval "$(make -s env)" and run the command again, or add '
     "--policy-pack policies; `gate: off` in the stack's earshot:cluster does without"
@@ -54,7 +56,11 @@ class AdvertisedListeners(pulumi.ComponentResource):
         addresses: Mapping[int, tuple[str, ...]],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``addresses`` holds each node's own provisioned IP addresses, where they are known."""
+        """``addresses`` holds each node's own provisioned IP addresses, where they are known.
+
+        Those of this machine are not among them: they come and go (a container engine's bridges,
+        a lease), and the pack asks for them when it judges.
+        """
         props: dict[str, Any] = {
             "placement": placement,
             "plan": plan.model_dump(mode="json"),
@@ -70,21 +76,27 @@ class _SealProvider(ResourceProvider):
     def configure(self, req: Any) -> None:
         owner.exit_with_parent()
 
-    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        sealed = news.get("judged") == news["digest"]
-        return CheckResult(news, [] if sealed else [CheckFailure("gate", NOT_JUDGED)])
+    # not in `check`: the engine calls it before the pack has had its say
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        _refuse_unjudged(news)
         return DiffResult(changes=olds.get("digest") != news.get("digest"))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
+        _refuse_unjudged(props)
         return CreateResult("sealed", props)
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        _refuse_unjudged(news)
         return UpdateResult(news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         return ReadResult(id_, props)
+
+
+def _refuse_unjudged(props: dict[str, Any]) -> None:
+    if props.get("judged") != props["digest"]:
+        raise EarshotError(NOT_JUDGED)
 
 
 class GateSeal(Resource, module="earshot", name="GateSeal"):
@@ -93,9 +105,19 @@ class GateSeal(Resource, module="earshot", name="GateSeal"):
     judged: pulumi.Output[str]
 
     def __init__(self, name: str, plan: ClusterPlan, gate: AdvertisedListeners) -> None:
+        wanted = digest(plan)
         super().__init__(
             _SealProvider(),
             name,
-            {"digest": digest(plan)},
+            {"digest": wanted, "judged": NOBODY},
             pulumi.ResourceOptions(parent=gate),
         )
+        self.digest = self.judged.apply(lambda judged: _sealed(judged, wanted))
+        """The plan's digest; whoever takes this as an input is not registered without a judgement,
+        in a preview either."""
+
+
+def _sealed(judged: str, wanted: str) -> str:
+    if judged != wanted:
+        raise pulumi.RunError(NOT_JUDGED)
+    return judged

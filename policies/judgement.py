@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from components.gate import digest
 from earshot.listeners.model import ClusterPlan, UnknownHost
 from earshot.names.evidence import gather
+from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Facts, Finding, judge
 from earshot.rules.judge import remarks
@@ -58,6 +59,8 @@ class Court:
         plan = ClusterPlan.model_validate(document["plan"])
         placement = str(document["placement"])
         addresses = {int(id): tuple(own) for id, own in document["addresses"].items()}
+        if placement == "local":
+            addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
         facts = Facts.of(
             plan,
             placement,

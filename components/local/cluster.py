@@ -72,13 +72,12 @@ class LocalCluster(pulumi.ComponentResource):
         super().__init__("earshot:local:LocalCluster", name, {}, opts)
         self._spec, self._local = spec, local
         self.plan = local.plan
-        addresses = {id: names.addresses for id, names in local.names.items()}
         gate = AdvertisedListeners(
-            name, self.plan, spec.placement, addresses, pulumi.ResourceOptions(parent=self)
+            name, self.plan, spec.placement, {}, pulumi.ResourceOptions(parent=self)
         )
-        before: list[pulumi.Resource] = []
+        sealed: pulumi.Input[str] = "off"
         if spec.gate == "required":
-            before.append(GateSeal(name, self.plan, gate))
+            sealed = GateSeal(name, self.plan, gate).digest
         else:
             pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
         self._ground = LocalGround(
@@ -88,9 +87,10 @@ class LocalCluster(pulumi.ComponentResource):
                 "plan": self.plan.model_dump(mode="json"),
                 "root": str(local.root),
                 "data": spec.data,
+                "gate": sealed,
                 "cluster_id": None,
             },
-            pulumi.ResourceOptions(parent=gate, depends_on=before),
+            pulumi.ResourceOptions(parent=gate),
         )
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         last: pulumi.Resource = self._ground
@@ -132,7 +132,9 @@ class LocalCluster(pulumi.ComponentResource):
     ) -> LocalReadiness:
         ids = [node.id for node in (self.plan.nodes if whole else brokers)]
         waited_for = (
-            dict(self.incarnations) if whole else {str(id): self.incarnations[str(id)] for id in ids}
+            dict(self.incarnations)
+            if whole
+            else {str(id): self.incarnations[str(id)] for id in ids}
         )
         return LocalReadiness(
             ReadinessProvider(),

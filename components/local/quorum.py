@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from components.local.process import holders, read_record, running
+from components.local.process import holders, running
 from earshot import cache
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters

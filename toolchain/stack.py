@@ -1,0 +1,215 @@
+"""What `make up`, `make down` and `make clean` do around plain Pulumi commands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import psutil
+import yaml
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.project import Project, stack_name
+from toolchain.environment import variables
+from toolchain.paths import ROOT, VENV
+from toolchain.progress import say
+
+EARSHOT = VENV / "bin" / "earshot"
+SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
+SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
+FAILED = 1
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one command; the result is the exit status, and an error is one message."""
+    parser = argparse.ArgumentParser(prog="python -m toolchain.stack", description=__doc__)
+    parser.add_argument("command", choices=("up", "down", "clean"))
+    parser.add_argument("--stack", default="local", type=str)
+    options = parser.parse_args(arguments)
+    try:
+        stack = Stack(stack_name(options.stack))
+        return {"up": stack.up, "down": stack.down, "clean": stack.clean}[options.command]()
+    except EarshotError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+
+
+class Stack:
+    """One stack of this checkout and the commands that move it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.project = Project(ROOT)
+        self.file = self.project.stack_file(name)
+        self.environment = {**os.environ, **variables(name)}
+
+    def up(self) -> int:
+        """Check, refresh, update, validate, print the matrix."""
+        self._from_template()
+        say(f"Checking {self.file.relative_to(ROOT)} ...")
+        code = _run([EARSHOT, "plan", "--stack", self.name], self.environment)
+        if code != 0:
+            return code
+        before = self._run_id()
+        say(f"Updating stack {self.name} ...")
+        self._select()
+        command = ["pulumi", "up", "--yes", "--refresh", "--non-interactive"]
+        code = self._pulumi([*command, "--stack", self.name])
+        if code != 0:
+            return code
+        if self._run_id() != before:
+            return _run([EARSHOT, "report", "--stack", self.name], self.environment)
+        say("Nothing changed; validating what runs ...")
+        return _run([EARSHOT, "validate", "--stack", self.name], self.environment)
+
+    def down(self) -> int:
+        """Stop the brokers; their data stays."""
+        code = 0
+        if self._exists():
+            command = ["pulumi", "destroy", "--yes", "--non-interactive", "--stack", self.name]
+            code = self._pulumi(command)
+        self._stop_left_over()
+        return code
+
+    def clean(self) -> int:
+        """Stop the brokers, forget the stack, remove its data."""
+        code = self.down()
+        if code == 0 and self._exists():
+            command = ["pulumi", "stack", "rm", "--yes", "--preserve-config", "--non-interactive"]
+            code = self._pulumi([*command, "--stack", self.name])
+        if code == 0:
+            shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
+        return code
+
+    def _from_template(self) -> None:
+        """A stack without a file gets one from the template whose name its own begins with."""
+        words = self.name.split("-")
+        for count in range(len(words) - 1, 0, -1):
+            template = self.project.stack_file("-".join(words[:count]))
+            if not self.file.exists() and template.exists():
+                say(f"Making {self.file.name} from the template {template.name} ...")
+                self.file.write_text(SALT.sub("", template.read_text()))
+
+    def _select(self) -> None:
+        command = ["pulumi", "stack", "select", "--create", "--non-interactive", self.name]
+        code = self._pulumi(command, quiet=True)
+        if code != 0:
+            raise EarshotError(
+                f"stack {self.name}",
+                observed=f"`pulumi stack select --create` ended with status {code} (see above)",
+                remedy="check PULUMI_BACKEND_URL, `pulumi login` and PULUMI_CONFIG_PASSPHRASE",
+            )
+
+    def _exists(self) -> bool:
+        done = subprocess.run(
+            ["pulumi", "stack", "ls", "--json"],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise EarshotError(
+                "the stacks of this project",
+                observed=done.stderr.strip() or f"status {done.returncode}",
+                remedy="check PULUMI_BACKEND_URL and `pulumi login`",
+            )
+        return any(stack_name(item["name"]) == self.name for item in json.loads(done.stdout))
+
+    def _run_id(self) -> str:
+        try:
+            return str(json.loads(self.project.report_file(self.name).read_text())["run"])
+        except (OSError, ValueError, KeyError):
+            return ""
+
+    def _pulumi(self, command: Sequence[str], quiet: bool = False) -> int:
+        self._clear_dead_lock()
+        before = self.file.read_text() if self.file.exists() else None
+        try:
+            return _run(command, self.environment, quiet)
+        finally:
+            if before is not None and _says_the_same(before, self.file.read_text()):
+                # Pulumi writes a salt into the stack file of its own accord, and lays it out anew
+                cache.write(self.file, before)
+
+    def _clear_dead_lock(self) -> None:
+        """Removes a lock of a file backend whose process was killed on this machine."""
+        backend = urlsplit(self.environment.get("PULUMI_BACKEND_URL", ""))
+        if backend.scheme != "file":
+            return
+        locks = Path(unquote(backend.path)) / ".pulumi" / "locks"
+        for path in locks.glob(f"organization/*/{self.name}/*.json"):
+            holder = json.loads(path.read_text())
+            if holder.get("hostname") == socket.gethostname() and not _is_pulumi(holder["pid"]):
+                say(f"Clearing the lock of pulumi process {holder['pid']}, which is gone ...")
+                path.unlink()
+
+    def _stop_left_over(self) -> None:
+        """Brokers that an interrupted run started and no state knows of."""
+        from components.local.process import stop
+
+        for directory in sorted(self.project.state_dir(self.name).glob("kafka/node-*")):
+            if stop(directory, grace=3.0):
+                say(f"Stopped {directory.name}, which an interrupted run had left ...")
+
+
+def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:
+    """Runs ``command`` in the foreground; on Ctrl-C waits for it to end in its own way."""
+    child = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if quiet else None,
+    )
+    interrupted = False
+    forward = signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGINT))
+    try:
+        while True:
+            try:
+                code = child.wait()
+                break
+            except KeyboardInterrupt:
+                # the terminal has told the whole group: the child cleans up and ends
+                interrupted = True
+    finally:
+        signal.signal(signal.SIGTERM, forward)
+    if interrupted:
+        raise KeyboardInterrupt
+    return code
+
+
+def _says_the_same(before: str, after: str) -> bool:
+    """Whether only a salt that nothing needs was added: no secret of the file depends on it."""
+    old, new = (yaml.safe_load(text) for text in (before, after))
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    added = "encryptionsalt" in new and "encryptionsalt" not in old and not SECRET.search(after)
+    return added and {k: v for k, v in new.items() if k != "encryptionsalt"} == old
+
+
+def _is_pulumi(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).name() == "pulumi"
+    except psutil.Error:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
