@@ -54,18 +54,21 @@ _ADDRESSES = frozenset(
     }
 )
 
-_NETWORKS = tuple(
-    (kind, tuple(ipaddress.ip_network(text) for text in texts.split()))
-    for kind, texts in (
-        (NameKind.ANY_ADDRESS, "0.0.0.0/32 ::/128"),
-        (NameKind.LOOPBACK_ADDRESS, "127.0.0.0/8 ::1/128"),
-        (NameKind.LINK_LOCAL_ADDRESS, "169.254.0.0/16 fe80::/10"),
-        (NameKind.PRIVATE_ADDRESS, "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7"),
-        (NameKind.SHARED_ADDRESS, "100.64.0.0/10"),
-        (NameKind.RESERVED_ADDRESS, "0.0.0.0/8 192.0.0.0/24 224.0.0.0/3 ff00::/8 100::/64"),
-    )
-)
+_NETWORKS = {
+    NameKind.ANY_ADDRESS: "0.0.0.0/32 ::/128",
+    NameKind.LOOPBACK_ADDRESS: "127.0.0.0/8 ::1/128",
+    NameKind.LINK_LOCAL_ADDRESS: "169.254.0.0/16 fe80::/10",
+    NameKind.PRIVATE_ADDRESS: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
+    NameKind.SHARED_ADDRESS: "100.64.0.0/10",
+    NameKind.RESERVED_ADDRESS: "0.0.0.0/8 192.0.0.0/24 224.0.0.0/3 ff00::/8 100::/64",
+}
 # documentation networks count as public: they stand for public addresses in examples and tests
+_RANGES = tuple(
+    # as numbers, for thousands of addresses are judged at once
+    (network.version, int(network.network_address), int(network.broadcast_address), kind)
+    for kind, texts in _NETWORKS.items()
+    for network in map(ipaddress.ip_network, texts.split())
+)
 
 _EC2_ZONE = r"(?:ec2\.internal|[a-z0-9-]+\.compute\.internal)"
 _NAMES = tuple(
@@ -112,7 +115,8 @@ def ip_of(host: str) -> Ip | None:
 
 
 def _kind_of_address(address: Ip) -> NameKind:
-    for kind, networks in _NETWORKS:
-        if any(address in network for network in networks):
+    version, number = address.version, int(address)
+    for family, first, last, kind in _RANGES:
+        if family == version and first <= number <= last:
             return kind
     return NameKind.PUBLIC_ADDRESS

@@ -21,7 +21,7 @@ class VantageKind(StrEnum):
     THIS_MACHINE = "the broker's own machine"
     SAME_NETWORK = "the broker's Docker network"
     OTHER_NETWORK = "another Docker network of that machine"
-    OUTSIDE = "another machine, on the LAN or the internet"
+    OUTSIDE = "another machine (LAN or internet)"
     SAME_VPC = "the broker's VPC"
     PEERED_VPC = "a peered VPC"
 
@@ -129,7 +129,9 @@ TABLE: dict[NameKind, Row] = {
     NameKind.PRIVATE_TLD: _row(
         "dd dd dd nn dd dd", "only resolvers inside that private network know it", _ZONES
     ),
-    NameKind.UNDELEGATED: _row("dn dn dn nn dn dn", "the name is reserved for examples", _RFC6761),
+    NameKind.UNDELEGATED: _row(
+        "dn dn dn nn dn dn", "such names are reserved for examples and tests", _RFC6761
+    ),
     NameKind.FQDN: _row(
         "dd dd dd dd dd dd", "a record of a private zone is known to its networks only", _ZONES
     ),

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from earshot.rules import kl011_resolves, kl012_same_broker
+from earshot.rules import (
+    kl003_kind_of_address,
+    kl004_unique_address,
+    kl005_same_listeners,
+    kl008_inter_broker,
+    kl011_resolves,
+    kl012_same_broker,
+    kl013_quorum,
+)
 from earshot.rules.registry import Rule
 
 RULES: tuple[Rule, ...] = (
+    kl003_kind_of_address.RULE,
+    kl004_unique_address.RULE,
+    kl005_same_listeners.RULE,
+    kl008_inter_broker.RULE,
     kl011_resolves.RULE,
     kl012_same_broker.RULE,
+    kl013_quorum.RULE,
 )

@@ -66,7 +66,7 @@ def _violation(
         observed += f"; it is {kind}: {TABLE[kind].note}"
     return RULE.finding(
         observed,
-        f"a name that clients on {vantage} resolve",
+        f"a name that resolves on {vantage}",
         node=node,
         listener=listener.name,
         scope=scope,

@@ -1,0 +1,78 @@
+"""KL003: no listener advertises an address that leads its clients nowhere, or to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import Scope
+from earshot.names.kinds import NameKind, kind_of
+from earshot.names.vantages import TABLE, Answer, VantageKind, outlook, vantage_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.registry import Rule
+
+INPUTS = ("advertised.listeners", "scopes", "placement", "evidence")
+_NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
+"""Wrong to advertise to anybody, whatever the scope."""
+_LOOPBACK = frozenset({NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST})
+_CONFINED = frozenset({NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS})
+"""Behind a VPN they may be right for external clients: a warning."""
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """The host itself, and every address that the evidence shows it to resolve to."""
+    yield from RULE.pending(facts)
+    for node, listener, scope in facts.advertised():
+        if not listener.known:
+            continue
+        host = str(listener.host)
+        evidence = facts.evidence_for(listener, scope)
+        vantage = vantage_of(scope, facts.placement)
+        for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
+            kind = kind_of(text)
+            severity = _severity(kind, scope, vantage)
+            if severity is None:
+                continue
+            name = text if text == host else f"{host}, which resolves to {text}"
+            yield RULE.finding(
+                f"advertises {name}: {kind}; {TABLE[kind].note}",
+                f"an address that leads clients on {vantage} to this broker",
+                node=node,
+                listener=listener.name,
+                scope=scope,
+                host=host,
+                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                remedy=_remedy(kind, scope),
+                severity=severity,
+                inputs=INPUTS,
+            )
+            break  # localhost and 127.0.0.1 are one mistake, not two
+
+
+def _severity(kind: NameKind, scope: Scope, vantage: VantageKind) -> Severity | None:
+    if kind in _NEVER:
+        return Severity.ERROR
+    if kind in _LOOPBACK and outlook(kind, vantage).reaches is Answer.ITSELF:
+        return Severity.ERROR
+    if kind in _CONFINED and scope is Scope.EXTERNAL:
+        return Severity.WARNING
+    return None
+
+
+def _remedy(kind: NameKind, scope: Scope) -> str:
+    if kind is NameKind.ANY_ADDRESS:
+        return "bind to it, and advertise the broker's own name"
+    if kind in _CONFINED:
+        return "advertise a public name, or keep it where all clients are inside that network"
+    return f"advertise a name of the broker that means something to clients of scope {scope}"
+
+
+RULE = Rule(
+    id="KL003",
+    title="No advertised address leads clients nowhere or to themselves",
+    reason="Kafka itself refuses little more than the literal 0.0.0.0: with any other loopback or "
+    "any-address clients connect to their own machine.",
+    remedy="advertise a name of the broker that means something to the listener's clients",
+    source="https://www.rfc-editor.org/rfc/rfc6890",
+    check=check,
+)

@@ -1,0 +1,80 @@
+"""KL004: every advertised host:port belongs to one listener of one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Listener, Node, Scope
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule, label
+
+INPUTS = ("advertised.listeners", "evidence")
+_EXPECTED = "a host:port of its own for every listener of every node"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """First the text, in lower case; then, between nodes, what the evidence makes of it."""
+    yield from RULE.pending(facts)
+    same_text: set[tuple[int, str]] = set()
+    holders: dict[tuple[str, int], tuple[Node, Listener]] = {}
+    for node in facts.plan.nodes if facts.plan is not None else ():
+        for listener in node.listeners:
+            if not listener.known:
+                continue
+            address = listener.advertised
+            first = holders.setdefault(_key(address), (node, listener))
+            if first != (node, listener):
+                same_text.add((node.id, listener.name))
+                yield RULE.finding(
+                    f"advertises {address}, as does {label(first[0])} for {first[1].name}",
+                    _EXPECTED,
+                    node=node,
+                    listener=listener.name,
+                    host=address.host,
+                    inputs=INPUTS,
+                )
+    yield from _after_resolution(facts, same_text)
+
+
+def _key(address: Address) -> tuple[str, int]:
+    number = ip_of(address.host)
+    return (address.host.lower() if number is None else str(number)), address.port
+
+
+def _after_resolution(facts: Facts, told: set[tuple[int, str]]) -> Iterator[Finding]:
+    # a private address of one scope's network may be somebody else's in another's
+    holders: dict[tuple[Scope | None, str, int], tuple[Node, Listener]] = {}
+    for node, listener, scope in facts.advertised():
+        evidence = facts.evidence_for(listener, scope) if listener.known else None
+        for text in evidence.addresses if evidence is not None else ():
+            realm = None if kind_of(text) is NameKind.PUBLIC_ADDRESS else scope
+            key = (realm, str(ip_of(text)), listener.port)
+            other, first = holders.setdefault(key, (node, listener))
+            if other is node or (node.id, listener.name) in told:
+                continue
+            told.add((node.id, listener.name))
+            yield RULE.finding(
+                f"advertises {listener.advertised}, which is {Address(text, listener.port)}; "
+                f"so is {first.advertised}, advertised by {label(other)} for {first.name}",
+                _EXPECTED,
+                node=node,
+                listener=listener.name,
+                scope=scope,
+                host=str(listener.host),
+                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                inputs=INPUTS,
+            )
+
+
+RULE = Rule(
+    id="KL004",
+    title="Every advertised host:port belongs to one listener of one broker",
+    reason="Under KRaft no broker notices that another advertises the same address, and requests "
+    "reach the wrong one.",
+    remedy="give each its own name or port",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
+    check=check,
+)

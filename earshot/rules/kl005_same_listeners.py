@@ -1,0 +1,58 @@
+"""KL005: every broker has the same listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import Listener, Node
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule, label
+
+INPUTS = ("listeners", "listener.security.protocol.map", "scopes")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Names, and for each name its protocol and scopes, against the first broker that has it."""
+    if facts.plan is None:
+        return
+    firsts: dict[str, tuple[Node, Listener]] = {}
+    for node in facts.plan.brokers:
+        for listener in node.listeners:
+            if listener.name != facts.plan.controller:
+                firsts.setdefault(listener.name, (node, listener))
+    for node in facts.plan.brokers:
+        held = {item.name: item for item in node.listeners}
+        for name, (first, model) in firsts.items():
+            mine = held.get(name)
+            if mine is None:
+                yield RULE.finding(
+                    f"is missing; the broker has {', '.join(held)}",
+                    f"{name}, which {label(first)} has",
+                    node=node,
+                    listener=name,
+                    inputs=INPUTS,
+                )
+            elif _terms(mine) != _terms(model):
+                yield RULE.finding(
+                    f"is {_terms(mine)}",
+                    f"{_terms(model)}, as on {label(first)}",
+                    node=node,
+                    listener=name,
+                    inputs=INPUTS,
+                )
+
+
+def _terms(listener: Listener) -> str:
+    return f"{listener.protocol} for {'+'.join(sorted(listener.scopes))}"
+
+
+RULE = Rule(
+    id="KL005",
+    title="Every broker has the same listeners",
+    reason="A client that came in on a listener cannot find the brokers that lack it: Kafka "
+    "answers LISTENER_NOT_FOUND for their partitions.",
+    remedy="give every broker the same listeners, with the same protocols and scopes",
+    source="https://kafka.apache.org/protocol#protocol_error_codes",
+    check=check,
+)

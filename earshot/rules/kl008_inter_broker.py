@@ -1,0 +1,79 @@
+"""KL008: the inter-broker listener leads over the internal scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import Node, Scope
+from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.registry import Rule
+
+INPUTS = ("inter.broker.listener.name", "listeners", "scopes", "evidence")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Present on every broker, of scope internal, and not over a public address."""
+    if facts.plan is None:
+        return
+    name = facts.plan.inter_broker
+    for node in facts.plan.brokers:
+        listener = node.listener(name)
+        if listener is None:
+            yield RULE.finding(
+                f"is the inter-broker listener, and the broker has {_names(node)}",
+                f"{name} on every broker",
+                node=node,
+                listener=name,
+                inputs=INPUTS,
+            )
+        elif Scope.INTERNAL not in listener.scopes:
+            yield RULE.finding(
+                f"is the inter-broker listener, and it is for {', '.join(listener.scopes)}",
+                "an inter-broker listener of scope internal",
+                node=node,
+                listener=name,
+                inputs=INPUTS,
+            )
+        elif facts.placement != "local" and listener.known:
+            yield from _public(facts, node)
+
+
+def _public(facts: Facts, node: Node) -> Iterator[Finding]:
+    listener = node.listener(facts.plan.inter_broker) if facts.plan is not None else None
+    if listener is None:
+        return
+    evidence = facts.evidence_for(listener, Scope.INTERNAL)
+    host = str(listener.host)
+    for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
+        if kind_of(text) is NameKind.PUBLIC_ADDRESS:
+            name = text if text == host else f"{host}, which resolves to {text}"
+            yield RULE.finding(
+                f"brokers reach each other at {name}: {NameKind.PUBLIC_ADDRESS}",
+                "an address of the broker network, where traffic stays inside and is not billed",
+                node=node,
+                listener=listener.name,
+                scope=Scope.INTERNAL,
+                host=host,
+                resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
+                severity=Severity.WARNING,
+                remedy="advertise a private name or address on the inter-broker listener",
+                inputs=INPUTS,
+            )
+            return
+
+
+def _names(node: Node) -> str:
+    return ", ".join(item.name for item in node.listeners)
+
+
+RULE = Rule(
+    id="KL008",
+    title="The inter-broker listener leads over the internal scope",
+    reason="Replication over public names leaves the broker network: it costs, and rules that "
+    "name security groups do not match it.",
+    remedy="let `inter_broker` name a listener of scope internal that every broker has",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_inter.broker.listener.name",
+    check=check,
+)

@@ -1,0 +1,124 @@
+"""KL013: what the controllers advertise agrees with the quorum in every node's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from earshot.errors import AddressError
+from earshot.listeners.address import Address
+from earshot.listeners.model import Node
+from earshot.listeners.parse import Settings, parse_voters
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, State
+from earshot.rules.registry import Rule
+
+VOTERS = "controller.quorum.voters"
+SERVERS = "controller.quorum.bootstrap.servers"
+INPUTS = (VOTERS, SERVERS, "advertised.listeners", "controller.listener.names")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """`controller.quorum.voters` of every node, or the bootstrap servers of a dynamic quorum."""
+    yield from RULE.pending(facts)
+    if facts.plan is None:
+        return
+    advertised: dict[int, Address] = {}
+    unknown: set[int] = set()
+    for node in facts.plan.controllers:
+        listener = node.listener(facts.plan.controller)
+        if listener is None:
+            yield RULE.finding(
+                f"has no listener {facts.plan.controller}",
+                "the controller listener on every controller",
+                node=node,
+                listener=facts.plan.controller,
+                inputs=INPUTS,
+            )
+        elif listener.known:
+            advertised[node.id] = listener.advertised
+        else:
+            unknown.add(node.id)
+    read = _Reader(advertised, unknown)
+    for node in facts.plan.nodes:
+        yield from read.node(node, facts.settings.get(node.id))
+
+
+class _Reader:
+    """Compares each distinct setting once: a thousand nodes usually say the same."""
+
+    def __init__(self, advertised: Mapping[int, Address], unknown: set[int]) -> None:
+        self.advertised = advertised
+        self.unknown = unknown
+        self.compared: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+
+    def node(self, node: Node, settings: Settings | None) -> Iterator[Finding]:
+        if settings is None:
+            yield RULE.finding(
+                "its settings are not known",
+                f"the settings, with {VOTERS}",
+                node=node,
+                state=State.UNKNOWN,
+                remedy="hand in the settings of every node",
+                inputs=INPUTS,
+            )
+            return
+        key = VOTERS if VOTERS in settings.values else SERVERS
+        text = settings.values.get(key, "")
+        if (key, text) not in self.compared:
+            compare = self._voters if key == VOTERS else self._servers
+            self.compared[key, text] = tuple(compare(text))
+        for observed, expected in self.compared[key, text]:
+            yield RULE.finding(observed, expected, node=node, inputs=INPUTS)
+
+    def _voters(self, text: str) -> Iterator[tuple[str, str]]:
+        try:
+            voters = parse_voters(text)
+        except AddressError as error:
+            yield f"{VOTERS} cannot be read: {error.line}", "id@host:port of every controller"
+            return
+        for id, address in self.advertised.items():
+            if id not in voters:
+                yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
+            elif _folded(voters[id]) != _folded(address):
+                yield (
+                    f"{VOTERS} has {id}@{voters[id]}",
+                    f"{id}@{address}, which controller {id} advertises",
+                )
+        for id, address in voters.items():
+            if id not in self.advertised and id not in self.unknown:
+                yield (
+                    f"{VOTERS} has {id}@{address}, and no such controller exists",
+                    f"controllers {', '.join(map(str, sorted({*self.advertised, *self.unknown})))}",
+                )
+
+    def _servers(self, text: str) -> Iterator[tuple[str, str]]:
+        known = {_text(address) for address in self.advertised.values()}
+        entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+        if not entries:
+            yield f"has neither {VOTERS} nor {SERVERS}", "one of them, naming every controller"
+        for entry in entries:
+            # an unknown controller may be the one that is meant
+            if entry.lower() not in known and not self.unknown:
+                yield (
+                    f"{SERVERS} has {entry}, which no controller advertises",
+                    f"one of {', '.join(map(str, self.advertised.values()))}",
+                )
+
+
+def _folded(address: Address) -> tuple[str, int]:
+    return address.host.lower(), address.port
+
+
+def _text(address: Address) -> str:
+    return str(address).lower()
+
+
+RULE = Rule(
+    id="KL013",
+    title="Controllers advertise what the quorum calls them",
+    reason="A voter is known by its address: where the quorum and the controller disagree, no "
+    "leader is elected or the voter is refused (INVALID_VOTER_KEY).",
+    remedy="write into the quorum exactly what each controller advertises",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_controller.quorum.voters",
+    check=check,
+)
