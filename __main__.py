@@ -6,10 +6,11 @@ import json
 
 import pulumi
 
-from components.local.cluster import LocalCluster, plan_local
+from components.local.cluster import LocalCluster
 from components.validation import Validation
 from earshot.errors import EarshotError
 from earshot.listeners.spec import read_spec
+from earshot.placement import plan_local
 from earshot.project import Project
 from earshot.validation.contract import Contract
 

@@ -63,7 +63,7 @@ def _names(court: Court) -> Policy:
         try:
             court.configure(args.urn, read_policy(args.get_config()))
         except ValueError as reason:
-            report(f"the pack's configuration of `names`: {reason}")
+            report(f"the pack's configuration of `names`: {reason}", None)
 
     return ResourceValidationPolicy(
         "names",
@@ -78,7 +78,7 @@ def _rule(court: Court, rule: Rule) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         for finding in _findings(court, args):
             if finding.rule == rule.id and _stops(finding):
-                report(str(finding))
+                report(str(finding), None)
 
     return ResourceValidationPolicy(
         rule.id.lower(),
@@ -98,10 +98,10 @@ def _advice(court: Court) -> Policy:
         for finding in _findings(court, args):
             milder = finding.severity is not rules[finding.rule].severity
             if finding.state is State.VIOLATED and milder:
-                report(str(finding))
+                report(str(finding), None)
         if args.resource_type == GATE_TYPE:
             for remark in court.judgement(args).remarks:
-                report(remark)
+                report(remark, None)
 
     return ResourceValidationPolicy(
         "advice",
@@ -115,7 +115,7 @@ def _not_known_yet(court: Court) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         for finding in _findings(court, args):
             if finding.state is State.UNKNOWN:
-                report(str(finding))
+                report(str(finding), None)
 
     return ResourceValidationPolicy(
         "not-known-yet",

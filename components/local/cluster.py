@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import pulumi
 from pulumi.dynamic import Resource
 
 from components.gate import AdvertisedListeners, GateSeal
 from components.local.providers import GroundProvider, NodeProvider, ReadinessProvider
 from earshot.listeners.model import ClusterPlan, Node
-from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import server_properties
 from earshot.listeners.spec import LocalSpec
-from earshot.names.local import local_names
-from earshot.names.machine import this_machine
-
-SMALL_BROKER = {
-    # the default of 128 MiB is allocated at start and does not fit a small heap
-    "log.cleaner.dedupe.buffer.size": "2097152",
-    # nobody waits for more consumers to join on a developer's machine
-    "group.initial.rebalance.delay.ms": "0",
-}
+from earshot.placement import LocalPlan
 
 
 class LocalGround(Resource, module="earshot", name="LocalGround"):
@@ -40,23 +28,6 @@ class LocalNode(Resource, module="earshot", name="LocalNode"):
 
 class LocalReadiness(Resource, module="earshot", name="LocalReadiness"):
     """Waits until brokers are in sync."""
-
-
-@dataclass(frozen=True)
-class LocalPlan:
-    """What `plan` made of a local spec, and what it was made from."""
-
-    plan: ClusterPlan
-    names: dict[int, NodeNames]
-    notes: tuple[str, ...]
-    root: Path
-
-
-def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
-    """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
-    named = local_names(spec, this_machine(), root)
-    settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
-    return LocalPlan(plan(settled, named.names), named.names, named.notes, root)
 
 
 class LocalCluster(pulumi.ComponentResource):
@@ -142,8 +113,7 @@ class LocalCluster(pulumi.ComponentResource):
             {
                 "root": str(self._local.root),
                 "nodes": ids,
-                "brokers": [node.id for node in brokers],
-                "bootstrap": _bootstrap(self.plan),
+                "brokers": {str(node.id): _address(self.plan, node) for node in brokers},
                 "incarnations": waited_for,
                 "whole": whole,
             },
@@ -151,7 +121,8 @@ class LocalCluster(pulumi.ComponentResource):
         )
 
 
-def _bootstrap(plan: ClusterPlan) -> str:
-    """The inter-broker listener of every broker: the one that other brokers use as well."""
-    found = (node.listener(plan.inter_broker) for node in plan.brokers)
-    return ",".join(str(item.advertised) for item in found if item is not None)
+def _address(plan: ClusterPlan, broker: Node) -> str:
+    """Where the other brokers reach this one."""
+    listener = broker.listener(plan.inter_broker)
+    assert listener is not None  # the spec holds the inter-broker listener for every broker
+    return str(listener.advertised)

@@ -121,14 +121,14 @@ class ReadinessProvider(_Provider):
 
 def _wait(props: Props) -> None:
     root = Path(props["root"])
-    brokers = [int(id) for id in props["brokers"]]
+    brokers = {int(id): str(address) for id, address in props["brokers"].items()}
     nodes = [int(id) for id in props["nodes"]]
     memory = quorum.recall(root)
     if not props["whole"] and not (
         memory is not None and memory.serving and quorum.majority_runs(root)
     ):
         return  # the first start: all voters together, then one wait
-    _told(lambda: readiness.wait_for(root, nodes, brokers, props["bootstrap"], progress=print))
+    _told(lambda: readiness.wait_for(root, nodes, brokers, progress=print))
     if props["whole"]:
         quorum.mark_serving(root, True)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata
+from confluent_kafka.admin import AdminClient
 
 from components.local.process import last_words, read_record
 from components.local.quorum import node_directory
@@ -16,36 +17,31 @@ from earshot.errors import EarshotError
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 POLL = 0.25
+_SILENT = logging.getLogger("earshot.readiness")  # a refused connection is what we wait to end
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
 
 
 def wait_for(
     root: Path,
     nodes: Sequence[int],
-    brokers: Sequence[int],
-    bootstrap: str,
+    brokers: Mapping[int, str],
     deadline: float = DEADLINE,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Returns when each of ``brokers`` is in the metadata and in sync with all of its replicas.
+    """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
-    ``nodes`` are the processes to watch meanwhile. Raises EarshotError with the last lines of a
-    node's log where it died, or of the missing brokers' when ``deadline`` (s) has passed.
+    ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. Raises
+    EarshotError with the last lines of a node's log where it died, or of the missing brokers'
+    when ``deadline`` (s) has passed.
     """
     began = time.monotonic()
-    admin = AdminClient(
-        {
-            "bootstrap.servers": bootstrap,
-            "socket.connection.setup.timeout.ms": 2000,
-            "reconnect.backoff.max.ms": 500,
-            "log_level": 0,
-        },
-        logger=_silent(),
-    )
     shown = began
-    missing = list(brokers)
+    admins = {id: _admin(address) for id, address in brokers.items()}
     while True:
         _check_alive(root, nodes)
-        missing = _missing(_metadata(admin), brokers)
+        # each by its own word: for seconds the others still list a broker that was killed
+        missing = [id for id, admin in admins.items() if not _in_sync(id, admin)]
         now = time.monotonic()
         if not missing:
             return
@@ -57,23 +53,26 @@ def wait_for(
         time.sleep(POLL)
 
 
-def _metadata(admin: AdminClient) -> ClusterMetadata | None:
-    try:
-        return admin.list_topics(timeout=2)
-    except KafkaException:
-        return None
-
-
-def _missing(metadata: ClusterMetadata | None, brokers: Sequence[int]) -> list[int]:
-    if metadata is None:
-        return list(brokers)
-    behind = {
-        id
-        for topic in metadata.topics.values()
-        for partition in topic.partitions.values()
-        for id in set(partition.replicas) - set(partition.isrs)
+def _admin(address: str) -> AdminClient:
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": address,
+        "socket.connection.setup.timeout.ms": 2000,
+        "reconnect.backoff.max.ms": 500,
+        "log_level": 0,
     }
-    return [id for id in brokers if id not in metadata.brokers or id in behind]
+    return AdminClient(settings, logger=_SILENT)
+
+
+def _in_sync(id: int, admin: AdminClient) -> bool:
+    try:
+        metadata = admin.list_topics(timeout=2)
+    except KafkaException:
+        return False
+    partitions = (
+        partition for topic in metadata.topics.values() for partition in topic.partitions.values()
+    )
+    behind = any(id in item.replicas and id not in item.isrs for item in partitions)
+    return id in metadata.brokers and not behind
 
 
 def _check_alive(root: Path, nodes: Sequence[int]) -> None:
@@ -100,12 +99,3 @@ def _late(root: Path, missing: Sequence[int], deadline: float) -> EarshotError:
 
 def _listed(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids))
-
-
-def _silent() -> object:
-    import logging
-
-    logger = logging.getLogger("earshot.readiness.librdkafka")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return logger
