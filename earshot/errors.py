@@ -32,7 +32,8 @@ class EarshotError(Exception):
     def __str__(self) -> str:
         text = self.object
         if self.observed:
-            text += f": {self.observed}"
+            # a list of problems begins on a line of its own
+            text += f":{'' if self.observed.startswith(chr(10)) else ' '}{self.observed}"
         for label, value in (("allowed", self.allowed), ("to mend it", self.remedy)):
             if value:
                 text += f"\n  {label}: {value}"

@@ -16,7 +16,9 @@ from earshot.errors import AddressError
 
 MAX_NAME = 253
 MAX_LABEL = 63
+MAX_PORT = 65535
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?", re.ASCII)
+_HEX = re.compile(r"0[xX][0-9A-Fa-f]*", re.ASCII)
 _PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 
@@ -62,16 +64,16 @@ def check_host(text: str) -> str:
             raise _host_error(text, f"has a label of {len(label)} characters")
         if not _LABEL.fullmatch(label):
             raise _host_error(text, f"has the label {label!r}")
-    if text.lower().startswith("0x"):
-        raise _host_error(text, "is a number in hexadecimal, which resolvers read as an address")
+    if _HEX.fullmatch(text.rsplit(".", 1)[-1]):
+        raise _host_error(text, "ends in a hexadecimal number, which resolvers read as an address")
     return text
 
 
 def check_port(port: int | str) -> int:
     """``port`` as a number; raises AddressError unless it is 1 to 65535 in plain digits."""
     text = str(port)
-    if isinstance(port, bool) or not _PORT.fullmatch(text) or not 1 <= int(text) <= 65535:
-        raise AddressError(f"port {text!r}", observed="is not a usable port", allowed=PORT_ALLOWED)
+    if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
+        raise AddressError(f"port {port!r}", observed="is not a usable port", allowed=PORT_ALLOWED)
     return int(text)
 
 

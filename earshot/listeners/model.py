@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import (
+    HOST_ALLOWED,
+    MAX_PORT,
+    NAME_ALLOWED,
+    PORT_ALLOWED,
     Address,
     bracketed,
     check_host,
     check_listener_name,
-    check_port,
 )
+from earshot.listeners.problems import shown
 
 
 class Protocol(StrEnum):
@@ -84,28 +89,37 @@ def _host(value: Any) -> str | UnknownHost:
     if isinstance(value, dict):
         return UnknownHost.model_validate(value)
     if not isinstance(value, str):
-        raise ValueError(f"a host is text, found {value!r}")
+        raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
     return check_host(value)
 
 
 def _bind_host(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"a bind host is text, found {value!r}")
+        raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
     return check_host(value)
 
 
 def _port(value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():  # Pulumi hands every number over as a float
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"a port is a number from 1 to 65535, found {value!r}")
-    return check_port(value)
+    number = whole_number(value, PORT_ALLOWED)
+    if not 1 <= number <= MAX_PORT:
+        raise ValueError(f"found {number}; allowed: {PORT_ALLOWED}")
+    return number
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"a listener name is text, found {value!r}")
+        raise ValueError(f"found {shown(value)}; allowed: {NAME_ALLOWED}")
     return check_listener_name(value)
+
+
+def whole_number(value: Any, allowed: str = "a whole number") -> int:
+    """``value`` as a number; raises ValueError for text, truth values and fractions."""
+    if isinstance(value, float) and value.is_integer():  # Pulumi hands every number over as a float
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        hint = "; take the quotes away" if isinstance(value, str) and value.isdigit() else ""
+        raise ValueError(f"found {shown(value)}; allowed: {allowed}{hint}")
+    return value
 
 
 Host = Annotated[str | UnknownHost, _checked(_host)]
@@ -186,11 +200,17 @@ class ClusterPlan(Frozen):
             raise ValueError(f"node ids repeat: {sorted(ids)}")
         return self
 
-    @property
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        for name in ("brokers", "controllers", "_by_id"):  # a copy may be given other nodes
+            copied.__dict__.pop(name, None)
+        return copied
+
+    @cached_property
     def brokers(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.is_broker)
 
-    @property
+    @cached_property
     def controllers(self) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if node.is_controller)
 
@@ -206,4 +226,9 @@ class ClusterPlan(Frozen):
         return tuple(names)
 
     def node(self, id: int) -> Node:
-        return next(node for node in self.nodes if node.id == id)
+        """Raises KeyError for an id that no node has."""
+        return self._by_id[id]
+
+    @cached_property
+    def _by_id(self) -> dict[int, Node]:
+        return {node.id: node for node in self.nodes}

@@ -1,6 +1,13 @@
-"""Broker properties that earshot computes, each with the key of the spec that governs it."""
+"""Broker properties: which ones earshot computes, and what a free one may look like."""
 
 from __future__ import annotations
+
+import re
+
+from earshot.listeners.problems import shown
+
+_KEY = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_VALUE = re.compile(r"[!-\[\]-~]([ -\[\]-~]*[!-\[\]-~])?|", re.ASCII)  # printable, no backslash
 
 _LISTENERS = "set it through `listeners`"
 _QUORUM = "set it through `controllers`"
@@ -23,6 +30,7 @@ OWNED: dict[str, str] = {
     "advertised.host.name": _LISTENERS,
     "control.plane.listener.name": "KRaft has no control-plane listener",
     "zookeeper.connect": "earshot runs KRaft only",
+    "zookeeper.metadata.migration.enable": "earshot runs KRaft only",
     "controller.listener.names": _QUORUM,
     "controller.quorum.voters": _QUORUM,
     "controller.quorum.bootstrap.servers": _QUORUM,
@@ -43,3 +51,27 @@ OWNED: dict[str, str] = {
 def owner_of(key: str) -> str:
     """How to set ``key`` instead, or an empty text where it is free to set."""
     return OWNED.get(key.strip().lower(), "")
+
+
+def check_property(key: object, value: object) -> str:
+    """``value`` as the text of the free broker property ``key``; raises ValueError.
+
+    What passes reads back alike from a properties file and from an image's environment.
+    """
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ValueError(
+            f"{shown(key)} is no property name; allowed: letters, digits, dots, hyphens and "
+            "underscores"
+        )
+    if owner := owner_of(key):
+        raise ValueError(f"{key} is computed by earshot; {owner}")
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, (str, int, float)):
+        raise ValueError(f"{key}: found {shown(value)}; allowed: one line of text, or a number")
+    if not _VALUE.fullmatch(str(value)):
+        raise ValueError(
+            f"{key}: found {shown(value)}; allowed: printable ASCII without line breaks, "
+            "backslashes and outer blanks, which do not survive a properties file"
+        )
+    return str(value)

@@ -1,191 +1,137 @@
-"""The way back: from `server.properties`, `KAFKA_*` variables or bare settings to a plan.
+"""The way back: from broker properties to nodes and plans.
 
-Strict on purpose (see `address`): what this module accepts, every supported Kafka reads alike.
+Strict on purpose (see `grammar`): what this module accepts, every supported Kafka reads alike.
 All problems of one node are raised together.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from earshot.errors import AddressError, EarshotError, SpecError
-from earshot.listeners.address import Address, check_listener_name, check_port, parse_address
+from earshot.errors import AddressError, SpecError
+from earshot.listeners.address import Address, check_listener_name
+from earshot.listeners.grammar import MAX_ID, parse_entries, parse_protocols, parse_voters
 from earshot.listeners.model import ANY_IPV4, ClusterPlan, Listener, Node, Protocol, Role, Scope
 from earshot.listeners.owned import OWNED
-from earshot.listeners.render import NOTE, VARIABLE
+from earshot.listeners.properties import Settings, read_environment, read_properties
+
+__all__ = [
+    "Scopes",
+    "Settings",
+    "parse_entries",
+    "parse_node",
+    "parse_plan",
+    "parse_protocols",
+    "parse_voters",
+    "read_environment",
+    "read_properties",
+]
 
 T = TypeVar("T")
+Scopes = Mapping[str, tuple[Scope, ...]]
+"""Whom each listener is for, by its name."""
+
+KAFKA_LOG_DIR = "/tmp/kafka-logs"
+"""Kafka's own default."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """One node's broker properties, and what earshot noted beside them."""
-
-    values: Mapping[str, str]
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_properties(text: str) -> Settings:
-    """The settings in the text of a `server.properties` (comments `#` and `!`, `=` or `:`)."""
-    values: dict[str, str] = {}
-    notes: dict[str, str] = {}
-    for line in text.splitlines():
-        entry = line.strip()
-        if entry.startswith(NOTE):
-            key, _, value = entry.removeprefix(NOTE).partition("=")
-            notes[key] = value
-        elif entry and entry[0] not in "#!":
-            key, value = _property(entry)
-            values[key] = value
-    return Settings(values, notes)
-
-
-def read_environment(variables: Mapping[str, str]) -> Settings:
-    """The settings in `KAFKA_*` variables, as the `apache/kafka` image (4.0+) maps them."""
-    values: dict[str, str] = {}
-    notes: dict[str, str] = {}
-    for name, value in variables.items():
-        if name.startswith("KAFKA_") and name not in UNMAPPED:
-            values[property_of(name)] = value
-        elif name.startswith(VARIABLE):
-            notes[name.removeprefix(VARIABLE).lower()] = value
-    return Settings(values, notes)
-
-
-UNMAPPED = frozenset(
-    f"KAFKA_{name}"
-    for name in (
-        "VERSION",
-        "HEAP_OPTS",
-        "LOG4J_OPTS",
-        "OPTS",
-        "JMX_OPTS",
-        "JVM_PERFORMANCE_OPTS",
-        "GC_LOG_OPTS",
-        "LOG4J_ROOT_LOGLEVEL",
-        "LOG4J_LOGGERS",
-        "TOOLS_LOG4J_LOGLEVEL",
-        "JMX_HOSTNAME",
-    )
-)
-"""Variables that the image's scripts use themselves (KafkaDockerWrapper)."""
-
-
-def property_of(variable: str) -> str:
-    """The property that the image makes of a variable; the inverse of `render.variable`."""
-    text = variable.removeprefix("KAFKA_").lower().replace("_", ".")
-    return text.replace("...", "-").replace("..", "_")
-
-
-def parse_entries(text: str) -> list[tuple[str, Address]]:
-    """`NAME://host:port,…` as (name, address) pairs; an empty host becomes the wildcard.
-
-    Raises AddressError for anything that earshot's grammar refuses, repeated names included.
-    """
-    found: list[tuple[str, Address]] = []
-    for raw in text.split(","):
-        entry = raw.strip()
-        if not entry:
-            raise AddressError(
-                f"listener list {text!r}",
-                observed="has a blank entry",
-                allowed="NAME://host:port entries with one comma between them",
-            )
-        name, separator, rest = entry.partition("://")
-        if not separator:
-            raise AddressError(
-                f"listener entry {entry!r}", observed="has no ://", allowed="NAME://host:port"
-            )
-        check_listener_name(name)
-        if name in (other for other, _ in found):
-            raise AddressError(
-                f"listener {name}", observed="stands twice in one list", allowed="distinct names"
-            )
-        host, _, port = rest.rpartition(":")
-        address = parse_address(rest) if host else Address("", check_port(port))
-        found.append((name, address))
-    return found
-
-
-def parse_protocols(text: str) -> dict[str, Protocol]:
-    """`NAME:PROTOCOL,…`; raises AddressError."""
-    found: dict[str, Protocol] = {}
-    for raw in text.split(","):
-        name, colon, protocol = raw.strip().rpartition(":")
-        if not colon or protocol not in list(Protocol):
-            raise AddressError(
-                f"listener.security.protocol.map entry {raw.strip()!r}",
-                observed="is no NAME:PROTOCOL",
-                allowed=f"a listener name, a colon, and one of {', '.join(Protocol)}",
-            )
-        if check_listener_name(name) in found:
-            raise AddressError(
-                f"listener.security.protocol.map: {name}", observed="stands twice; Kafka keeps one"
-            )
-        found[name] = Protocol(protocol)
-    return found
-
-
-def parse_voters(text: str) -> dict[int, Address]:
-    """`id@host:port,…`; raises AddressError."""
-    found: dict[int, Address] = {}
-    for raw in text.split(","):
-        id, at, address = raw.strip().partition("@")
-        if not at or not re.fullmatch(r"0|[1-9][0-9]{0,9}", id, re.ASCII):
-            raise AddressError(
-                f"controller.quorum.voters entry {raw.strip()!r}",
-                observed="is no id@host:port",
-                allowed="a node id, @, host and port",
-            )
-        if int(id) in found:
-            raise AddressError(f"controller.quorum.voters: id {id}", observed="stands twice")
-        found[int(id)] = parse_address(address)
-    return found
-
-
-def parse_node(settings: Settings, scopes: Mapping[str, tuple[Scope, ...]] | None = None) -> Node:
+def parse_node(settings: Settings, scopes: Scopes | None = None) -> Node:
     """One node of ``settings``; ``scopes`` says whom each listener is for, else the notes do.
 
     Raises SpecError with every problem of the node.
     """
-    reader = _Reader(settings, scopes)
-    return reader.node()
+    return _Reader(settings, scopes).node()
 
 
 def parse_plan(
-    nodes: Iterable[Settings],
-    scopes: Mapping[str, tuple[Scope, ...]] | None = None,
-    kafka_version: str | None = None,
+    nodes: Iterable[Settings], scopes: Scopes | None = None, kafka_version: str | None = None
 ) -> ClusterPlan:
     """The cluster of several nodes' settings; the inverse of `render` over all of its nodes.
 
-    Cluster-wide values are taken from the first node (a broker where there is one).
-    Raises SpecError where a node cannot be read.
+    Cluster-wide values (`extra` among them) are taken from the first node that is a broker.
+    Raises SpecError where a node cannot be read, or the nodes make no cluster.
     """
     listed = list(nodes)
     parsed = [parse_node(item, scopes) for item in listed]
     brokers = [item for item, node in zip(listed, parsed, strict=True) if node.is_broker]
-    first = (brokers or listed)[0]
-    value = first.values.get
-    protocols = parse_protocols(value("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT"))
-    controller = value("controller.listener.names", "CONTROLLER").split(",")[0].strip()
-    return ClusterPlan(
-        kafka_version=kafka_version or first.notes.get("kafka_version", ""),
-        inter_broker=value("inter.broker.listener.name", "PLAINTEXT"),
-        controller=controller,
-        controller_protocol=protocols.get(controller, Protocol.PLAINTEXT),
-        replication_factor=int(value("default.replication.factor", "1")),
-        min_insync_replicas=int(value("min.insync.replicas", "1")),
-        extra=tuple(sorted((k, v) for k, v in first.values.items() if k not in OWNED)),
-        nodes=tuple(parsed),
-    )
+    problems = _cluster_problems(parsed)
+    if not brokers:
+        problems.append("no node has the role broker")
+    if problems:
+        raise SpecError.of("cluster", problems)
+    return _Wide(brokers[0]).plan(tuple(parsed), kafka_version)
+
+
+def _cluster_problems(nodes: Sequence[Node]) -> list[str]:
+    ids = [node.id for node in nodes]
+    return [f"node.id {id} stands twice" for id in sorted(set(ids)) if ids.count(id) > 1]
+
+
+class _Wide:
+    """What a broker's settings say about the whole cluster."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.problems: list[str] = []
+
+    def plan(self, nodes: tuple[Node, ...], kafka_version: str | None) -> ClusterPlan:
+        value = self.settings.values.get
+        controllers = value("controller.listener.names", "CONTROLLER")
+        controller = self._name("controller.listener.names", controllers.split(",")[0].strip())
+        inter_broker = self._name(
+            "inter.broker.listener.name",
+            value(
+                "inter.broker.listener.name", value("security.inter.broker.protocol", "PLAINTEXT")
+            ),
+        )
+        replicas = self._number("default.replication.factor")
+        insync = self._number("min.insync.replicas")
+        if self.problems:
+            raise SpecError.of("cluster", self.problems)
+        protocols = _protocols_of(self.settings.values, [controller])
+        return ClusterPlan(
+            kafka_version=kafka_version or self.settings.notes.get("kafka_version", ""),
+            inter_broker=inter_broker,
+            controller=controller,
+            controller_protocol=protocols.get(controller, Protocol.PLAINTEXT),
+            replication_factor=replicas,
+            min_insync_replicas=insync,
+            extra=tuple(sorted((k, v) for k, v in self.settings.values.items() if k not in OWNED)),
+            nodes=nodes,
+        )
+
+    def _name(self, key: str, text: str) -> str:
+        try:
+            return check_listener_name(text)
+        except AddressError as error:
+            self.problems.append(f"{key}: {error.line}")
+            return ""
+
+    def _number(self, key: str) -> int:
+        text = self.settings.values.get(key, "1")
+        if not re.fullmatch(r"[1-9][0-9]{0,4}", text, re.ASCII):
+            self.problems.append(f"{key}: found {text!r}; allowed: a number from 1")
+            return 1
+        return int(text)
+
+
+def _protocols_of(values: Mapping[str, str], names: Iterable[str]) -> dict[str, Protocol]:
+    """The protocol of each name; raises AddressError for a map that the grammar refuses."""
+    text = values.get("listener.security.protocol.map")
+    if text is not None:
+        return parse_protocols(text)
+    # Kafka's default: the four protocol names map to themselves, controllers to PLAINTEXT
+    controllers = values.get("controller.listener.names", "").split(",")
+    identity = {str(item): item for item in Protocol}
+    return {name: Protocol.PLAINTEXT for name in controllers if name in names} | identity
 
 
 class _Reader:
-    def __init__(self, settings: Settings, scopes: Mapping[str, tuple[Scope, ...]] | None) -> None:
+    """One node's settings, and the problems found on the way."""
+
+    def __init__(self, settings: Settings, scopes: Scopes | None) -> None:
         self.settings = settings
         self.problems: list[str] = []
         self.scopes = dict(scopes) if scopes is not None else self._noted_scopes()
@@ -193,19 +139,22 @@ class _Reader:
     def node(self) -> Node:
         values = self.settings.values
         binds = self._list("listeners")
-        advertised = dict(self._list("advertised.listeners")) or dict(binds)
-        protocols = self._protocols([name for name, _ in binds])
+        if "advertised.listeners" in values:
+            advertised = self._list("advertised.listeners")
+        else:
+            advertised = binds  # as Kafka does it
+        protocols = self._caught(lambda: _protocols_of(values, binds)) or {}
         id = values.get("node.id", values.get("broker.id", ""))
-        if not re.fullmatch(r"0|[1-9][0-9]*", id, re.ASCII):
-            self.problems.append(f"node.id: found {id!r}; allowed is a number from 0")
+        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", id, re.ASCII) or int(id) > MAX_ID:
+            self.problems.append(f"node.id: found {id!r}; allowed: a number from 0 to {MAX_ID}")
         roles = self._roles(values.get("process.roles", ""))
         listeners = [
             built
-            for name, bind in binds
+            for name, bind in binds.items()
             if (built := self._listener(name, bind, advertised.get(name), protocols)) is not None
         ]
         for name in advertised:
-            if name not in dict(binds):
+            if name not in binds:
                 self.problems.append(f"advertised.listeners: {name} is not among the listeners")
         if self.problems or not listeners:
             raise SpecError.of(f"node {id or '(without id)'}", self.problems or ["no listener"])
@@ -213,7 +162,7 @@ class _Reader:
             id=int(id),
             roles=tuple(roles),
             listeners=tuple(listeners),
-            log_dir=values.get("log.dirs", values.get("log.dir", "/tmp/kafka-logs")),
+            log_dir=values.get("log.dirs", values.get("log.dir", KAFKA_LOG_DIR)),
         )
 
     def _listener(
@@ -243,32 +192,18 @@ class _Reader:
             )
         return None
 
-    def _list(self, key: str) -> list[tuple[str, Address]]:
-        text = self.settings.values.get(key, "")
-        if not text.strip():
-            if key == "listeners" or key in self.settings.values:
-                self.problems.append(f"{key}: is empty")
-            return []
-        return self._caught(lambda: parse_entries(text)) or []
-
-    def _protocols(self, names: list[str]) -> dict[str, Protocol]:
-        text = self.settings.values.get("listener.security.protocol.map")
-        if text is None:
-            # Kafka's default: the four protocol names map to themselves, controllers to PLAINTEXT
-            identity = {str(item): item for item in Protocol}
-            return identity | {
-                name: Protocol.PLAINTEXT
-                for name in self.settings.values.get("controller.listener.names", "").split(",")
-                if name in names and name not in identity
-            }
-        return self._caught(lambda: parse_protocols(text)) or {}
+    def _list(self, key: str) -> dict[str, Address]:
+        if key not in self.settings.values:
+            self.problems.append(f"{key}: is missing")
+            return {}
+        return dict(self._caught(lambda: parse_entries(self.settings.values[key])) or ())
 
     def _roles(self, text: str) -> list[Role]:
         names = [part.strip() for part in text.split(",") if part.strip()]
         unknown = [name for name in names if name not in list(Role)]
         if unknown or not names or len(set(names)) != len(names):
             self.problems.append(
-                f"process.roles: found {text!r}; allowed are broker, controller, or both once"
+                f"process.roles: found {text!r}; allowed: broker, controller, or both"
             )
             return []
         return [Role(name) for name in names]
@@ -287,13 +222,6 @@ class _Reader:
     def _caught(self, read: Callable[[], T]) -> T | None:
         try:
             return read()
-        except EarshotError as error:
+        except AddressError as error:
             self.problems.append(error.line)
             return None
-
-
-def _property(entry: str) -> tuple[str, str]:
-    match = re.fullmatch(r"([^\s=:]+)\s*[=:\s]\s*(.*)", entry)
-    if match is None:
-        return entry, ""
-    return match[1], match[2].strip()

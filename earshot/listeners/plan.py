@@ -6,11 +6,11 @@ A name that is not known yet stays a typed marker; what is unknown is a host, ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
-from earshot.listeners.address import Address
+from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.model import (
     ANY_IPV4,
     ClusterPlan,
@@ -30,7 +30,8 @@ class NodeNames:
     hosts: Mapping[Scope, str | UnknownHost]
     """A name for each scope that the node's listeners serve."""
     binds: Mapping[Scope, str] = field(default_factory=dict)
-    """The interface to bind for a scope; default: all interfaces."""
+    """The interface to bind for a scope; default: all interfaces. A listener whose scopes differ
+    in it binds all."""
     machine: str = ""
     """Nodes of one machine share its ports; an empty text means a machine of its own."""
     port_offset: int = 0
@@ -44,9 +45,33 @@ def plan(spec: LocalSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
     """The listeners of every node of ``spec``.
 
     ``names`` holds one entry per id of ``spec.node_ids``. Raises EarshotError where a name for a
-    scope is missing or a port leaves the range 1 to 65535.
+    node or scope is missing, a port leaves the range 1 to 65535, or two listeners want one port
+    of the same machine.
     """
-    nodes = tuple(_node(spec, id, names[id]) for id in spec.node_ids)
+    quorum = ListenerSpec.model_construct(  # the one spec that may have the scope controller
+        name=spec.controllers.name,
+        port=spec.controllers.port,
+        scopes=(Scope.CONTROLLER,),
+        protocol=spec.controllers.protocol,
+        bind=None,
+        advertised={},
+    )
+    nodes = []
+    for id in spec.node_ids:
+        if id not in names:
+            raise EarshotError(f"node {id}", observed="this placement provisioned no names for it")
+        roles: list[Role] = []
+        wanted: list[ListenerSpec] = []
+        if id in spec.broker_ids:
+            roles.append(Role.BROKER)
+            wanted += spec.listeners
+        if id in spec.controller_ids:
+            roles.append(Role.CONTROLLER)
+            wanted.append(quorum)
+        listeners = tuple(_listener(item, id, names[id]) for item in wanted)
+        nodes.append(
+            Node(id=id, roles=tuple(roles), listeners=listeners, log_dir=names[id].log_dir)
+        )
     _check_ports(nodes, names)
     return ClusterPlan(
         kafka_version=spec.kafka_version,
@@ -56,72 +81,61 @@ def plan(spec: LocalSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
         replication_factor=spec.replicas,
         min_insync_replicas=spec.min_insync,
         extra=tuple(sorted(spec.extra.items())),
-        nodes=nodes,
+        nodes=tuple(nodes),
     )
 
 
-def _node(spec: LocalSpec, id: int, names: NodeNames) -> Node:
-    roles: list[Role] = []
-    listeners: list[Listener] = []
-    if id in spec.broker_ids:
-        roles.append(Role.BROKER)
-        listeners += [_listener(item, id, names) for item in spec.listeners]
-    if id in spec.controller_ids:
-        roles.append(Role.CONTROLLER)
-        quorum = ListenerSpec.model_construct(
-            name=spec.controllers.name,
-            port=spec.controllers.port,
-            scopes=(Scope.CONTROLLER,),
-            protocol=spec.controllers.protocol,
-            bind=None,
-            advertised={},
-        )
-        listeners.append(_listener(quorum, id, names))
-    return Node(id=id, roles=tuple(roles), listeners=tuple(listeners), log_dir=names.log_dir)
-
-
 def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
-    # a listener for several scopes advertises the name of the widest: everybody must resolve it
-    widest = item.scopes[-1]
     port = item.port + names.port_offset
-    if port > 65535:
+    if port > MAX_PORT:
         raise EarshotError(
             f"listener {item.name}, node {id}",
             observed=f"port {item.port} + {names.port_offset} = {port}",
-            allowed="ports up to 65535",
+            allowed=f"ports up to {MAX_PORT}",
             remedy=f"choose a lower port for {item.name}",
         )
-    host, advertised_port = names.hosts.get(widest), port
-    if id in item.advertised:
-        chosen = override(item.advertised[id])
-        host, advertised_port = chosen if isinstance(chosen, Address) else (chosen, port)
-    if host is None:
-        raise EarshotError(
-            f"listener {item.name}, node {id}",
-            observed=f"has the scope {widest}, for which this placement provisioned no name",
-            allowed=", ".join(names.hosts),
-        )
+    host, advertised_port = _advertised(item, id, names, port)
+    binds = {names.binds.get(scope, ANY_IPV4) for scope in item.scopes}
     return Listener(
         name=item.name,
         protocol=item.protocol,
         scopes=item.scopes,
-        bind_host=item.bind or names.binds.get(widest, ANY_IPV4),
+        bind_host=item.bind or (binds.pop() if len(binds) == 1 else ANY_IPV4),
         bind_port=port,
         host=host,
         port=advertised_port,
     )
 
 
-def _check_ports(nodes: tuple[Node, ...], names: Mapping[int, NodeNames]) -> None:
+def _advertised(
+    item: ListenerSpec, id: int, names: NodeNames, port: int
+) -> tuple[str | UnknownHost, int]:
+    if id in item.advertised:
+        chosen = override(item.advertised[id])
+        return chosen if isinstance(chosen, Address) else (chosen, port)
+    # a listener for several scopes advertises the name of the widest: everybody must resolve it
+    widest = item.scopes[-1]
+    if widest not in names.hosts:
+        raise EarshotError(
+            f"listener {item.name}, node {id}",
+            observed=f"has the scope {widest}, for which this placement provisioned no name",
+            allowed=", ".join(names.hosts),
+            remedy=f"name the host under the listener's `advertised`, as {id}: HOST",
+        )
+    return names.hosts[widest], port
+
+
+def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
     taken: dict[tuple[str, int], str] = {}
     for node in nodes:
         machine = names[node.id].machine or f"node {node.id}"
         for item in node.listeners:
-            holder = taken.setdefault((machine, item.bind_port), f"{item.name} of node {node.id}")
-            if holder != f"{item.name} of node {node.id}":
+            claim = f"{item.name} of node {node.id}"
+            holder = taken.setdefault((machine, item.bind_port), claim)
+            if holder is not claim:
                 raise EarshotError(
                     f"port {item.bind_port} of {machine}",
-                    observed=f"is claimed by {holder} and by {item.name} of node {node.id}",
+                    observed=f"is claimed by {holder} and by {claim}",
                     allowed="one listener of one node per port; nodes of one machine take "
                     "consecutive ports, beginning at each listener's `port`",
                     remedy="move the listeners' ports further apart",

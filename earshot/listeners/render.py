@@ -7,25 +7,40 @@ The complete set is always written, never a delta: one lone `KAFKA_` variable ma
 from __future__ import annotations
 
 from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.properties import Settings, write_environment, write_properties
 
-NOTE = "#earshot."
-"""What Kafka's own settings cannot hold stands in comment lines of this prefix."""
-VARIABLE = "EARSHOT_"
-"""… and, in an environment, in variables of this prefix, which images do not map."""
+
+def server_properties(plan: ClusterPlan, node: Node) -> str:
+    """The text of `server.properties` for ``node``."""
+    return write_properties(annotated(plan, node))
+
+
+def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
+    """The `KAFKA_*` variables of ``node``, as the `apache/kafka` image maps them.
+
+    Raises EarshotError for an `extra` key that no variable can stand for.
+    """
+    return write_environment(annotated(plan, node))
+
+
+def annotated(plan: ClusterPlan, node: Node) -> Settings:
+    """The settings of ``node``, with what earshot must know to read them back."""
+    return Settings(settings(plan, node), notes(plan, node))
 
 
 def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """The broker properties of ``node``, in a stable order."""
-    advertised = ",".join(f"{item.name}://{item.advertised}" for item in node.listeners)
-    binds = ",".join(f"{item.name}://{item.bind}" for item in node.listeners)
     protocols = {item.name: item.protocol for item in node.listeners}
     # a broker-only node needs the controller's entry in the map too, or Kafka refuses to start
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values = {
         "process.roles": ",".join(node.roles),
         "node.id": str(node.id),
-        "listeners": binds,
-        "advertised.listeners": advertised,
+        "listeners": ",".join(f"{item.name}://{item.bind}" for item in node.listeners),
+        # Kafka 3.9 and later lets a controller advertise, and must be told: see rule KL002, C10
+        "advertised.listeners": ",".join(
+            f"{item.name}://{item.advertised}" for item in node.listeners
+        ),
         "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in protocols.items()),
         "controller.listener.names": plan.controller,
         "controller.quorum.voters": voters(plan),
@@ -48,34 +63,10 @@ def voters(plan: ClusterPlan) -> str:
     return ",".join(entries)
 
 
-def server_properties(plan: ClusterPlan, node: Node) -> str:
-    """The text of `server.properties` for ``node``."""
-    lines = [f"{NOTE}{key}={value}" for key, value in notes(plan, node).items()]
-    lines += [f"{key}={value}" for key, value in settings(plan, node).items()]
-    return "\n".join(lines) + "\n"
-
-
-def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
-    """The `KAFKA_*` variables of ``node``, as the `apache/kafka` image maps them."""
-    values = {variable(key): value for key, value in settings(plan, node).items()}
-    for key, value in notes(plan, node).items():
-        values[VARIABLE + key.upper()] = value
-    return values
-
-
-def variable(key: str) -> str:
-    """The variable of a property: `.` becomes `_`, `_` becomes `__`, `-` becomes `___`."""
-    escaped = key.replace("_", "__").replace("-", "___").replace(".", "_")
-    return f"KAFKA_{escaped.upper()}"
-
-
 def notes(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """What earshot must know to read a node back and Kafka has no setting for."""
-    scopes = {item.name: item.scopes for item in node.listeners}
-    return {
-        "kafka_version": plan.kafka_version,
-        "scopes": ",".join(f"{name}:{'+'.join(value)}" for name, value in scopes.items()),
-    }
+    scopes = ",".join(f"{item.name}:{'+'.join(item.scopes)}" for item in node.listeners)
+    return {"kafka_version": plan.kafka_version, "scopes": scopes}
 
 
 def _replication(plan: ClusterPlan) -> dict[str, str]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from earshot.errors import EarshotError, SpecError
+from earshot.errors import AddressError, SpecError
 from earshot.listeners.address import Address, check_host, parse_address
 from earshot.listeners.model import (
     CLIENT_SCOPES,
@@ -21,8 +22,10 @@ from earshot.listeners.model import (
     Port,
     Protocol,
     Scope,
+    whole_number,
 )
-from earshot.listeners.owned import owner_of
+from earshot.listeners.owned import check_property
+from earshot.listeners.problems import describe, shown
 
 MAX_BROKERS = 1000
 FIRST_SEPARATE_CONTROLLER = 10_001
@@ -31,6 +34,21 @@ FIRST_SEPARATE_CONTROLLER = 10_001
 DEFAULT_KAFKA = "4.1.1"
 _VERSION = re.compile(r"(3\.9|4\.\d+)\.\d+", re.ASCII)
 _SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
+_ID = re.compile(r"[1-9]\d{0,9}", re.ASCII)
+
+Whole = Annotated[int, BeforeValidator(whole_number)]
+"""A whole number; pydantic alone would take `true` for 1."""
+
+
+def _ordered(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    """Distinct scopes, from the narrowest to the widest."""
+    return tuple(scope for scope in CLIENT_SCOPES if scope in set(scopes))
+
+
+def _refuse(problems: list[str]) -> None:
+    """One line per problem, as `problems.describe` expects them."""
+    if problems:
+        raise ValueError("\n".join(problems))
 
 
 class ListenerSpec(Frozen):
@@ -54,33 +72,49 @@ class ListenerSpec(Frozen):
     @classmethod
     def _client_scopes(cls, value: tuple[Scope, ...]) -> tuple[Scope, ...]:
         if Scope.CONTROLLER in value:
-            raise ValueError("scope 'controller' belongs to the key `controllers`")
+            raise ValueError(
+                f"found controller; allowed: {', '.join(CLIENT_SCOPES)}; "
+                "the quorum's listener is described by the key `controllers`"
+            )
         if len(set(value)) != len(value):
-            raise ValueError("a scope is named twice")
-        return tuple(scope for scope in CLIENT_SCOPES if scope in value)
+            raise ValueError(f"found {', '.join(value)}; allowed: each scope once")
+        return _ordered(value)
 
-    @field_validator("advertised")
+    @field_validator("advertised", mode="before")
     @classmethod
-    def _addresses(cls, value: dict[int, str]) -> dict[int, str]:
-        for text in value.values():
+    def _overrides(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"found {shown(value)}; allowed: a map from broker ids to addresses")
+        problems: list[str] = []
+        found: dict[int, str] = {}
+        for key, text in value.items():
+            id = str(key)  # YAML has numbers for keys, JSON has text
             try:
-                override(text)
-            except EarshotError as error:
-                raise ValueError(error.line) from None
-        return value
+                if isinstance(key, bool) or not _ID.fullmatch(id):
+                    problems.append(f"found the key {shown(key)}; allowed: a broker's id, from 1")
+                elif not isinstance(text, str):
+                    problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
+                elif int(id) in found:
+                    problems.append(f"{id}: stands twice; allowed: one address per broker")
+                else:
+                    override(text)
+                    found[int(id)] = text
+            except AddressError as error:
+                problems.append(f"{id}: {error.line}")
+        _refuse(problems)
+        return found
 
     def widened(self) -> ListenerSpec:
         """The same listener, for clients beyond this host where it was for those on it."""
-        scopes = {Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes}
-        ordered = tuple(scope for scope in CLIENT_SCOPES if scope in scopes)
-        return self.model_copy(update={"scopes": ordered})
+        scopes = [Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes]
+        return self.model_copy(update={"scopes": _ordered(scopes)})
 
 
 class ControllerSpec(Frozen):
     """The KRaft quorum: on the first brokers, or on nodes of its own."""
 
     mode: Literal["combined", "separate"] = "combined"
-    count: int | None = Field(default=None, ge=1, le=9)
+    count: Whole | None = Field(default=None, ge=1, le=9)
     """Voters; default: 3 where there are at least three brokers or the mode is separate, else 1."""
     name: ListenerName = "CONTROLLER"
     port: Port = 29092
@@ -90,21 +124,24 @@ class ControllerSpec(Frozen):
     @classmethod
     def _odd(cls, value: int | None) -> int | None:
         if value is not None and value % 2 == 0:
-            raise ValueError("an even number of voters survives no more failures than one less")
+            raise ValueError(
+                f"found {value}; allowed: an odd number, as an even number of voters survives "
+                "no more failures than one less"
+            )
         return value
 
 
 class ValidationSpec(Frozen):
     """How the stack proves its listeners after a deploy."""
 
-    records: int = Field(default=3000, ge=1, le=10_000_000)
+    records: Whole = Field(default=3000, ge=1, le=10_000_000)
     """Records in all, in equal shares per producing listener."""
-    deadline: int = Field(default=300, ge=10, le=3600)
+    deadline: Whole = Field(default=300, ge=10, le=3600)
     """Seconds for the whole run."""
 
 
 class _ClusterSpec(Frozen):
-    brokers: int = Field(default=3, ge=1, le=MAX_BROKERS)
+    brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
     kafka_version: str = DEFAULT_KAFKA
     listeners: tuple[ListenerSpec, ...] = (
         ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
@@ -113,9 +150,9 @@ class _ClusterSpec(Frozen):
     inter_broker: ListenerName | None = None
     """Default: the first listener of scope internal."""
     controllers: ControllerSpec = ControllerSpec()
-    replication_factor: int | None = Field(default=None, ge=1)
+    replication_factor: Whole | None = Field(default=None, ge=1)
     """Default: 3, or the number of brokers where that is less."""
-    min_insync_replicas: int | None = Field(default=None, ge=1)
+    min_insync_replicas: Whole | None = Field(default=None, ge=1)
     """Default: one less than the replication factor, at least 1."""
     extra: dict[str, str] = Field(default_factory=dict)
     """Further broker properties; keys that earshot computes are refused."""
@@ -126,7 +163,7 @@ class _ClusterSpec(Frozen):
     @classmethod
     def _supported(cls, value: Any) -> Any:
         if not isinstance(value, str) or not _VERSION.fullmatch(value):
-            raise ValueError(f"Kafka {value!r}: allowed are 3.9.x and 4.x.y, as text in quotes")
+            raise ValueError(f"found {shown(value)}; allowed: 3.9.x or 4.x.y, as text in quotes")
         return value
 
     @field_validator("gate", mode="before")
@@ -137,63 +174,96 @@ class _ClusterSpec(Frozen):
 
     @field_validator("extra", mode="before")
     @classmethod
-    def _plain_text(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise ValueError("a map of broker properties")
-        return {key: _property(str(key), item) for key, item in value.items()}
+    def _free_properties(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"found {shown(value)}; allowed: a map of broker properties")
+        problems: list[str] = []
+        found: dict[str, str] = {}
+        for key, item in value.items():
+            try:
+                found[key] = check_property(key, item)
+            except ValueError as error:
+                problems.append(str(error))
+        _refuse(problems)
+        return found
 
     @field_validator("listeners")
     @classmethod
     def _distinct(cls, value: tuple[ListenerSpec, ...]) -> tuple[ListenerSpec, ...]:
         if not value:
-            raise ValueError("there must be at least one listener")
-        names = [item.name for item in value]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(f"listener {', '.join(repeated)} is defined twice; names are distinct")
+            raise ValueError("found none; allowed: at least one listener")
+        names = Counter(item.name for item in value)
+        repeated = [name for name, times in names.items() if times > 1]
+        _refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
         return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        problems = list(self._problems())
-        if problems:
-            raise ValueError("; ".join(problems))
+        _refuse([*self._listener_problems(), *self._quorum_problems(), *self._replica_problems()])
         return self
 
-    def _problems(self) -> Any:
+    def _listener_problems(self) -> Iterator[str]:
         names = [item.name for item in self.listeners]
         if not any(Scope.INTERNAL in item.scopes for item in self.listeners):
             yield (
-                f"listeners: none of {', '.join(names)} has the scope internal, "
-                "and the brokers need one to reach each other"
+                f"listeners: none of {', '.join(names)} has the scope internal; "
+                "the brokers need one to reach each other"
             )
         if self.inter_broker is not None and self.inter_broker not in names:
-            yield f"inter_broker: {self.inter_broker} is none of {', '.join(names)}"
-        if self.controllers.name in names:
-            yield f"controllers.name: {self.controllers.name} is a client listener's name already"
-        if self.controllers.mode == "combined" and (self.controllers.count or 1) > self.brokers:
+            yield f"inter_broker: found {self.inter_broker}; allowed: {', '.join(names)}"
+        for name, protocol in (
+            *((item.name, item.protocol) for item in self.listeners),
+            (self.controllers.name, self.controllers.protocol),
+        ):
+            if name in list(Protocol) and name != protocol:
+                yield (
+                    f"listener {name}: found the protocol {protocol} under the name of another; "
+                    f"allowed: protocol {name}, or a name that is no protocol's"
+                )
+        ports: dict[int, str] = {}
+        for item in self.listeners:
+            holder = ports.setdefault(item.port, item.name)
+            if holder != item.name:
+                yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
+            for id in item.advertised:
+                if id not in self.broker_ids:
+                    yield (
+                        f"listeners.{item.name}.advertised: found broker {id}; "
+                        f"allowed: 1 to {self.brokers}"
+                    )
+        if self.controllers.mode == "combined" and self.controllers.port in ports:
             yield (
-                f"controllers.count: {self.controllers.count} voters on {self.brokers} broker(s); "
-                "a combined quorum has at most as many voters as there are brokers"
+                f"controllers.port: found {self.controllers.port}, "
+                f"which {ports[self.controllers.port]} has already"
             )
-        if (self.replication_factor or 1) > self.brokers:
+
+    def _quorum_problems(self) -> Iterator[str]:
+        if any(item.name == self.controllers.name for item in self.listeners):
             yield (
-                f"replication_factor: {self.replication_factor} replicas "
-                f"on {self.brokers} broker(s)"
+                f"controllers.name: found {self.controllers.name}, "
+                "which is a client listener's name already"
+            )
+        if self.controllers.mode == "combined" and self.voters > self.brokers:
+            yield (
+                f"controllers.count: found {self.voters} voters on {self.brokers} broker(s); "
+                "allowed: at most one per broker, or mode separate"
+            )
+
+    def _replica_problems(self) -> Iterator[str]:
+        if self.replicas > self.brokers:
+            yield (
+                f"replication_factor: found {self.replicas} replicas on {self.brokers} broker(s); "
+                "allowed: at most one per broker"
             )
         if self.min_insync > self.replicas:
             yield (
-                f"min_insync_replicas: {self.min_insync} of {self.replicas} replicas; "
-                "no record could ever be acknowledged"
+                f"min_insync_replicas: found {self.min_insync} of {self.replicas} replicas, "
+                "so that no record could ever be acknowledged"
             )
-        for item in self.listeners:
-            unknown = sorted(set(item.advertised) - set(self.broker_ids))
-            if unknown:
-                yield f"listeners.{item.name}.advertised: no broker has the id {unknown[0]}"
 
     @property
-    def broker_ids(self) -> tuple[int, ...]:
-        return tuple(range(1, self.brokers + 1))
+    def broker_ids(self) -> range:
+        return range(1, self.brokers + 1)
 
     @property
     def voters(self) -> int:
@@ -202,11 +272,11 @@ class _ClusterSpec(Frozen):
         return 3 if self.brokers >= 3 or self.controllers.mode == "separate" else 1
 
     @property
-    def controller_ids(self) -> tuple[int, ...]:
+    def controller_ids(self) -> range:
         if self.controllers.mode == "combined":
             return self.broker_ids[: self.voters]
         first = FIRST_SEPARATE_CONTROLLER
-        return tuple(range(first, first + self.voters))
+        return range(first, first + self.voters)
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -251,20 +321,19 @@ class LocalSpec(_ClusterSpec):
     def _host(cls, value: str | None) -> str | None:
         try:
             return None if value is None else check_host(value)
-        except EarshotError as error:
+        except AddressError as error:
             raise ValueError(error.line) from None
 
     @field_validator("heap")
     @classmethod
     def _size(cls, value: str) -> str:
         if not _SIZE.fullmatch(value):
-            raise ValueError(f"heap {value!r}: a JVM size such as 256m or 1g")
+            raise ValueError(f"found {value!r}; allowed: a JVM size such as 256m or 1g")
         return value
 
 
-ClusterSpec = Annotated[LocalSpec, Field(discriminator="placement")]
-PLACEMENTS = ("local",)
-_SPEC: TypeAdapter[LocalSpec] = TypeAdapter(LocalSpec)
+_MODELS: dict[str, type[LocalSpec]] = {"local": LocalSpec}
+PLACEMENTS = tuple(_MODELS)
 
 
 def override(text: str) -> Address | str:
@@ -283,52 +352,19 @@ def read_spec(value: object, source: str) -> LocalSpec:
     if not isinstance(value, Mapping):
         raise SpecError(
             source,
-            observed=f"found {_shown(value)}",
+            observed=f"found {shown(value)}",
             allowed="a map of settings with at least `placement`",
             remedy="see the comments in stacks/Pulumi.local.yaml",
         )
     placement = value.get("placement")
-    if placement not in PLACEMENTS:
+    if not isinstance(placement, str) or placement not in _MODELS:
         raise SpecError(
             f"{source}: placement",
-            observed=f"found {_shown(placement)}" if "placement" in value else "is missing",
+            observed=f"found {shown(placement)}" if "placement" in value else "is missing",
             allowed=", ".join(PLACEMENTS),
         )
+    model = _MODELS[placement]
     try:
-        return _SPEC.validate_python(value)
+        return model.model_validate(value)
     except ValidationError as error:
-        raise SpecError.of(source, (_problem(item) for item in error.errors())) from None
-
-
-def _problem(item: Any) -> str:
-    key = ".".join(str(part) for part in item["loc"] if part != "[key]")
-    message = item["msg"].removeprefix("Value error, ")
-    if item["type"] == "extra_forbidden":
-        message = "is no key that earshot knows"
-    elif item["type"] not in ("value_error", "missing"):
-        message += f", found {_shown(item['input'])}"
-    return f"{key}: {message}" if key else message
-
-
-def _property(key: str, value: Any) -> str:
-    owner = owner_of(key)
-    if owner:
-        raise ValueError(f"{key} is computed by earshot; {owner}")
-    if isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, (str, int, float)):
-        text = str(value)
-    else:
-        raise ValueError(f"{key}: a property is one line of text, found {_shown(value)}")
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", key, re.ASCII):
-        raise ValueError(f"{key!r} is no property name: letters, digits, dot, hyphen, underscore")
-    if re.search(r"[\r\n\\]", text) or text != text.strip():
-        raise ValueError(
-            f"{key}: line breaks, backslashes and outer blanks do not survive a properties file"
-        )
-    return text
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        raise SpecError.of(source, describe(error, model, value)) from None

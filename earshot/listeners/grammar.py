@@ -1,0 +1,180 @@
+"""Kafka's comma-separated lists, read strictly: listeners, protocol map, voters, names.
+
+Each reader hands every good entry and every bad one to its caller, so that a rule can report all
+of them; `only` makes one error of the first bad one. What is accepted here, every supported Kafka
+reads alike; what Kafka accepts beyond that is listed in rule KL001.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+from earshot.errors import AddressError
+from earshot.listeners.address import Address, check_listener_name, check_port, parse_address
+from earshot.listeners.model import Protocol
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ID = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+MAX_ID = 2**31 - 1
+LISTENERS_ALLOWED = "NAME://host:port entries with one comma between them"
+MAP_ALLOWED = f"NAME:PROTOCOL entries, PROTOCOL being one of {', '.join(Protocol)}"
+VOTERS_ALLOWED = "id@host:port entries with one comma between them"
+NAMES_ALLOWED = "listener names with one comma between them"
+
+
+class Bad(NamedTuple):
+    """An entry that the grammar refuses; ``name`` is its listener where one can be told."""
+
+    name: str
+    error: AddressError
+
+
+class Good(NamedTuple, Generic[T]):
+    """An entry as it was read."""
+
+    value: T
+
+
+def read_listeners(text: str) -> Iterator[Good[tuple[str, Address]] | Bad]:
+    """`NAME://host:port,…`; an empty host is the wildcard and stays empty."""
+    yield from _distinct(_entries(text, "listener list", LISTENERS_ALLOWED, _listener))
+
+
+def read_protocols(text: str) -> Iterator[Good[tuple[str, Protocol]] | Bad]:
+    """`NAME:PROTOCOL,…`."""
+    yield from _distinct(_entries(text, "protocol map", MAP_ALLOWED, _protocol))
+
+
+def read_voters(text: str) -> Iterator[Good[tuple[int, Address]] | Bad]:
+    """`id@host:port,…`."""
+    yield from _distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter))
+
+
+def read_names(text: str) -> Iterator[Good[tuple[str, None]] | Bad]:
+    """`NAME,…`, without a blank round the commas: Kafka before 4.1 takes it into the name."""
+    yield from _distinct(_entries(text, "name list", NAMES_ALLOWED, _bare_name, trimmed=False))
+
+
+def read_servers(text: str) -> Iterator[Good[tuple[Address, None]] | Bad]:
+    """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
+    yield from _distinct(
+        _entries(text, "server list", "host:port entries", lambda raw: (parse_address(raw), None))
+    )
+
+
+def parse_entries(text: str) -> list[tuple[str, Address]]:
+    """`NAME://host:port,…` as (name, address) pairs; an empty host is the wildcard.
+
+    Raises AddressError for the first entry that the grammar refuses, repeated names included.
+    """
+    return [_only(item) for item in read_listeners(text)]
+
+
+def parse_protocols(text: str) -> dict[str, Protocol]:
+    """`NAME:PROTOCOL,…`; raises AddressError."""
+    return dict(_only(item) for item in read_protocols(text))
+
+
+def parse_voters(text: str) -> dict[int, Address]:
+    """`id@host:port,…`; raises AddressError."""
+    return dict(_only(item) for item in read_voters(text))
+
+
+def _only(item: Good[T] | Bad) -> T:
+    if isinstance(item, Bad):
+        raise item.error
+    return item.value
+
+
+def _entries(
+    text: str,
+    what: str,
+    allowed: str,
+    read: Callable[[str], tuple[K, V]],
+    trimmed: bool = True,
+) -> Iterator[Good[tuple[K, V]] | Bad]:
+    for raw in text.split(","):
+        entry = raw.strip() if trimmed else raw
+        try:
+            if not entry.strip():
+                raise AddressError(
+                    f"{what} {text!r}",
+                    observed="is empty" if text.strip() == "" else "has a blank entry",
+                    allowed=allowed,
+                )
+            yield Good(read(entry))
+        except AddressError as error:
+            yield Bad(_name_in(entry), error)
+
+
+def _distinct(items: Iterator[Good[tuple[K, V]] | Bad]) -> Iterator[Good[tuple[K, V]] | Bad]:
+    seen: set[K] = set()
+    for item in items:
+        if isinstance(item, Good):
+            key = item.value[0]
+            if key in seen:
+                error = AddressError(
+                    str(key), observed="stands twice in one list", allowed="distinct entries"
+                )
+                yield Bad(key if isinstance(key, str) else "", error)
+                continue
+            seen.add(key)
+        yield item
+
+
+def _listener(entry: str) -> tuple[str, Address]:
+    name, separator, rest = entry.partition("://")
+    if not separator:
+        raise AddressError(
+            f"listener entry {entry!r}", observed="has no ://", allowed=LISTENERS_ALLOWED
+        )
+    check_listener_name(name)
+    host, colon, port = rest.rpartition(":")
+    if colon and not host:
+        return name, Address("", check_port(port))
+    return name, parse_address(rest)
+
+
+def _protocol(entry: str) -> tuple[str, Protocol]:
+    name, colon, protocol = entry.rpartition(":")
+    if not colon or protocol.strip() not in list(Protocol):
+        raise AddressError(
+            f"protocol map entry {entry!r}",
+            observed=f"names the protocol {protocol.strip()!r}" if colon else "has no colon",
+            allowed=MAP_ALLOWED,
+        )
+    known, found = check_listener_name(name.strip()), Protocol(protocol.strip())
+    if known in list(Protocol) and known != found:
+        raise AddressError(
+            f"protocol map entry {entry!r}",
+            observed=f"gives the name of one protocol to another; image scripts take {known} "
+            "at its word",
+            allowed=f"{known}:{known}, or another name",
+        )
+    return known, found
+
+
+def _voter(entry: str) -> tuple[int, Address]:
+    id, at, address = entry.partition("@")
+    if not at or not _ID.fullmatch(id) or int(id) > MAX_ID:
+        raise AddressError(
+            f"voter entry {entry!r}",
+            observed=f"has the id {id!r}" if at else "has no @",
+            allowed=VOTERS_ALLOWED,
+        )
+    return int(id), parse_address(address)
+
+
+def _bare_name(entry: str) -> tuple[str, None]:
+    return check_listener_name(entry), None
+
+
+def _name_in(entry: str) -> str:
+    """The listener that a bad entry seems to be about."""
+    match = re.match(r"\s*([A-Za-z0-9_]+)\s*(?=:|$)", entry, re.ASCII)
+    return match[1] if match else ""

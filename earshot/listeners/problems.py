@@ -1,0 +1,113 @@
+"""What pydantic found wrong with a document, in plain words: key, what was found, what is allowed.
+
+Keys are written as `pulumi config set --path` takes them, but a listener stands by its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+_ALLOWED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "text (put it in quotes)",
+    "string_unicode": "text",
+    "tuple_type": "a list",
+    "dict_type": "a map",
+    "model_type": "a map of settings",
+    "model_attributes_type": "a map of settings",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+    "literal_error": "{expected}",
+    "enum": "{expected}",
+    "too_short": "at least one",
+}
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
+
+
+def describe(error: ValidationError, model: type[BaseModel], document: object) -> list[str]:
+    """Each problem of ``document``, which was read as ``model``, as one line with its key.
+
+    A validator of ours that raises ValueError speaks for itself, with one problem per line.
+    """
+    found: list[str] = []
+    items = error.errors(include_url=False)
+    for item in items:
+        if any(_is_below(other["loc"], item["loc"]) for other in items):
+            continue  # what follows from a problem of one of its own parts
+        key = _key(item["loc"], document)
+        for line in _message(item, model).splitlines():
+            found.append(f"{key}: {line}" if key else line)
+    return found
+
+
+def shown(value: object) -> str:
+    """``value`` as it stands in a message: short, on one line, printable."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_below(location: tuple[int | str, ...], other: tuple[int | str, ...]) -> bool:
+    return len(location) > len(other) and location[: len(other)] == other
+
+
+def _message(item: Any, model: type[BaseModel]) -> str:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "missing":
+        return "is missing"
+    if kind in ("extra_forbidden", "invalid_key"):
+        known = _fields(model, item["loc"][:-1])
+        near = difflib.get_close_matches(str(item["loc"][-1]), known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return f"is no key that earshot knows{hint}; allowed: {', '.join(known)}"
+    allowed = _ALLOWED[kind].format(**context).replace("'", "") if kind in _ALLOWED else item["msg"]
+    return f"found {shown(item['input'])}; allowed: {allowed}"
+
+
+def _key(location: tuple[int | str, ...], document: object) -> str:
+    text, value = "", document
+    for part in location:
+        value = _child(value, part)
+        name = value.get("name") if isinstance(part, int) and isinstance(value, Mapping) else None
+        if isinstance(name, str) and _PLAIN_KEY.fullmatch(name):
+            text += f".{name}"
+        elif isinstance(part, int):
+            text += f"[{part}]"
+        elif part != "[key]":
+            text += f".{part}" if _PLAIN_KEY.fullmatch(part) else f"[{shown(part)}]"
+    return text.removeprefix(".")
+
+
+def _child(value: object, part: int | str) -> object:
+    if isinstance(value, Mapping):
+        return value.get(part)
+    if isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model at ``location`` below ``model``."""
+    for part in location:
+        if isinstance(part, str):
+            model = _model_in(model.model_fields[part].annotation) or model
+    return list(model.model_fields)
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(argument) for argument in get_args(annotation))
+    return next((item for item in found if item is not None), None)

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import AddressError
+from earshot.listeners.address import (
+    Address,
+    check_host,
+    check_listener_name,
+    check_port,
+    parse_address,
+)
+from tests.listeners.clusters import hosts, ports
+
+GOOD_HOSTS = [
+    "localhost",
+    "b1",
+    "b1.example.org",
+    "B1.Example.ORG",
+    "1a.example",
+    "xn--bcher-kva.example",
+    "ip-172-31-18-160.us-west-2.compute.internal",
+    "a" * 63 + ".example",
+    ".".join(["a" * 62] * 4),
+    "10.0.0.1",
+    "255.255.255.255",
+    "0x1.example.org",
+]
+
+BAD_HOSTS = [
+    "",
+    "host_1",
+    "host.",
+    "a..b",
+    ".a",
+    "-bad",
+    "bad-",
+    "a.-b",
+    "a" * 64 + ".example",
+    ".".join(["a" * 63] * 4),
+    "256.256.256.256",
+    "0",
+    "000.0.0.0",
+    "0.0.0.0.",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "0X7F.0.0.0x1",
+    "1.2.3.4.5",
+    "a.1",
+    "2001:db8::1:9092:",
+    "[host]",
+    "[host",
+    "host]",
+    "[::1",
+    "::1]",
+    "[]",
+    "10.0.0.1%eth0",
+    "[fe80::1%eth0]",
+    "fe80::1%eth0",
+    "b%201",
+    "host:9094",
+    "*",
+    "a b",
+    " a",
+    "${IP}",
+    "büro.example",
+    "١٢٧.0.0.1",
+    "user@host",
+    '"host"',
+    "host/",
+    "host\n",
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("text", GOOD_HOSTS)
+def test_accepts_a_host(text: str) -> None:
+    assert check_host(text) == text
+
+
+@pytest.mark.parametrize("text", BAD_HOSTS)
+def test_refuses_a_host_and_names_it(text: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        check_host(text)
+    assert repr(text) in str(caught.value)
+    assert "RFC 1123" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("[::1]", "::1"), ("::1", "::1"), ("[2001:DB8:0::1]", "2001:db8::1"), ("[::]", "::")],
+)
+def test_keeps_ipv6_bare_and_compressed(text: str, kept: str) -> None:
+    assert check_host(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("b_1", "underscore"), ("host.", "trailing dot"), ("${HOST}", "not expanded")],
+)
+def test_says_how_to_mend_a_common_mistake(text: str, hint: str) -> None:
+    with pytest.raises(AddressError, match=hint):
+        check_host(text)
+
+
+@pytest.mark.parametrize("port", [1, 9092, 65535, "1", "65535"])
+def test_accepts_a_port(port: int | str) -> None:
+    assert check_port(port) == int(port)
+
+
+@pytest.mark.parametrize(
+    "port", [0, -1, 65536, 70000, "", "0", "09092", "+9092", "-1", " 1", "9092.0", "٩٠٩٢", True]
+)
+def test_refuses_a_port(port: int | str) -> None:
+    with pytest.raises(AddressError, match="1 to 65535"):
+        check_port(port)
+
+
+@pytest.mark.parametrize(
+    "name", ["A", "INTERNAL", "LISTENER_BOB", "PLAINTEXT_9092", "X1", "A" * 200]
+)
+def test_accepts_a_listener_name(name: str) -> None:
+    assert check_listener_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "_A", "1INT", "INT-ERNAL", "INT.ERNAL", "INT ERNAL", "INT/X", "INT:X", "ÄUSSEN"]
+)
+def test_refuses_a_listener_name(name: str) -> None:
+    with pytest.raises(AddressError, match="beginning with a letter"):
+        check_listener_name(name)
+
+
+def test_hints_at_upper_case() -> None:
+    with pytest.raises(AddressError, match="write LISTENER_BOB"):
+        check_listener_name("Listener_Bob")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("b1:9092", Address("b1", 9092)),
+        ("10.0.0.1:1", Address("10.0.0.1", 1)),
+        ("[::1]:65535", Address("::1", 65535)),
+    ],
+)
+def test_parses_an_address(text: str, address: Address) -> None:
+    assert parse_address(text) == address
+    assert str(address) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("b1", "no port"),
+        ("", "no port"),
+        (":9092", "is empty"),
+        ("b1:", "port ''"),
+        ("host:9094:30000", "several colons"),
+        ("2001:db8::1:9092", "several colons"),
+        ("[host]:9092", "IPv6"),
+        ("[::1:9092", "unbalanced"),
+        ("b1:9092/", "port '9092/'"),
+    ],
+)
+def test_refuses_an_address(text: str, why: str) -> None:
+    with pytest.raises(AddressError, match=why):
+        parse_address(text)
+
+
+@given(hosts, ports)
+def test_an_address_reads_back_as_it_was_printed(host: str, port: int) -> None:
+    address = Address(check_host(host), port)
+    assert parse_address(str(address)) == address
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_host_or_a_named_error(text: str) -> None:
+    try:
+        host = check_host(text)
+    except AddressError as error:
+        assert repr(text) in str(error)
+    else:
+        assert check_host(host) == host
+
+
+@given(st.ip_addresses())
+def test_every_ip_address_is_a_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    assert ipaddress.ip_address(check_host(str(address))) == address
