@@ -1,0 +1,69 @@
+"""The `earshot` command: exit codes, signals and messages; what it does is in `commands`.
+
+0 all well; 1 a rule or a cell failed; 2 usage or configuration; 3 inconclusive;
+70 a fault of earshot's own; 130 and 143 interrupted by SIGINT and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from earshot.errors import EarshotError
+
+USAGE = 2
+OWN_FAULT = 70
+"""EX_SOFTWARE of sysexits.h."""
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+DEBUG = "--debug"
+
+
+def main() -> NoReturn:
+    """The console script."""
+    # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line; the result is the exit code."""
+    debug = DEBUG in arguments or bool(os.environ.get("EARSHOT_DEBUG"))
+    from earshot.cli.commands import app
+
+    try:
+        app([item for item in arguments if item != DEBUG], prog_name="earshot")
+    except SystemExit as ending:
+        return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except EarshotError as error:
+        if debug:
+            traceback.print_exc()
+        _say(f"error: {error}")
+        return error.exit_code
+    except Exception as fault:
+        if debug:
+            traceback.print_exc()
+        kind = type(fault).__name__
+        hint = "" if debug else f"; {DEBUG} shows where"
+        _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
+        return OWN_FAULT
+    return 0
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up is not interrupted again
+    raise SystemExit(TERMINATED)
+
+
+def _say(message: str) -> None:
+    from earshot.report.wording import visible
+
+    print(visible(message), file=sys.stderr)

@@ -1,0 +1,250 @@
+"""The commands with their options and help; what they do is loaded when they are called."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from earshot.report import Format
+
+app = typer.Typer(
+    name="earshot",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Document(StrEnum):
+    """What a plan or the rules can be written as."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Stack = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", metavar="NAME", help="A stack of this project, such as local."),
+]
+ContractFile = Annotated[
+    str | None,
+    typer.Option(
+        "--contract",
+        metavar="FILE",
+        help="A contract, as 'pulumi stack output contract --json' prints it; - is stdin.",
+    ),
+]
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap",
+        metavar="HOST:PORT,..",
+        help="Where to connect first; without a contract, what brokers advertise is taken as is.",
+    ),
+]
+ClientConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--client-config",
+        metavar="FILE",
+        help="Kafka client properties, for TLS and SASL (as for --command-config).",
+    ),
+]
+ReportFormat = Annotated[
+    Format | None,
+    typer.Option("--format", "-f", help="Default: text, or what the suffix of --output says."),
+]
+Output = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the report there as well (.txt, .json, .xml, .md, .html); may be repeated.",
+    ),
+]
+Deadline = Annotated[
+    float | None, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="For it all.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from earshot import __version__
+
+        typer.echo(f"earshot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def earshot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the trace of an error; anywhere on the line.")
+    ] = False,
+) -> None:
+    """Is anyone listening? Computes, judges and proves the listeners of Kafka brokers.
+
+    [bold]Begin with[/bold]
+
+      earshot plan --stack local       what brokers will bind and advertise
+      earshot doctor --stack local     can every broker be reached through every listener?
+      earshot validate --stack local   the same, proved with records by Spark
+
+    [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed; 2 usage or configuration;
+    3 inconclusive: something was skipped, or the place this ran from is broken itself.
+    """
+
+
+@app.command()
+def plan(
+    stack: Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="A stack's name.")],
+    format: Annotated[Document, typer.Option("--format", "-f", help="json: the contract.")] = (
+        Document.TEXT
+    ),
+    render: Annotated[
+        str | None,
+        typer.Option(
+            "--render", metavar="NODE", help="Print the server.properties of a node, or of 'all'."
+        ),
+    ] = None,
+) -> None:
+    """Show what the brokers of a stack will bind and advertise; nothing is touched.
+
+    Reads the stack's file and this machine's names. It does not judge them: the policy pack
+    does, at every preview and update.
+
+      earshot plan --stack local
+      earshot plan --stack local --render 1
+      earshot plan --stack local --format json > contract.json
+    """
+    from earshot.cli import plan as command
+
+    command.run(stack, json=format is Document.JSON, render=render)
+
+
+@app.command()
+def doctor(
+    stack: Stack = None,
+    contract: ContractFile = None,
+    bootstrap: Bootstrap = None,
+    client_config: ClientConfig = None,
+    deadline: Deadline = None,
+    produce: Annotated[
+        bool, typer.Option("--produce/--no-produce", help="Send a record to every broker.")
+    ] = True,
+    format: ReportFormat = None,
+    output: Output = None,
+) -> None:
+    """Examine every broker through every listener, from here, within seconds.
+
+    Each cell goes through bootstrap, metadata, resolve, TCP, TLS/SASL, produce and consume; the
+    first stage that fails names the cause. With a contract the answers are compared with it
+    (drift); --bootstrap begins elsewhere than it says.
+
+      earshot doctor --stack local
+      earshot doctor --bootstrap kafka.example.com:9092 --no-produce
+      pulumi stack output contract --json | earshot doctor --contract - -o report.html
+    """
+    from earshot.cli import doctor as command
+
+    _exit(
+        command.run(
+            (stack, contract, bootstrap), client_config, deadline, produce, format, output or []
+        )
+    )
+
+
+@app.command()
+def validate(
+    stack: Stack = None,
+    contract: ContractFile = None,
+    bootstrap: Bootstrap = None,
+    client_config: ClientConfig = None,
+    records: Annotated[
+        int | None,
+        typer.Option("--records", min=1, help="In all, in equal shares per producing listener."),
+    ] = None,
+    deadline: Deadline = None,
+    jars: Annotated[
+        str | None,
+        typer.Option("--jars", metavar="FILE,..", help="The connector's jars, instead of Ivy."),
+    ] = None,
+    jars_dir: Annotated[
+        Path | None,
+        typer.Option("--jars-dir", metavar="FOLDER", help="A folder that holds these jars."),
+    ] = None,
+    incarnations: Annotated[str | None, typer.Option("--incarnations", hidden=True)] = None,
+    format: ReportFormat = None,
+    output: Output = None,
+) -> None:
+    """Prove with Spark that records travel through every listener to every broker and back.
+
+    What the doctor does, then a Spark job: every listener writes to every broker, every listener
+    reads everything back. Its topic is removed at the end, also after a failure.
+
+      earshot validate --stack local
+      earshot validate --contract contract.json --records 100000 --deadline 600
+      earshot validate --stack local -o junit.xml -o report.html
+    """
+    from earshot.cli import validate as command
+
+    _exit(
+        command.run(
+            (stack, contract, bootstrap),
+            client_config,
+            command.Effort(records, deadline, jars, jars_dir),
+            incarnations,
+            format,
+            output or [],
+        )
+    )
+
+
+@app.command()
+def report(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Reports in JSON.")
+    ] = None,
+    stack: Stack = None,
+    format: ReportFormat = None,
+    output: Output = None,
+) -> None:
+    """Print a saved report in any format; several become one, a matrix for each vantage.
+
+    The exit code is the report's own, as if the run had just ended.
+
+      earshot report --stack local --format html > report.html
+      earshot report laptop.json vpc.json container.json
+    """
+    from earshot.cli import report as command
+
+    _exit(command.run(files or [], stack, format, output or []))
+
+
+@app.command()
+def rules(
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A rule's id, such as KL011.")
+    ] = None,
+    format: Annotated[Document, typer.Option("--format", "-f")] = Document.TEXT,
+) -> None:
+    """List the rules that advertised listeners are judged by, or show one in full.
+
+    earshot rules
+    earshot rules KL011
+    """
+    from earshot.cli import rules as command
+
+    command.run(id, json=format is Document.JSON)
+
+
+def _exit(code: int) -> NoReturn:
+    raise typer.Exit(code)

@@ -1,0 +1,74 @@
+"""Where a result goes: to stdout as this terminal can show it, and to files by their suffix."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.report import Format, render
+from earshot.report.terminal import Terminal
+from earshot.validation.result import Report
+
+SUFFIXES = {
+    ".txt": Format.TEXT,
+    ".json": Format.JSON,
+    ".xml": Format.JUNIT,
+    ".md": Format.MARKDOWN,
+    ".html": Format.HTML,
+}
+
+
+def formats(files: Sequence[Path], format: Format | None) -> dict[Path, Format]:
+    """The format of each file: ``format`` where it is given, else by suffix.
+
+    Raises EarshotError, before anything has run, for a file that has neither or cannot be written.
+    """
+    chosen = {}
+    for file in files:
+        by_suffix = SUFFIXES.get(file.suffix)
+        if format is None and by_suffix is None:
+            raise EarshotError(
+                f"--output {file}",
+                observed="its suffix names no format",
+                allowed=", ".join(SUFFIXES),
+                remedy="name a --format",
+            )
+        if file.is_dir():
+            raise EarshotError(f"--output {file}", observed="is a folder", allowed="a file")
+        chosen[file] = format or by_suffix or Format.TEXT
+    return chosen
+
+
+def show(report: Report, files: dict[Path, Format], format: Format | None) -> None:
+    """Writes ``report`` to ``files`` and prints it: as ``format``, or as text beside files."""
+    for file, chosen in files.items():
+        save(file, render(report, chosen))
+    printed = Format.TEXT if files else format or Format.TEXT
+    emit(render(report, printed, Terminal.of(sys.stdout)))
+
+
+def save(file: Path, text: str) -> None:
+    """``text`` in ``file``, complete or not at all. Raises EarshotError."""
+    try:
+        cache.write(file, text)
+    except OSError as reason:
+        raise EarshotError(
+            f"file {file}", observed=f"cannot be written ({reason.strerror})"
+        ) from None
+
+
+def emit(text: str) -> None:
+    """``text`` on stdout; a reader that has gone away (`| head`) is no fault."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # the interpreter flushes once more at its end, and would complain then
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

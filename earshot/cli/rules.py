@@ -1,0 +1,59 @@
+"""`earshot rules`: the registry for a reader."""
+
+from __future__ import annotations
+
+import json as encoder
+import sys
+
+from earshot.cli.output import emit
+from earshot.errors import EarshotError
+from earshot.report.terminal import Terminal, columns
+from earshot.rules.catalogue import RULES
+from earshot.rules.registry import Rule
+
+FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka")
+
+
+def run(id: str | None, *, json: bool) -> None:
+    """Prints all rules, or the one of ``id``. Raises EarshotError for an id that there is not."""
+    chosen = RULES if id is None else (_rule(id),)
+    terminal = Terminal.of(sys.stdout)
+    if json:
+        emit(encoder.dumps([_facts(rule) for rule in chosen], indent=2) + "\n")
+    elif id is None:
+        emit(table(chosen, terminal))
+    else:
+        emit(in_full(chosen[0], terminal))
+
+
+def table(rules: tuple[Rule, ...], terminal: Terminal) -> str:
+    """A line per rule."""
+    rows = [(rule.id, rule.severity, f"Kafka {rule.kafka}", rule.title) for rule in rules]
+    return "\n".join([*columns(rows), "", "earshot rules ID shows one in full"]) + "\n"
+
+
+def in_full(rule: Rule, terminal: Terminal) -> str:
+    """Everything that is known of a rule."""
+    width = max(len(name) for name in FIELDS)
+    lines = [terminal.bold(f"{rule.id}: {rule.title}")]
+    lines += [
+        terminal.field(name, text, width)
+        for name, text in _facts(rule).items()
+        if name not in ("id", "title")
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(rule: Rule) -> dict[str, str]:
+    return {name: str(getattr(rule, name)) for name in FIELDS}
+
+
+def _rule(id: str) -> Rule:
+    for rule in RULES:
+        if rule.id == id.upper():
+            return rule
+    raise EarshotError(
+        f"rule {id}",
+        observed="there is none of this id",
+        allowed=", ".join(rule.id for rule in RULES),
+    )

@@ -1,0 +1,112 @@
+"""What a command looks at: the contract of a stack or of a file, and where to begin."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address, parse_address
+from earshot.project import Project, stack_name
+from earshot.validation.contract import Contract, read_contract
+
+PULUMI_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Target:
+    """At least one of contract and bootstrap; a stack where the contract came from one."""
+
+    contract: Contract | None
+    bootstrap: tuple[Address, ...]
+    project: Project | None = None
+    stack: str | None = None
+
+    @property
+    def report_file(self) -> Path | None:
+        """Where the last report of this stack is kept; None without a stack."""
+        if self.project is None or self.stack is None:
+            return None
+        return self.project.report_file(self.stack)
+
+
+def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Target:
+    """What the options of a command name. Raises EarshotError where they name nothing, or two."""
+    if stack is None and contract is None and bootstrap is None:
+        raise EarshotError(
+            "nothing to look at",
+            observed="neither --stack nor --contract nor --bootstrap is given",
+            remedy="name a stack (--stack local), a contract (--contract FILE, or - for stdin) "
+            "or a broker (--bootstrap HOST:PORT)",
+        )
+    if stack is not None and contract is not None:
+        raise EarshotError(
+            "--stack and --contract", observed="are both given", allowed="one of them"
+        )
+    addresses = parse_bootstrap(bootstrap) if bootstrap is not None else ()
+    if contract is not None:
+        return Target(_contract_in(contract), addresses)
+    if stack is not None:
+        project = Project.find()
+        return Target(stack_contract(project, stack), addresses, project, stack_name(stack))
+    return Target(None, addresses)
+
+
+def parse_bootstrap(text: str) -> tuple[Address, ...]:
+    """`host:port,host:port`; raises EarshotError."""
+    return tuple(parse_address(part.strip()) for part in text.split(",") if part.strip()) or (
+        parse_address(text),
+    )
+
+
+def stack_contract(project: Project, stack: str) -> Contract:
+    """The contract that the last update of ``stack`` left, or that Pulumi holds."""
+    file = project.contract_file(stack)
+    if file.exists():
+        return read_contract(_text(file), str(file))
+    missing = EarshotError(
+        f"stack {stack_name(stack)}",
+        observed=f"has no contract yet: {file} does not exist",
+        remedy=f"deploy it (make up STACK={stack_name(stack)}), or name a --contract",
+    )
+    pulumi = shutil.which("pulumi")
+    if pulumi is None:
+        missing.observed += ", and there is no pulumi on PATH to ask"
+        raise missing
+    command = [pulumi, "stack", "output", "contract", "--json", "--stack", stack]
+    try:
+        done = subprocess.run(
+            [*command, "--non-interactive"],
+            cwd=project.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PULUMI_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        missing.observed += f", and `pulumi` did not answer within {PULUMI_SECONDS} s"
+        raise missing from None
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()).removeprefix("error: ")
+        missing.observed += f", and `{' '.join(command[1:])}` says: {said}"
+        raise missing
+    return read_contract(done.stdout, "pulumi stack output contract")
+
+
+def _contract_in(name: str) -> Contract:
+    if name == "-":
+        return read_contract(sys.stdin.read(), "stdin")
+    return read_contract(_text(Path(name)), name)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as reason:
+        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+    except UnicodeDecodeError:
+        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None

@@ -1,0 +1,36 @@
+"""From a cluster's spec to its plan on this machine: what the program deploys and the CLI shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.plan import NodeNames, plan
+from earshot.listeners.spec import LocalSpec
+from earshot.names.local import local_names
+from earshot.names.machine import this_machine
+
+SMALL_BROKER = {
+    # the default of 128 MiB is allocated at start and does not fit a small heap
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    # nobody waits for more consumers to join on a developer's machine
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """What `plan` made of a local spec, and what it was made from."""
+
+    plan: ClusterPlan
+    names: dict[int, NodeNames]
+    notes: tuple[str, ...]
+    root: Path
+
+
+def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
+    """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
+    named = local_names(spec, this_machine(), root)
+    settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
+    return LocalPlan(plan(settled, named.names), named.names, named.notes, root)
