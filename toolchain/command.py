@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from earshot.cache import exclusive
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
-from toolchain import environment, lock, progress, python_environment, system_packages
+from toolchain import environment, java_parts, lock, progress, python_environment, system_packages
 from toolchain.paths import SETUP_LOCK
 from toolchain.pulumi_cli import installation
 
@@ -42,11 +42,11 @@ def set_up(*, for_tests: bool = False) -> None:
         progress.say("Another set-up of this checkout is running; waiting for it ...")
 
     with exclusive(SETUP_LOCK, waiting):
+        system_packages.ensure(for_tests=for_tests)
+        java = find_java()  # before the long steps
         python_environment.ensure()
         cli = installation.ensure()
-        if for_tests or system_packages.may_install():
-            system_packages.ensure()
-        java = find_java()
+        java_parts.ensure()
     progress.say(
         f"Ready: Pulumi CLI {cli.version} ({cli.origin.value}, {cli.directory}),"
         f" Java {java.version} ({java.home})"

@@ -40,7 +40,8 @@ def ensure() -> None:
         if VENV.is_symlink():  # never clear what a link of the user's points to
             VENV.unlink()
         progress.run(
-            [sys.executable, "-m", "venv", "--clear", VENV],
+            # Not sys.executable: that may be the very environment that is cleared.
+            [getattr(sys, "_base_executable", sys.executable), "-m", "venv", "--clear", VENV],
             log=LOGS / "venv.log",
             failure="Python environment .venv",
             remedy="remove .venv and run it again",

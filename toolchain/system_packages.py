@@ -41,6 +41,9 @@ TOOLS = (
 )
 
 
+JAVA = TOOLS[0]
+
+
 def missing() -> list[Tool]:
     """The tools this machine lacks."""
     return [tool for tool in TOOLS if not tool.is_there()]
@@ -56,13 +59,13 @@ def may_install(environment: Mapping[str, str] = os.environ) -> bool:
     return in_ci and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def ensure() -> None:
+def ensure(*, for_tests: bool) -> None:
     """Install what is missing where that is allowed, else say what tests will be skipped for.
 
-    Raises EarshotError where an installation fails for good.
+    Without ``for_tests`` that is Java alone. Raises EarshotError where an installation fails.
     """
-    tools = missing()
-    if not tools:
+    tools = [tool for tool in missing() if for_tests or tool is JAVA]
+    if not tools or (tools == [JAVA] and not may_install()):  # without Java nothing goes: see setup
         return
     names = ", ".join(tool.command for tool in tools)
     if not may_install():

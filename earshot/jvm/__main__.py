@@ -1,0 +1,40 @@
+"""``python -m earshot.jvm``: fetch the jars and make the archive, into the per-user cache."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from earshot.errors import EarshotError
+from earshot.jvm.archive import archive_options, make_archive
+from earshot.jvm.jars import kafka_broker_jars, spark_connector_jars
+from earshot.jvm.java import find_java
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="earshot.jvm", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only see whether all is there")
+    if parser.parse_args().check:
+        return 0 if _is_ready() else 1
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    try:
+        kafka_broker_jars()
+        make_archive(find_java(), spark_connector_jars())
+    except EarshotError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _is_ready() -> bool:
+    try:
+        kafka_broker_jars(fetching=False)
+        connector = spark_connector_jars(fetching=False)
+        return bool(archive_options(find_java(), connector))
+    except EarshotError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

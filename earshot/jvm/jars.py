@@ -1,0 +1,231 @@
+"""Jars by Maven coordinates, through the Ivy that PySpark ships: no Maven needed.
+
+Entries lie in the per-user cache, one directory per set. A manifest with sizes and SHA-256 sums is
+compared on every use; a set that differs is fetched again. Ivy itself compares each download with
+the repository's published checksums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.jvm.java import find_java
+
+KAFKA_VERSION = "4.1.1"
+SCALA = "2.13"
+# The SLF4J 1.x bindings; without one a broker logs nothing.
+LOG4J_BINDING = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
+RELOAD4J_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
+# What the connector asks for and PySpark has already.
+SHIPPED_WITH_PYSPARK = (
+    "com.google.code.findbugs:jsr305",
+    "org.apache.hadoop:hadoop-client-api",
+    "org.apache.hadoop:hadoop-client-runtime",
+    f"org.apache.spark:spark-tags_{SCALA}",
+    "org.lz4:lz4-java",
+    f"org.scala-lang.modules:scala-parallel-collections_{SCALA}",
+    "org.scala-lang:scala-library",
+    "org.slf4j:slf4j-api",
+    "org.xerial.snappy:snappy-java",
+)
+# Spark's own variable: a mirror to use instead of Maven's central repository.
+REPOSITORY_VARIABLE = "DEFAULT_ARTIFACT_REPOSITORY"
+ATTEMPTS = 3
+ATTEMPT_SECONDS = 600
+MANIFEST = "manifest.json"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A module of a Maven repository, and its version unless it stands for all of them."""
+
+    group: str
+    artifact: str
+    version: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Coordinate:
+        """Of ``group:artifact:version`` or ``group:artifact``; raises EarshotError."""
+        parts = text.split(":")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise EarshotError(
+                "Maven coordinate", observed=repr(text), allowed="group:artifact[:version]"
+            )
+        return cls(*parts)
+
+
+def kafka_broker_jars(version: str = KAFKA_VERSION, *, fetching: bool = True) -> tuple[Path, ...]:
+    """A broker's class path: Apache Kafka ``version`` with a logging binding."""
+    major = version.partition(".")[0]
+    binding = LOG4J_BINDING if major.isdigit() and int(major) >= 4 else RELOAD4J_BINDING
+    kafka = f"org.apache.kafka:kafka_{SCALA}:{version}"
+    return fetch(f"kafka-{version}", [kafka, binding], fetching=fetching)
+
+
+def spark_connector_jars(*, fetching: bool = True) -> tuple[Path, ...]:
+    """The four jars that PySpark lacks to read and write Kafka, for the PySpark installed here."""
+    version = importlib.metadata.version("pyspark")
+    connector = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version}"
+    return fetch(
+        f"spark-kafka-{version}", [connector], excludes=SHIPPED_WITH_PYSPARK, fetching=fetching
+    )
+
+
+def fetch(
+    name: str, coordinates: Sequence[str], excludes: Sequence[str] = (), *, fetching: bool = True
+) -> tuple[Path, ...]:
+    """The jars of ``coordinates`` and all that they need, sorted; fetched where not yet cached.
+
+    ``name`` is the entry's in the cache, made unique by what is asked for. Safe to call from many
+    processes at once. Raises EarshotError after ``ATTEMPTS`` failures, and where the jars are not
+    cached and ``fetching`` is off.
+    """
+    wanted = [Coordinate.parse(text) for text in coordinates]
+    excluded = [Coordinate.parse(text) for text in excludes]
+    digest = hashlib.sha256(repr((wanted, excluded)).encode()).hexdigest()[:8]
+    folder = cache.root() / "jars" / f"{name}-{digest}"
+    if fetching:
+        cache.ensure(folder, lambda fresh: _fetch(wanted, excluded, fresh), _is_intact)
+    elif not _is_intact(folder):
+        raise EarshotError(f"jars of {name}", observed="not cached", remedy="run: make setup")
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -> None:
+    work = folder / "ivy"
+    work.mkdir()
+    settings, module = work / "settings.xml", work / "ivy.xml"
+    settings.write_text(_settings_file(work / "cache"))
+    module.write_text(_module_file(wanted, excluded))
+    command: list[str | Path] = [
+        find_java().executable, "-jar", _ivy_jar(), "-settings", settings, "-ivy", module,
+        "-confs", "default", "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
+    ]  # fmt: skip
+    problem = ""
+    for attempt in range(1, ATTEMPTS + 1):
+        problem = _run_ivy(command) or _first_damaged(folder)
+        if not problem:
+            break
+        log.warning("attempt %d of %d failed: %s", attempt, ATTEMPTS, problem.splitlines()[-1])
+        shutil.rmtree(work / "cache", ignore_errors=True)  # a half-filled one fails again
+        for jar in folder.glob("*.jar"):
+            jar.unlink()
+    else:
+        raise EarshotError(
+            "jars of " + ", ".join(f"{c.group}:{c.artifact}:{c.version}" for c in wanted),
+            observed=problem,
+            remedy="check the version and the network, or name a mirror of Maven's central"
+            f" repository in {REPOSITORY_VARIABLE}",
+        )
+    shutil.rmtree(work)
+    (folder / MANIFEST).write_text(json.dumps(_describe(folder), indent=2) + "\n")
+
+
+def _run_ivy(command: Sequence[str | Path]) -> str:
+    """What Ivy complained of, or nothing. Its output goes to the log as it comes."""
+    lines = []
+    with subprocess.Popen(
+        ["timeout", str(ATTEMPT_SECONDS), *command] if shutil.which("timeout") else command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as ivy:
+        assert ivy.stdout is not None
+        for line in ivy.stdout:
+            if line.strip(" .\n"):  # dots are its way to show progress
+                log.info("%s", line.strip())
+                lines.append(line.strip())
+    if ivy.returncode == 0:
+        return ""
+    telling = [
+        line
+        for line in lines
+        if any(word in line for word in ("not found", "FAILED", "download failed", "Exception"))
+    ]
+    return "\n    ".join(dict.fromkeys(telling or lines[-5:])) or f"status {ivy.returncode}"
+
+
+def _first_damaged(folder: Path) -> str:
+    """Which jar cannot be read, or nothing."""
+    jars = list(folder.glob("*.jar"))
+    for jar in jars:
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                damaged = archive.testzip()
+        except (OSError, zipfile.BadZipFile) as error:
+            return f"{jar.name}: {error}"
+        if damaged is not None:
+            return f"{jar.name}: {damaged} in it is damaged"
+    return "" if jars else "nothing was retrieved"
+
+
+def _is_intact(folder: Path) -> bool:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        return bool(manifest) and manifest == _describe(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _describe(folder: Path) -> dict[str, dict[str, str | int]]:
+    description: dict[str, dict[str, str | int]] = {}
+    for jar in sorted(folder.glob("*.jar")):
+        with jar.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        description[jar.name] = {"size": jar.stat().st_size, "sha256": digest}
+    return description
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")  # found, not imported: that takes a while
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        for jar in sorted(Path(location, "jars").glob("ivy-*.jar")):
+            return jar
+    raise EarshotError("PySpark", observed="its Ivy jar is not installed", remedy="run: make setup")
+
+
+def _settings_file(folder: Path) -> str:
+    mirror = os.environ.get(REPOSITORY_VARIABLE, "")
+    root = f" root={quoteattr(mirror.rstrip('/') + '/')}" if mirror else ""
+    return f"""<ivysettings>
+  <settings defaultResolver="repository"/>
+  <caches defaultCacheDir={quoteattr(str(folder))}/>
+  <resolvers><ibiblio name="repository" m2compatible="true"{root}/></resolvers>
+</ivysettings>
+"""
+
+
+def _module_file(wanted: Iterable[Coordinate], excluded: Iterable[Coordinate]) -> str:
+    dependencies = "".join(
+        f"    <dependency org={quoteattr(c.group)} name={quoteattr(c.artifact)}"
+        f' rev={quoteattr(c.version)} conf="default-&gt;default"/>\n'
+        for c in wanted
+    )
+    exclusions = "".join(
+        f"    <exclude org={quoteattr(c.group)} module={quoteattr(c.artifact)}/>\n"
+        for c in excluded
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="earshot" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}{exclusions}  </dependencies>
+</ivy-module>
+"""
