@@ -25,7 +25,7 @@ class NameKind(StrEnum):
     SHARED_ADDRESS = "an address behind carrier-grade NAT"
     RESERVED_ADDRESS = "a multicast or reserved address"
     PUBLIC_ADDRESS = "a public address"
-    LOCALHOST = "localhost"
+    LOCALHOST = "every machine's name for itself"
     DOCKER_HOST = "Docker's name for its host"
     CONTAINER_ID = "a container id"
     EC2_PUBLIC = "an EC2 public name"

@@ -18,12 +18,12 @@ from earshot.names.kinds import NameKind
 class VantageKind(StrEnum):
     """Where a client stands, as seen from the broker; the value reads in a sentence."""
 
-    THIS_MACHINE = "the broker's own machine"
-    SAME_NETWORK = "the broker's Docker network"
-    OTHER_NETWORK = "another Docker network of that machine"
-    OUTSIDE = "another machine (LAN or internet)"
-    SAME_VPC = "the broker's VPC"
-    PEERED_VPC = "a peered VPC"
+    THIS_MACHINE = "on the broker's own machine"
+    SAME_NETWORK = "in the broker's Docker network"
+    OTHER_NETWORK = "in another Docker network of that machine"
+    OUTSIDE = "on another machine (LAN or internet)"
+    SAME_VPC = "in the broker's VPC"
+    PEERED_VPC = "in a peered VPC"
 
 
 class Answer(StrEnum):
@@ -76,7 +76,7 @@ _ZONES = "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zones
 TABLE: dict[NameKind, Row] = {
     NameKind.ANY_ADDRESS: _row(
         "ys ys ys ys ys ys",
-        "it is for binding; a client that connects to it stays on its own machine",
+        "it is for binding, and a client that connects to it stays on its own machine",
         _RFC6890,
     ),
     NameKind.LOOPBACK_ADDRESS: _row(

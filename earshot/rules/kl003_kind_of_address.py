@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.listeners.address import bracketed
 from earshot.listeners.model import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.vantages import TABLE, Answer, VantageKind, outlook, vantage_of
@@ -33,10 +34,10 @@ def check(facts: Facts) -> Iterator[Finding]:
             severity = _severity(kind, scope, vantage)
             if severity is None:
                 continue
-            name = text if text == host else f"{host}, which resolves to {text}"
+            name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(
-                f"advertises {name}: {kind}; {TABLE[kind].note}",
-                f"an address that leads clients on {vantage} to this broker",
+                f"advertises {name}, {kind}: {TABLE[kind].note}",
+                f"an address that leads clients {vantage} to this broker",
                 node=node,
                 listener=listener.name,
                 scope=scope,

@@ -57,8 +57,8 @@ def _after_resolution(facts: Facts, told: set[tuple[int, str]]) -> Iterator[Find
                 continue
             told.add((node.id, listener.name))
             yield RULE.finding(
-                f"advertises {listener.advertised}, which is {Address(text, listener.port)}; "
-                f"so is {first.advertised}, advertised by {label(other)} for {first.name}",
+                f"advertises {_resolved(listener, text)}, and {label(other)} advertises "
+                f"{_resolved(first, text)} for {first.name}",
                 _EXPECTED,
                 node=node,
                 listener=listener.name,
@@ -67,6 +67,12 @@ def _after_resolution(facts: Facts, told: set[tuple[int, str]]) -> Iterator[Find
                 resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
                 inputs=INPUTS,
             )
+
+
+def _resolved(listener: Listener, address: str) -> str:
+    if ip_of(str(listener.host)) is not None:
+        return str(listener.advertised)
+    return f"{listener.advertised} (resolves to {address})"
 
 
 RULE = Rule(

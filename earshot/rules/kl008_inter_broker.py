@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.listeners.address import bracketed
 from earshot.listeners.model import Node, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.facts import Facts
@@ -48,9 +49,9 @@ def _public(facts: Facts, node: Node) -> Iterator[Finding]:
     host = str(listener.host)
     for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
         if kind_of(text) is NameKind.PUBLIC_ADDRESS:
-            name = text if text == host else f"{host}, which resolves to {text}"
+            name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(
-                f"brokers reach each other at {name}: {NameKind.PUBLIC_ADDRESS}",
+                f"brokers reach each other at {name}, {NameKind.PUBLIC_ADDRESS}",
                 "an address of the broker network, where traffic stays inside and is not billed",
                 node=node,
                 listener=listener.name,

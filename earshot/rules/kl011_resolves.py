@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.listeners.model import Listener, Node, Scope
+from earshot.listeners.model import Listener, Node, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import kind_of
 from earshot.names.lookup import Diagnosis
@@ -20,18 +20,18 @@ _REMEDIES = {
     "that exists there",
     Diagnosis.NO_ANSWER: "give the name an A or AAAA record, or advertise one that has it",
     Diagnosis.SERVER_FAILURE: "mend the delegation of the name's zone, or give a resolver that "
-    "answers for the scope {scope}",
+    "answers for scope {scope}",
     Diagnosis.TIMEOUT: "see whether the resolver can be reached from here, or give another one "
-    "for the scope {scope}",
+    "for scope {scope}",
 }
 
 
 def check(facts: Facts) -> Iterator[Finding]:
     """A missing proof is a violation; a host that is not known yet is neither that nor a pass."""
     for node, listener, scope in facts.advertised():
-        if not listener.known:
+        if isinstance(listener.host, UnknownHost):
             yield RULE.finding(
-                f"advertises a host that is not known yet: {listener.host}",
+                f"its host is not known yet: {listener.host.what}",
                 "a name that resolves, judged again with the value",
                 node=node,
                 listener=listener.name,
@@ -43,7 +43,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             continue
         evidence = facts.evidence_for(listener, scope)
         proved = evidence is not None and evidence.kind is not EvidenceKind.NONE
-        if not proved and not facts.waived(str(listener.host)):
+        if not proved and not facts.waived(listener.host):
             yield _violation(facts, node, listener, scope, evidence)
 
 
@@ -66,7 +66,7 @@ def _violation(
         observed += f"; it is {kind}: {TABLE[kind].note}"
     return RULE.finding(
         observed,
-        f"a name that resolves on {vantage}",
+        f"a name that resolves {vantage}",
         node=node,
         listener=listener.name,
         scope=scope,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
+from earshot.listeners.address import bracketed
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, State
@@ -37,9 +38,15 @@ def check(facts: Facts) -> Iterator[Finding]:
         strangers = [text for text in shown if ip_of(text) not in _numbers(own)]
         if not strangers:
             continue
-        name = host if host in shown else f"{host}, which resolves to {', '.join(shown)}"
+        literal = ip_of(host) is not None
+        name = bracketed(host) if literal else f"{host}, which resolves to {', '.join(shown)}"
+        whose = (
+            f", which {_whose(host, owners)}"
+            if literal
+            else ": " + ", ".join(f"{text} {_whose(text, owners)}" for text in strangers)
+        )
         yield RULE.finding(
-            f"advertises {name}: {_whose(strangers, owners)}"
+            f"advertises {name}{whose}"
             if own
             else f"advertises {name}; the addresses of {label(node)} are not known",
             f"addresses of {label(node)} itself{': ' if own else ''}{', '.join(own)}",
@@ -63,12 +70,9 @@ def _owners(facts: Facts) -> dict[Ip | None, str]:
     return owners
 
 
-def _whose(strangers: Sequence[str], owners: dict[Ip | None, str]) -> str:
-    told = []
-    for text in strangers:
-        owner = owners.get(ip_of(text))
-        told.append(f"{text} belongs to {owner}" if owner else f"{text} is no address of it")
-    return ", ".join(told)
+def _whose(stranger: str, owners: dict[Ip | None, str]) -> str:
+    owner = owners.get(ip_of(stranger))
+    return f"belongs to {owner}" if owner else "is not its own"
 
 
 @lru_cache(maxsize=4096)

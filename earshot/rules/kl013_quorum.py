@@ -88,7 +88,8 @@ class _Reader:
             if id not in self.advertised and id not in self.unknown:
                 yield (
                     f"{VOTERS} has {id}@{address}, and no such controller exists",
-                    f"controllers {', '.join(map(str, sorted({*self.advertised, *self.unknown})))}",
+                    "only controllers of this cluster: "
+                    + ", ".join(map(str, sorted({*self.advertised, *self.unknown}))),
                 )
 
     def _servers(self, text: str) -> Iterator[tuple[str, str]]:

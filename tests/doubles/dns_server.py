@@ -1,0 +1,45 @@
+"""A DNS server on loopback that answers from a table, refuses, or keeps silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
+from dnslib.server import BaseResolver, DNSLogger, DNSServer
+
+NO_RECORD: tuple[str, ...] = ()
+"""The name exists and has no address."""
+
+
+class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
+    def __init__(self, table: Mapping[str, tuple[str, ...] | str]) -> None:
+        self.table = table
+
+    def resolve(self, request: DNSRecord, handler: object) -> DNSRecord:
+        reply = request.reply()
+        name = str(request.q.qname).rstrip(".").lower()
+        answer = self.table.get(name, "NXDOMAIN")
+        if isinstance(answer, str):
+            reply.header.rcode = getattr(RCODE, answer)
+            return reply
+        family = QTYPE[request.q.qtype]
+        for text in answer:
+            if (":" in text) == (family == "AAAA"):
+                data = AAAA(text) if ":" in text else A(text)
+                reply.add_answer(RR(request.q.qname, request.q.qtype, rdata=data, ttl=1))
+        return reply
+
+
+@contextmanager
+def dns_server(table: Mapping[str, tuple[str, ...] | str]) -> Iterator[str]:
+    """Yields `ip:port` of a server: per name its addresses, or the name of a DNS error."""
+    quiet = DNSLogger(logf=lambda line: None)
+    server = DNSServer(_Table(table), address="127.0.0.1", port=0, logger=quiet)
+    server.start_thread()
+    try:
+        yield f"127.0.0.1:{server.server.server_address[1]}"
+    finally:
+        server.stop()
+        server.server.server_close()
+        server.thread.join()

@@ -1,0 +1,74 @@
+"""Doubles of resolvers: they answer from a table and count what they are asked."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.names.policy import Asked
+
+Table = Mapping[str, tuple[str, ...] | Diagnosis]
+
+
+class TableResolver:
+    """Answers from ``table``; a name that is not in it does not exist."""
+
+    def __init__(self, label: str, table: Table | None = None) -> None:
+        self._label = label
+        self.table = dict(table or {})
+        self.asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def label(self) -> str:
+        return self._label
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
+        with self._lock:
+            self.asked[name] += 1
+        answer = self.table.get(name.lower(), Diagnosis.NXDOMAIN)
+        if isinstance(answer, tuple):
+            return Lookup(name, self.label, Diagnosis.OK, answer)
+        silent = answer is Diagnosis.TIMEOUT
+        return Lookup(name, self.label, answer, answered=not silent)
+
+
+class SilentResolver:
+    """Never returns by itself, as getaddrinfo may; `release` lets its threads go."""
+
+    def __init__(self, label: str = "silence") -> None:
+        self._label = label
+        self._released = threading.Event()
+
+    @property
+    def label(self) -> str:
+        return self._label
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
+        self._released.wait()
+        return Lookup(name, self.label, Diagnosis.TIMEOUT, answered=False)
+
+    def release(self) -> None:
+        self._released.set()
+
+
+class TableAsked(Asked):
+    """The resolvers of a world made of tables, by label: `system`, or servers joined by `, `."""
+
+    def __init__(self, tables: Mapping[str, Table], configured: tuple[str, ...] = ()) -> None:
+        self.resolvers = {label: TableResolver(label, table) for label, table in tables.items()}
+        self._configured = configured
+
+    def configured(self) -> tuple[str, ...]:
+        return self._configured
+
+    def system(self) -> TableResolver:
+        return self._named("system")
+
+    def dns(self, servers: tuple[str, ...]) -> TableResolver:
+        return self._named(", ".join(servers))
+
+    def _named(self, label: str) -> TableResolver:
+        return self.resolvers.setdefault(label, TableResolver(label))

@@ -1,0 +1,124 @@
+"""Examples on disk: a cluster, what resolvers say of its names, and what one rule finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from earshot.listeners.address import parse_address
+from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.parse import Settings
+from earshot.names.evidence import Declaration, EvidenceKey, gather
+from earshot.names.lookup import Diagnosis
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import Facts, Finding, Rule, Severity, State
+from tests.doubles.resolvers import Table, TableAsked
+
+HERE = Path(__file__).parent / "examples"
+
+
+def files(rule: str = "*", verdict: str = "*") -> list[Path]:
+    """The examples of a rule, `pass` or `fail`."""
+    return sorted(HERE.glob(f"{rule}/{verdict}/*.yaml"))
+
+
+def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
+    """The facts of an example, and the findings that its rule is expected to yield."""
+    document = yaml.safe_load(path.read_text())
+    plan = _plan(document)
+    placement = document.get("placement", "aws")
+    policy = ResolverPolicy.model_validate(
+        {"resolvers": document.get("resolvers", {}), "waived": document.get("waived", {})}
+    )
+    asked = TableAsked({label: _table(rows) for label, rows in document.get("answers", {}).items()})
+    evidence = gather(plan, policy, placement, _declared(document), asked)
+    for item in document.get("no_evidence", ()):
+        evidence = {key: value for key, value in evidence.items() if key[2] != item}
+    facts = Facts.of(
+        plan,
+        placement,
+        addresses={node["id"]: tuple(node.get("addresses", ())) for node in document["nodes"]},
+        evidence=evidence,
+        waivers=policy.waived,
+    )
+    settings = {
+        id: Settings(
+            {k: v for k, v in {**facts.settings[id].values, **changed}.items() if v is not None},
+            facts.settings[id].notes,
+        )
+        for id, changed in document.get("settings", {}).items()
+    }
+    return replace(facts, settings={**facts.settings, **settings}), document["findings"]
+
+
+def described(finding: Finding, rule: Rule) -> dict[str, str]:
+    """A finding as an example writes it: what is as always is left out."""
+    told = {
+        "subject": finding.subject,
+        "observed": finding.observed,
+        "expected": finding.expected,
+    }
+    if finding.remedy != rule.remedy:
+        told["remedy"] = finding.remedy
+    if finding.severity is not Severity.ERROR:
+        told["severity"] = str(finding.severity)
+    if finding.state is not State.VIOLATED:
+        told["state"] = str(finding.state)
+    return told
+
+
+def _plan(document: dict[str, Any]) -> ClusterPlan:
+    return ClusterPlan(
+        kafka_version=document.get("kafka", "4.1.1"),
+        inter_broker=document.get("inter_broker", "INTERNAL"),
+        controller="CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=tuple(_node(item) for item in document["nodes"]),
+    )
+
+
+def _node(item: dict[str, Any]) -> Node:
+    return Node(
+        id=item["id"],
+        roles=tuple(Role(role) for role in item.get("roles", "broker").split("+")),
+        listeners=tuple(_listener(text) for text in item["listeners"]),
+    )
+
+
+def _listener(text: str) -> Listener:
+    """`NAME://host:port scope[+scope] [PROTOCOL]`; a host `?` is not known yet."""
+    entry, scopes, *protocol = text.split()
+    name, _, rest = entry.partition("://")
+    if rest.startswith("?:"):
+        host: str | UnknownHost = UnknownHost(what="Elastic IP")
+        port = int(rest.removeprefix("?:"))
+    else:
+        host, port = parse_address(rest)
+    return Listener(
+        name=name,
+        protocol=Protocol(*protocol) if protocol else Protocol.PLAINTEXT,
+        scopes=tuple(Scope(scope) for scope in scopes.split("+")),
+        bind_port=port,
+        host=host,
+        port=port,
+    )
+
+
+def _table(rows: dict[str, str]) -> Table:
+    return {
+        name: Diagnosis(text) if text in list(Diagnosis) else tuple(text.split())
+        for name, text in rows.items()
+    }
+
+
+def _declared(document: dict[str, Any]) -> dict[EvidenceKey, Declaration]:
+    return {
+        (item["listener"], Scope(item["scope"]), item["host"]): Declaration(
+            item["why"], tuple(item.get("addresses", "").split())
+        )
+        for item in document.get("declared", ())
+    }
