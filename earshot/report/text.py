@@ -52,13 +52,11 @@ def _matrix(matrix: Matrix, terminal: Terminal) -> Iterator[str]:
         rows = _brokers_down(matrix, terminal)
         widths = column_widths([[text for text, _ in row] for row in rows])
     for row in rows:
-        padded = [(f"{text:<{width}}", v) for (text, width), v in _aligned(row, widths)]
-        inked = [terminal.tint(text, v) if v else text for text, v in padded]
+        inked = [
+            (terminal.tint(text, verdict) if verdict else text) + " " * (width - len(text))
+            for (text, verdict), width in zip(row, widths, strict=True)
+        ]
         yield ("  " + "  ".join(inked)).rstrip()
-
-
-def _aligned(row: list[Entry], widths: list[int]) -> list[tuple[tuple[str, int], Verdict | None]]:
-    return [((text, width), v) for (text, v), width in zip(row, widths, strict=True)]
 
 
 def _listeners_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:

@@ -1,0 +1,31 @@
+"""A saved report is read back, or refused with one clear message."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.report.json import json, read_report
+from tests.report import samples
+
+
+@pytest.mark.parametrize(
+    ("text", "observed"),
+    [
+        (b"", "is no JSON"),
+        (b"\x00\xff", "is no JSON"),
+        (b"[]", r"a report of version 1\)"),
+        (b'{"version": 2}', r"- version: Input should be 1"),
+        (b'{"version": 1}', r"- cells: Field required"),
+    ],
+)
+def test_each_fault_has_its_message(text: bytes, observed: str) -> None:
+    with pytest.raises(EarshotError, match=observed) as found:
+        read_report(text, "r.json")
+    assert str(found.value).startswith("r.json")
+
+
+def test_a_key_that_is_not_known_is_named() -> None:
+    text = json(samples.drift()).replace('"run"', '"ran"')
+    with pytest.raises(EarshotError, match=r"- ran: Extra inputs"):
+        read_report(text, "r.json")

@@ -1,0 +1,73 @@
+"""The XML against the common core of JUnit's shape, and against what the verdicts mean."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from earshot.report.junit import junit
+from tests.report import samples
+
+# element: (its attributes, required first; its children in their order)
+SHAPE = {
+    "testsuites": (
+        {"name", "tests", "failures", "errors", "skipped", "time"},
+        set(),
+        ["testsuite"],
+    ),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+        {"hostname"},
+        ["properties", "testcase"],
+    ),
+    "properties": (set(), set(), ["property"]),
+    "property": ({"name", "value"}, set(), []),
+    "testcase": ({"classname", "name", "time"}, set(), ["skipped", "error", "failure"]),
+    "failure": ({"message", "type"}, set(), []),
+    "error": ({"message", "type"}, set(), []),
+    "skipped": ({"message"}, set(), []),
+}
+
+
+def check(element: ET.Element) -> None:
+    required, optional, children = SHAPE[element.tag]
+    assert required <= set(element.attrib) <= required | optional, element.tag
+    order = [children.index(child.tag) for child in element]
+    assert order == sorted(order), element.tag
+    for child in element:
+        check(child)
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_the_document_has_the_common_shape(name: str) -> None:
+    root = ET.fromstring(junit(samples.ALL[name]()).encode())
+    assert root.tag == "testsuites"
+    check(root)
+    for case in root.iter("testcase"):
+        assert len(case) <= 1
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_counts_agree_with_the_cases(name: str) -> None:
+    root = ET.fromstring(junit(samples.ALL[name]()).encode())
+    for holder in [root, *root.iter("testsuite")]:
+        assert int(holder.attrib["tests"]) == len(list(holder.iter("testcase")))
+        for count, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(holder.attrib[count]) == len(list(holder.iter(tag)))
+
+
+def test_inconclusive_is_an_error_and_a_skip_keeps_its_reason() -> None:
+    root = ET.fromstring(junit(samples.inconclusive()).encode())
+    assert root.attrib["errors"] == "4"
+    reasons = {item.attrib["message"] for item in root.iter("skipped")}
+    assert reasons == {"its clients stand elsewhere"}
+
+
+def test_a_lost_record_fails_the_case_of_its_pair() -> None:
+    root = ET.fromstring(junit(samples.dead_broker()).encode())
+    case = next(c for c in root.iter("testcase") if c.get("name") == "INTERNAL to EXTERNAL")
+    failure = case.find("failure")
+    assert failure is not None
+    assert "10 lost" in failure.attrib["message"]
+    assert "sequence 4 never came back" in (failure.text or "")

@@ -1,0 +1,161 @@
+"""What holds for every format: no failing cell is missing, and no text can act."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earshot.listeners.model import Scope
+from earshot.report import Format, render
+from earshot.report.html import MARKS
+from earshot.report.json import read_report
+from earshot.report.markdown import escape
+from earshot.report.wording import visible
+from earshot.validation.result import Cause, Cell, Report, Stage, Verdict
+from tests.report import samples
+
+
+class Cells(HTMLParser):
+    """Reads the matrix of a page back: verdict by cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.verdicts: dict[str, str] = {}
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        values = dict(attrs)
+        if values.get("data-cell"):
+            self.verdicts[str(values["data-cell"])] = str(values["data-verdict"])
+
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(
+    lambda text: text.strip() == text
+)
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> Report:
+    listeners = draw(st.lists(st.sampled_from(["INTERNAL", "EXTERNAL", "L3"]), unique=True))
+    cells = []
+    for vantage in draw(st.lists(st.sampled_from(["host", "executor-1"]), unique=True)):
+        for listener in listeners:
+            for broker in draw(st.lists(st.integers(1, 40), unique=True, max_size=12)):
+                cells.append(draw(_cells(vantage, listener, broker)))
+    return samples.report(cells, vantages=[], notes=draw(st.lists(words, max_size=2)))
+
+
+@st.composite
+def _cells(draw: st.DrawFn, vantage: str, listener: str, broker: int) -> Cell:
+    verdict = draw(st.sampled_from(Verdict))
+    failed = verdict == Verdict.FAIL
+    cause = Cause(kind="timeout", observed=draw(words), expected=draw(words), remedy=draw(words))
+    return Cell(
+        vantage=vantage,
+        listener=listener,
+        broker=broker,
+        scopes=(Scope.EXTERNAL,),
+        address=f"kafka-{broker}.example.com:{9000 + broker}",
+        verdict=verdict,
+        stages=samples.stages(draw(st.sampled_from(Stage)) if failed else None),
+        cause=cause if failed else None,
+        reason="" if verdict in (Verdict.PASS, Verdict.FAIL) else draw(words),
+    )
+
+
+def failing(report: Report) -> list[Cell]:
+    return [cell for cell in report.cells if cell.verdict == Verdict.FAIL]
+
+
+@settings(max_examples=60, deadline=None)
+@given(reports())
+def test_every_failing_cell_is_named_in_text_and_markdown(report: Report) -> None:
+    text = render(report, Format.TEXT)
+    blocks = [" ".join(block.split()) for block in text.split("\n\n")]
+    sections = render(report, Format.MARKDOWN).split("\n\n### ")
+    for cell in failing(report):
+        name = f"broker {cell.broker} ({cell.address})"
+        assert any(
+            block.startswith(f"FAIL {cell.listener}, ")
+            and f"from {cell.vantage} stage" in block
+            and name in block
+            for block in blocks
+        ), name
+        assert any(
+            f"{cell.listener}, " in section
+            and f"from {cell.vantage}" in section
+            and escape(name) in section
+            for section in sections
+        ), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(reports())
+def test_every_cell_is_one_case_of_junit(report: Report) -> None:
+    root = ET.fromstring(render(report, Format.JUNIT).encode())
+    cases = {(case.get("classname"), case.get("name")): case for case in root.iter("testcase")}
+    assert len(cases) == len(report.cells)
+    tags = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
+    for cell in report.cells:
+        name = f"broker {cell.broker} ({cell.address})"
+        outcome = [child.tag for child in cases[f"{cell.vantage}.{cell.listener}", name]]
+        assert outcome == ([tags[cell.verdict]] if cell.verdict in tags else [])
+    assert root.get("failures") == str(len(failing(report)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(reports())
+def test_every_cell_is_a_tile_of_the_page(report: Report) -> None:
+    page = Cells()
+    page.feed(render(report, Format.HTML))
+    assert page.verdicts == {
+        f"{cell.vantage}/{cell.listener}/{cell.broker}": str(cell.verdict) for cell in report.cells
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(reports())
+def test_json_is_the_report(report: Report) -> None:
+    text = render(report, Format.JSON)
+    assert read_report(text, "a file") == report
+    assert json.loads(text)["run"] == report.run
+
+
+@pytest.mark.parametrize("format", [Format.TEXT, Format.MARKDOWN, Format.JUNIT, Format.HTML])
+def test_no_control_character_gets_through(format: Format) -> None:
+    text = render(samples.hostile(), format)
+    assert visible(text) == text
+
+
+def test_no_markup_gets_through() -> None:
+    page = Cells()
+    page.feed(render(samples.hostile(), Format.HTML))
+    assert "script" not in page.tags
+    assert "<script" not in render(samples.hostile(), Format.MARKDOWN).replace("\\<", "")
+
+
+def test_a_page_fetches_nothing() -> None:
+    page = render(samples.all_pass(), Format.HTML)
+    assert "default-src 'none'" in page
+    assert not {"link", "img", "iframe", "script"} & _tags(page)
+
+
+def _tags(page: str) -> set[str]:
+    parser = Cells()
+    parser.feed(page)
+    return parser.tags
+
+
+def test_a_mark_never_stands_for_two_verdicts() -> None:
+    assert len(set(MARKS.values())) == len(Verdict)
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="yaml"):
+        render(samples.drift(), "yaml")
