@@ -1,0 +1,359 @@
+"""Why a cell failed, in plain words: one table from (stage, error, kind of name, scope) to a cause.
+
+The first row that fits wins, so the particular ones stand before the general ones of a stage.
+What was observed is the caller's to say; what was expected and what to do stands here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Scope
+from earshot.names.kinds import NameKind, kind_of
+from earshot.validation.result import Cause, Stage
+
+ANY: Final = "*"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A stage that failed, with a stable word for its error and what was observed."""
+
+    stage: Stage
+    error: str
+    observed: str
+    expected: str = ""
+    """What was expected where the facts say it better than the table."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; empty `names` or `scopes` fit all."""
+
+    stage: Stage
+    error: str
+    kind: str
+    expected: str
+    remedy: str
+    names: tuple[NameKind, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+
+    def fits(self, trouble: Trouble, name: NameKind, scopes: tuple[Scope, ...]) -> bool:
+        return (
+            self.stage is trouble.stage
+            and self.error in (trouble.error, ANY)
+            and (not self.names or name in self.names)
+            and (not self.scopes or bool(set(self.scopes) & set(scopes)))
+        )
+
+
+_LOOPBACK = (NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS)
+_CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST)
+_VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
+_RESOLVES = "{host} resolves where the clients of {listener} stand"
+_ADVERTISE = (
+    "let broker {broker} advertise on {listener} a name that its clients resolve "
+    "(`advertised` of the listener in the stack file, or advertised.listeners), and restart it"
+)
+_CONNECTS = "{address} accepts a connection"
+_ACCEPTS = "broker {broker} answers a metadata request on {address}"
+_AGREES = "the client and {listener} agree on security"
+_ACKNOWLEDGES = "broker {broker} acknowledges a record (acks=all)"
+_RETURNS = "broker {broker} gives the same record back"
+
+TABLE: Final[tuple[Row, ...]] = (
+    # resolve
+    Row(
+        Stage.RESOLVE,
+        "timeout",
+        "resolver-timeout",
+        _RESOLVES,
+        "ask again when this machine's resolver answers: the name may be right",
+    ),
+    Row(
+        Stage.RESOLVE,
+        "server-failure",
+        "resolver-failure",
+        _RESOLVES,
+        "mend the resolver of this machine or the delegation of {host}: nobody said that the name "
+        "does not exist",
+    ),
+    Row(
+        Stage.RESOLVE,
+        ANY,
+        "unresolvable",
+        _RESOLVES,
+        "connect from that network, or " + _ADVERTISE,
+        names=_CONTAINER,
+    ),
+    Row(
+        Stage.RESOLVE,
+        ANY,
+        "unresolvable",
+        _RESOLVES,
+        "connect from inside that VPC, or " + _ADVERTISE,
+        names=_VPC,
+    ),
+    Row(
+        Stage.RESOLVE,
+        ANY,
+        "unresolvable",
+        _RESOLVES,
+        "create a public DNS record for {host}, or " + _ADVERTISE,
+        names=(NameKind.FQDN,),
+        scopes=(Scope.EXTERNAL,),
+    ),
+    Row(Stage.RESOLVE, ANY, "unresolvable", _RESOLVES, _ADVERTISE),
+    # TCP
+    Row(
+        Stage.TCP,
+        "refused",
+        "refused",
+        _CONNECTS,
+        "start broker {broker}; if it runs on another machine or in a container, {host} leads "
+        "clients to themselves: " + _ADVERTISE,
+        names=_LOOPBACK,
+    ),
+    Row(
+        Stage.TCP,
+        "refused",
+        "refused",
+        _CONNECTS,
+        "start broker {broker}; if it runs, see that {listener} binds port {port} on an interface "
+        "behind {host} and that the port is published there",
+    ),
+    Row(
+        Stage.TCP,
+        "timeout",
+        "timeout",
+        _CONNECTS,
+        "connect from inside the broker's network, or " + _ADVERTISE,
+        names=(NameKind.PRIVATE_ADDRESS, *_VPC),
+        scopes=(Scope.EXTERNAL, Scope.HOST),
+    ),
+    Row(
+        Stage.TCP,
+        "timeout",
+        "timeout",
+        _CONNECTS,
+        "open port {port} towards this machine in the firewall or security group of broker "
+        "{broker}; packets are dropped, nobody refuses them",
+    ),
+    Row(
+        Stage.TCP,
+        "no-route",
+        "no-route",
+        _CONNECTS,
+        "{host} leads to an address this machine cannot route to (IPv6 only, or another "
+        "network): connect from there, or " + _ADVERTISE,
+    ),
+    Row(
+        Stage.TCP,
+        ANY,
+        "unreachable",
+        _CONNECTS,
+        "see what stands between this machine and {address}",
+    ),
+    # TLS and SASL
+    Row(
+        Stage.SECURITY,
+        "certificate-name",
+        "certificate-name",
+        "a certificate whose subjectAltName has {host}",
+        "issue broker {broker}'s certificate for {host}, or advertise a name that it is for",
+    ),
+    Row(
+        Stage.SECURITY,
+        "certificate-expired",
+        "certificate-expired",
+        "a certificate that is still valid",
+        "renew broker {broker}'s certificate",
+    ),
+    Row(
+        Stage.SECURITY,
+        "certificate-untrusted",
+        "certificate-untrusted",
+        "a certificate of an authority that this client trusts",
+        "give the authority's certificate: ssl.truststore.location=FILE and "
+        "ssl.truststore.type=PEM in the client properties",
+    ),
+    Row(
+        Stage.SECURITY,
+        "authentication",
+        "authentication",
+        "broker {broker} accepts these credentials",
+        "check sasl.mechanism and sasl.jaas.config in the client properties against what "
+        "{listener} is configured for",
+    ),
+    Row(
+        Stage.SECURITY,
+        "protocol",
+        "protocol",
+        _AGREES,
+        "see listener.security.protocol.map of broker {broker}: {address} does not speak the "
+        "protocol that was expected",
+    ),
+    Row(
+        Stage.SECURITY,
+        ANY,
+        "tls",
+        _AGREES,
+        "check the ssl.* client properties (a client certificate may be required) and broker "
+        "{broker}'s log",
+    ),
+    # bootstrap
+    Row(
+        Stage.BOOTSTRAP,
+        "protocol",
+        "protocol",
+        _ACCEPTS,
+        "set security.protocol to what {listener} speaks: the connection was closed as by a "
+        "listener with TLS or SASL",
+    ),
+    Row(
+        Stage.BOOTSTRAP,
+        ANY,
+        "no-answer",
+        _ACCEPTS,
+        "see that a Kafka broker listens on {address}, with the security protocol given here; "
+        "its log says more",
+    ),
+    # metadata
+    Row(
+        Stage.METADATA,
+        "drift",
+        "drift",
+        "{address}, as the contract says",
+        "run `pulumi up` to bring broker {broker} back to the plan, or put the change into the "
+        "stack file",
+    ),
+    Row(
+        Stage.METADATA,
+        "missing",
+        "missing",
+        "broker {broker} at {address}",
+        "give broker {broker} the listener {listener} (`pulumi up` restores it): without it, "
+        "clients of {listener} get LISTENER_NOT_FOUND for the partitions that it leads",
+    ),
+    Row(
+        Stage.METADATA,
+        "unlisted",
+        "unlisted",
+        "broker {broker} at {address}",
+        "see the log of broker {broker}: it answers, but the cluster does not list it (it is "
+        "fenced, still starting, or shutting down)",
+    ),
+    Row(
+        Stage.METADATA,
+        "shared",
+        "shared-address",
+        "a host:port of its own for every broker",
+        "advertise another host or port for one of them: clients reach only one broker there, and "
+        "requests for the other time out",
+    ),
+    Row(
+        Stage.METADATA,
+        "foreign",
+        "foreign-cluster",
+        "every address leads to one cluster",
+        "see what {address} is mapped or forwarded to: another cluster answers there",
+    ),
+    Row(
+        Stage.METADATA,
+        "crossed",
+        "crossed-listeners",
+        "the advertised addresses of {listener}",
+        "see what {address} is mapped or forwarded to: it should lead to the port that "
+        "{listener} binds",
+    ),
+    Row(
+        Stage.METADATA,
+        "unexpected",
+        "unexpected",
+        "no broker {broker}: the contract does not know it",
+        "export the contract again (`pulumi up`), or stop that broker",
+    ),
+    # produce
+    Row(
+        Stage.PRODUCE,
+        "misrouted",
+        "misrouted",
+        "{address} leads to broker {broker}",
+        "see what {address} is mapped or forwarded to: two brokers' addresses are crossed",
+    ),
+    Row(
+        Stage.PRODUCE,
+        "no-quorum",
+        "no-quorum",
+        "the controller quorum creates a topic",
+        "see that a majority of the controllers runs and that brokers reach them: until then, "
+        "metadata is answered but nothing can change",
+    ),
+    Row(
+        Stage.PRODUCE,
+        "replicas",
+        "replicas",
+        _ACKNOWLEDGES,
+        "see min.insync.replicas: the record's topic has one replica and asks for one",
+    ),
+    Row(
+        Stage.PRODUCE,
+        "authorization",
+        "authorization",
+        _ACKNOWLEDGES,
+        "allow this user Write on topics that begin with __earshot-",
+    ),
+    Row(
+        Stage.PRODUCE,
+        ANY,
+        "not-acknowledged",
+        _ACKNOWLEDGES,
+        "see the log and the load of broker {broker}: it answers, but does not take a record in "
+        "time",
+    ),
+    # consume
+    Row(
+        Stage.CONSUME,
+        "corrupt",
+        "corrupt",
+        _RETURNS,
+        "see what stands between this client and broker {broker}: a record came back changed",
+    ),
+    Row(
+        Stage.CONSUME,
+        "authorization",
+        "authorization",
+        _RETURNS,
+        "allow this user Read on topics that begin with __earshot- and on the group earshot",
+    ),
+    Row(
+        Stage.CONSUME,
+        ANY,
+        "not-returned",
+        _RETURNS,
+        "see the log of broker {broker}: it acknowledged the record and does not hand it out",
+    ),
+)
+
+
+def explain(
+    trouble: Trouble, listener: str, broker: int, address: Address, scopes: tuple[Scope, ...] = ()
+) -> Cause:
+    """The cause of ``trouble`` in the cell of ``listener`` and ``broker`` at ``address``."""
+    name = kind_of(address.host)
+    row = next(row for row in TABLE if row.fits(trouble, name, scopes))
+    words = {
+        "listener": listener,
+        "broker": broker,
+        "address": address,
+        "host": address.host,
+        "port": address.port,
+    }
+    return Cause(
+        kind=row.kind,
+        observed=trouble.observed,
+        expected=trouble.expected or row.expected.format(**words),
+        remedy=row.remedy.format(**words),
+    )

@@ -1,0 +1,310 @@
+"""The doctor: every broker through every listener, up to one record, in well under a second.
+
+Nothing is judged here: addresses are looked at (`survey`), records go out and come back
+(`exchange`), and `diagnosis` says what that means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.validation import exchange
+from earshot.validation.client import Failure, configuration, protocol_of
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline, unwinding_on_sigterm
+from earshot.validation.diagnosis import Facts, Sent, judge, ready, undecided
+from earshot.validation.metadata import Answer, admin_client, identify, match_listener
+from earshot.validation.probe import nameservers, vantage_resolves
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.survey import Place, Sighting, facts_of, look, targets_of, targets_seen
+from earshot.validation.topic import (
+    TopicError,
+    create_topic,
+    delete_leftovers,
+    delete_topic,
+    run_id,
+    topic_name,
+)
+
+WORKERS: Final = 16
+"""Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
+CREATE_TRIES: Final = (1.5, 3.0, 10.0)
+"""Seconds of each attempt to create the topic: a client is told a random broker to ask (KRaft),
+and a broker that died just now may be the one."""
+IDENTIFY_LIMIT: Final = 1.0
+CLEAN_UP_LIMIT: Final = 3.0
+"""Seconds for deleting the topic, beyond the deadline if need be."""
+NOT_ASKED: Final = "records were not asked for"
+
+OnCell = Callable[[Cell], None]
+
+
+def examine(
+    target: Contract | Sequence[Address],
+    *,
+    client: Mapping[str, str] | None = None,
+    bootstrap: Sequence[Address] = (),
+    deadline: float = 10.0,
+    vantage: str = "host",
+    produce: bool = True,
+    on_cell: OnCell | None = None,
+) -> Report:
+    """Examines a cluster from this machine and reports a cell per listener and broker.
+
+    ``target`` is the contract, or bootstrap addresses where there is none: then a listener is
+    named after the address that led to it, and what its metadata advertises is judged by itself.
+    ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
+    properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
+    in seconds; ``on_cell`` gets each cell when it is decided. Without ``produce`` nothing is
+    written to the cluster. Raises EarshotError for client properties that cannot be used.
+
+    The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
+    """
+    started, begun = datetime.now(UTC), time.monotonic()
+    properties = dict(client or {})
+    end = Deadline(deadline)
+    notes: list[str] = []
+    with unwinding_on_sigterm(), _workers(end) as pool:
+        if isinstance(target, Contract):
+            facts = _by_contract(target, bootstrap, properties, end, pool, notes)
+            cluster, seen_as = target.cluster, target
+        else:
+            facts = _by_address(target, properties, end, pool)
+            cluster = next((item.cluster_id for item in facts if item.cluster_id), "unknown")
+            seen_as = None
+        place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
+        if _blind(facts):
+            reason = "nothing resolves here, not even localhost: no name can be judged"
+            cells = [
+                undecided(item.target, vantage, reason, Verdict.INCONCLUSIVE) for item in facts
+            ]
+            place = place.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+            run = run_id()
+        else:
+            examination = _Examination(cluster, vantage, properties, end, pool, notes, on_cell)
+            cells = examination.run(facts, produce)
+            run = examination.run_id
+    return Report(
+        kind="doctor",
+        run=run,
+        cluster=cluster,
+        placement=seen_as.placement if seen_as else "",
+        kafka_version=seen_as.kafka_version if seen_as else "",
+        started=started,
+        seconds=time.monotonic() - begun,
+        cells=tuple(cells),
+        vantages=(place,),
+        notes=tuple(notes),
+    )
+
+
+@contextlib.contextmanager
+def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="doctor")
+    try:
+        yield pool
+    finally:
+        end.stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _by_contract(
+    contract: Contract,
+    bootstrap: Sequence[Address],
+    client: Mapping[str, str],
+    end: Deadline,
+    pool: ThreadPoolExecutor,
+    notes: list[str],
+) -> list[Facts]:
+    targets = targets_of(contract)
+    places: list[Place] = [(item.address, item.protocol) for item in targets]
+    given = [(address, _seed_protocol(contract, address, client)) for address in bootstrap]
+    sightings = look([*places, *given], client, end, pool)
+    seeds: dict[str, list[Answer]] = {}
+    for place in given:
+        answer = sightings[place].answer
+        name = match_listener(contract, place[0], answer)
+        notes.append(_seed_note(place[0], name, sightings[place]))
+        if name is not None and answer is not None:
+            seeds.setdefault(name, []).append(answer)
+    return facts_of(targets, sightings, seeds, contract)
+
+
+def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
+    """The protocol to try at an address that the user gave: its listener's, or what all speak."""
+    name = match_listener(contract, address, None)
+    if name is not None:
+        return contract.listener(name).protocol
+    spoken = {item.protocol for item in contract.listeners}
+    return spoken.pop() if len(spoken) == 1 else protocol_of(client)
+
+
+def _seed_note(address: Address, name: str | None, sighting: Sighting) -> str:
+    if sighting.answer is None:
+        return f"{address} gave no metadata" + (f"; it belongs to {name}" if name else "")
+    listed = ", ".join(f"{id} at {it}" for id, it in sorted(sighting.answer.brokers.items()))
+    led = f"is listener {name}" if name else "is none of the contract's listeners"
+    return f"{address} {led}; it advertises broker {listed}"
+
+
+def _by_address(
+    seeds: Sequence[Address], client: Mapping[str, str], end: Deadline, pool: ThreadPoolExecutor
+) -> list[Facts]:
+    protocol = protocol_of(client)
+    sightings = look([(seed, protocol) for seed in seeds], client, end, pool)
+    answers = [item.answer for item in sightings.values() if item.answer is not None]
+    targets = targets_seen(seeds, protocol, answers)
+    new = [(item.address, protocol) for item in targets]
+    sightings |= look([place for place in new if place not in sightings], client, end, pool)
+    groups: dict[str, list[Answer]] = {}
+    for target in targets:
+        asked = set(target.listener.split(","))
+        groups[target.listener] = [item for item in answers if str(item.asked) in asked]
+    return facts_of(targets, sightings, groups, None)
+
+
+def _blind(facts: Sequence[Facts]) -> bool:
+    """Whether no name resolved and this machine is to blame."""
+    lookups = [item.contact.lookup for item in facts if item.contact is not None]
+    return bool(lookups) and not any(item.ok for item in lookups) and not vantage_resolves()
+
+
+class _Examination:
+    """The records of one run: one topic, a record per cell, and the topic gone at the end."""
+
+    def __init__(
+        self,
+        cluster: str,
+        vantage: str,
+        client: Mapping[str, str],
+        end: Deadline,
+        pool: ThreadPoolExecutor,
+        notes: list[str],
+        on_cell: OnCell | None,
+    ) -> None:
+        self.run_id = run_id()
+        self._topic = topic_name(cluster, self.run_id, end.seconds + CLEAN_UP_LIMIT)
+        self._cluster = cluster
+        self._vantage = vantage
+        self._client = client
+        self._end = end
+        self._pool = pool
+        self._notes = notes
+        self._on_cell = on_cell or (lambda cell: None)
+
+    def run(self, facts: Sequence[Facts], produce: bool) -> list[Cell]:
+        """A cell per entry of ``facts``, in the same order."""
+        cells: list[Cell | None] = [None] * len(facts)
+        waiting: dict[int, Facts] = {}
+        for index, item in enumerate(facts):
+            if produce and ready(item):
+                waiting[index] = item
+            else:
+                cells[index] = self._decide(item if produce else replace(item, skip=NOT_ASKED))
+        for index, item in self._exchange(waiting):
+            cells[index] = self._decide(item)
+        return [cell for cell in cells if cell is not None]
+
+    def _decide(self, facts: Facts) -> Cell:
+        cell = judge(facts, self._vantage)
+        self._on_cell(cell)
+        return cell
+
+    def _exchange(self, waiting: Mapping[int, Facts]) -> Iterator[tuple[int, Facts]]:
+        if not waiting:
+            return
+        by_listener: dict[tuple[str, Protocol], list[str]] = {}
+        for item in waiting.values():
+            key = (item.target.listener, item.target.protocol)
+            by_listener.setdefault(key, []).append(str(item.target.address))
+        # the listener that most brokers can be reached through
+        (_, protocol), addresses = max(by_listener.items(), key=lambda entry: len(entry[1]))
+        bootstrap = ",".join(addresses)
+        sweep: Future[list[str]] | None = None
+        try:
+            brokers = sorted({item.target.broker for item in waiting.values()})
+            created = self._create(bootstrap, protocol, brokers)
+            if isinstance(created, Failure):
+                yield from ((index, _without_topic(it, created)) for index, it in waiting.items())
+                return
+            sweep = self._pool.submit(self._sweep, bootstrap, protocol)
+            futures = {
+                self._pool.submit(self._one, item, created[item.target.broker]): index
+                for index, item in waiting.items()
+            }
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            self._delete(bootstrap, protocol)
+            if sweep is not None and sweep.done() and sweep.result():
+                self._notes.append(f"deleted {len(sweep.result())} topic(s) of killed runs")
+
+    def _create(
+        self, bootstrap: str, protocol: Protocol, brokers: Sequence[int]
+    ) -> dict[int, int] | Failure:
+        failure = Failure("timeout", "the deadline passed before the topic was created")
+        for limit in CREATE_TRIES:
+            left = self._end.left(limit)
+            if left < 0.1:
+                break
+            try:
+                admin = admin_client(bootstrap, protocol, self._client)
+                return create_topic(admin, self._topic, brokers, left)
+            except TopicError as error:
+                failure = error.failure
+                if failure.error != "timeout":
+                    break
+        return failure
+
+    def _sweep(self, bootstrap: str, protocol: Protocol) -> list[str]:
+        admin = admin_client(bootstrap, protocol, self._client)
+        return delete_leftovers(admin, self._cluster, max(0.1, self._end.left(CLEAN_UP_LIMIT)))
+
+    def _delete(self, bootstrap: str, protocol: Protocol) -> None:
+        admin = admin_client(bootstrap, protocol, self._client)
+        failure = delete_topic(admin, self._topic, CLEAN_UP_LIMIT)
+        if failure is not None:
+            self._notes.append(
+                f"topic {self._topic} could not be deleted ({failure.text}); "
+                "the next run removes it when it has expired"
+            )
+
+    def _one(self, facts: Facts, partition: int) -> Facts:
+        target = facts.target
+        values = configuration(str(target.address), target.protocol, self._client)
+        headers = {
+            "run": self.run_id,
+            "listener": target.listener,
+            "broker": str(target.broker),
+            "sequence": "0",
+        }
+        sent = exchange.produce(values, self._topic, partition, headers, self._end)
+        if not isinstance(sent, Sent):
+            return replace(facts, produced=self._misrouted(facts, sent))
+        back = exchange.consume(values, self._topic, sent, self.run_id, self._end)
+        return replace(facts, produced=sent, consumed=back)
+
+    def _misrouted(self, facts: Facts, failure: Failure) -> Failure:
+        """``failure``, or who answers in that broker's place."""
+        target = facts.target
+        who = identify(target.address, target.broker, target.protocol, self._client, IDENTIFY_LIMIT)
+        if who is None or who == target.broker:
+            return failure
+        text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
+        return Failure("misrouted", text)
+
+
+def _without_topic(facts: Facts, failure: Failure) -> Facts:
+    if failure.error == "timeout":
+        text = f"brokers answer, but no topic can be created: {failure.text}"
+        return replace(facts, produced=Failure("no-quorum", text))
+    return replace(facts, prevented=f"no topic could be created here: {failure.text}")

@@ -1,0 +1,131 @@
+"""One record to one broker and back: produced with acks=all, consumed at its own offset."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+
+from earshot.validation.client import Errors, Failure, failure_of
+from earshot.validation.deadline import Deadline
+from earshot.validation.diagnosis import Sent
+
+PAYLOAD: Final = 64
+"""Bytes of a record's value; random, so that no other record can pass for it."""
+GROUP: Final = "earshot"
+"""The consumer's group: never joined and never committed to, but librdkafka insists on one."""
+_PATIENCE: Final = 0.05
+"""Seconds of one poll, so that a run that is told to stop stops."""
+_BYSTANDERS: Final = frozenset({"unreachable", "group-authorization-failed"})
+"""Errors that a consumer reports and that keep no record back."""
+
+
+def produce(
+    values: Mapping[str, Any], topic: str, partition: int, headers: Mapping[str, str], end: Deadline
+) -> Sent | Failure:
+    """One record to ``partition`` by a client of ``values``; the time is send to acknowledgement.
+
+    The client first learns the partition's leader and connects, so that the latency is that of the
+    record and not of the way to it.
+    """
+    errors = Errors()
+    limit_ms = max(100, int(end.left() * 1000))
+    settings = {"acks": "all", "linger.ms": 0, "message.timeout.ms": limit_ms, "error_cb": errors}
+    producer = Producer(dict(values) | settings)
+    done: list[Sent | Failure] = []
+    value = os.urandom(PAYLOAD)
+    checksum = zlib.crc32(value)
+
+    def acknowledged(error: Any, message: Message) -> None:
+        if error is not None:
+            done.append(_worst(errors, failure_of(error)))
+            return
+        offset, latency = message.offset(), message.latency()
+        done.append(Sent(partition, offset or 0, 1000 * (latency or 0.0), checksum))
+
+    await_leader(producer, topic, partition, end)
+    producer.produce(
+        topic,
+        value,
+        partition=partition,
+        headers=list((dict(headers) | {"checksum": str(checksum)}).items()),
+        on_delivery=acknowledged,
+    )
+    while not done and end.left():
+        producer.poll(_PATIENCE)
+    if not done:
+        producer.purge()
+        return errors.first() or Failure("timeout", "no acknowledgement within the deadline")
+    return done[0]
+
+
+def await_leader(producer: Producer, topic: str, partition: int, end: Deadline) -> None:
+    """Returns when ``partition`` has a leader for this client, or when time is up.
+
+    A topic reaches the brokers' metadata a moment after its creation is acknowledged.
+    """
+    while left := end.left(1.0):
+        try:
+            found = producer.list_topics(topic, timeout=left).topics[topic].partitions
+        except KafkaException:
+            producer.poll(0)
+            continue
+        if partition in found and found[partition].leader >= 0:
+            return
+        end.stop.wait(0.01)
+
+
+def consume(
+    values: Mapping[str, Any], topic: str, sent: Sent, run: str, end: Deadline
+) -> float | Failure:
+    """Seconds until the record of ``sent`` came back unchanged, by a client of ``values``."""
+    errors = Errors()
+    settings = {
+        "group.id": GROUP,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "fetch.wait.max.ms": 20,
+        "fetch.error.backoff.ms": 20,
+        "error_cb": errors,
+    }
+    begun = time.monotonic()
+    consumer = Consumer(dict(values) | settings)
+    failure: Failure | None = None
+    try:
+        consumer.assign([TopicPartition(topic, sent.partition, sent.offset)])
+        while end.left():
+            message = consumer.poll(_PATIENCE)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                return _compare(message, sent, run) or time.monotonic() - begun
+            if failure_of(error).error not in _BYSTANDERS:
+                failure = failure or failure_of(error)
+    finally:
+        consumer.close()
+    return failure or errors.first() or Failure("timeout", "the record did not come back in time")
+
+
+def _compare(message: Message, sent: Sent, run: str) -> Failure | None:
+    headers = dict(message.headers() or ())
+    found = headers.get("run", b"")
+    if found != run.encode():
+        return Failure(
+            "corrupt", f"offset {sent.offset} holds a record of run {found!r}, not {run}"
+        )
+    checksum = zlib.crc32(message.value() or b"")
+    if checksum != sent.checksum:
+        return Failure(
+            "corrupt", f"checksum {checksum:08x} came back, {sent.checksum:08x} was sent"
+        )
+    return None
+
+
+def _worst(errors: Errors, failure: Failure) -> Failure:
+    """A time-out of a record says nothing; what its client ran into does."""
+    return errors.first() or failure if failure.error == "timeout" else failure

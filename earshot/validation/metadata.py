@@ -1,0 +1,166 @@
+"""Metadata: what a listener answers about the cluster, and how that compares with the contract.
+
+Brokers answer with the addresses of the listener that the question came in on, and leave out
+brokers without that listener (Kafka's KRaftMetadataCache). So every listener is judged by its own
+answers, and a broker that lacks one *vanishes* from them instead of failing.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.validation.client import Errors, Failure, configuration, failure_of
+from earshot.validation.contract import Contract
+
+DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
+"""Errors that no further attempt will change."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The metadata that one address gave."""
+
+    asked: Address
+    cluster_id: str
+    brokers: Mapping[int, Address]
+    """Advertised address by broker id."""
+    seconds: float
+
+    def sharing(self, broker: int) -> tuple[int, ...]:
+        """Other brokers at the same host:port as ``broker``: clients reach one of them only."""
+        own = self.brokers.get(broker)
+        return tuple(
+            id for id, address in sorted(self.brokers.items()) if id != broker and address == own
+        )
+
+
+def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
+    """An admin client for ``bootstrap``; raises EarshotError for properties it refuses."""
+    return _client(configuration(bootstrap, protocol, client))
+
+
+def ask(
+    address: Address,
+    protocol: Protocol,
+    client: Mapping[str, str],
+    limit: float,
+    stop: threading.Event,
+) -> Answer | Failure:
+    """The metadata that ``address`` itself gives, within ``limit`` seconds.
+
+    A client that knows one address only, so nobody else can have answered. Ends early, as a
+    time-out, when ``stop`` is set.
+    """
+    errors = Errors()
+    begun = time.monotonic()
+    admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
+    future = admin.describe_cluster(request_timeout=limit)
+    while not future.done() and time.monotonic() - begun < limit and not stop.is_set():
+        wait([future], timeout=0.05)
+        admin.poll(0)
+        first = errors.first()
+        if first is not None and first.error in DECISIVE and not future.done():
+            return first
+    if not future.done():
+        return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
+    error = future.exception()
+    if error is not None:
+        admin.poll(0)
+        return errors.explain(error)
+    found = future.result()
+    brokers = {node.id: Address(node.host, node.port) for node in found.nodes}
+    return Answer(address, found.cluster_id or "", brokers, time.monotonic() - begun)
+
+
+def _client(values: dict[str, Any]) -> AdminClient:
+    try:
+        return AdminClient(values)
+    except KafkaException as error:
+        raise EarshotError(
+            "the client properties",
+            observed=failure_of(error).text,
+            allowed="Kafka's client properties, or librdkafka's own names",
+        ) from None
+
+
+def identify(
+    address: Address, broker: int, protocol: Protocol, client: Mapping[str, str], limit: float
+) -> int | None:
+    """The id of the broker that really answers at the address advertised for ``broker``.
+
+    Metadata cannot tell, as every broker gives the same. But a broker describes only its own
+    configuration and refuses another's, naming both ids (Kafka's ConfigHelper). None where it does
+    not say: it needs the right DescribeConfigs on the cluster.
+    """
+    resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+    admin = _client(configuration(str(address), protocol, client))
+    (future,) = admin.describe_configs([resource], request_timeout=limit).values()
+    wait([future], timeout=limit)
+    if not future.done():
+        return None
+    error = future.exception()
+    if error is None:
+        return broker
+    named = re.search(r"expected (\d+)", failure_of(error).text)
+    return int(named[1]) if named else None
+
+
+def match_listener(contract: Contract, asked: Address, answer: Answer | None) -> str | None:
+    """The listener of ``contract`` that ``asked`` leads to, or None where nothing says so.
+
+    The answer decides, as an address may be mapped or forwarded: the listener with the most
+    brokers advertised as answered. Without an answer, or with none in common, the address itself
+    decides: one that the listener advertises, else one with a port that only it advertises.
+    """
+    if answer is not None:
+        agreeing = {
+            item.name: sum(
+                broker.advertised[item.name].address == answer.brokers.get(broker.id)
+                for broker in contract.brokers
+                if item.name in broker.advertised
+            )
+            for item in contract.listeners
+        }
+        best = max(agreeing, key=lambda name: agreeing[name])
+        if agreeing[best]:
+            return best
+    known = {
+        (broker.advertised[item.name].address, item.name)
+        for item in contract.listeners
+        for broker in contract.brokers
+        if item.name in broker.advertised
+    }
+    exact = {name for address, name in known if address == asked}
+    by_port = {name for address, name in known if address.port == asked.port}
+    return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
+
+
+def majority_cluster(answers: Iterable[Answer]) -> str:
+    """The cluster id that most answers carry; the first of them on a tie."""
+    counted = Counter(answer.cluster_id for answer in answers)
+    return counted.most_common(1)[0][0] if counted else ""
+
+
+def unexpected(answers: Sequence[Answer], expected: Iterable[int]) -> dict[int, Address]:
+    """Brokers that a listener's ``answers`` list although the contract does not."""
+    known = set(expected)
+    return {
+        id: address
+        for answer in answers
+        for id, address in sorted(answer.brokers.items())
+        if id not in known
+    }
