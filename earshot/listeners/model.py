@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import (
@@ -122,7 +122,11 @@ def whole_number(value: Any, allowed: str = "a whole number") -> int:
     return value
 
 
-Host = Annotated[str | UnknownHost, _checked(_host)]
+def _written(host: str | UnknownHost) -> str | dict[str, str]:
+    return host if isinstance(host, str) else {"what": host.what}
+
+
+Host = Annotated[str | UnknownHost, _checked(_host), PlainSerializer(_written)]
 BindHost = Annotated[str, _checked(_bind_host)]
 Port = Annotated[int, _checked(_port)]
 ListenerName = Annotated[str, _checked(_name)]

@@ -1,0 +1,169 @@
+"""The pack's policies, called as the engine calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyResourceOptions,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+)
+from pulumi_policy.proxy import unknown_checking_proxy
+
+from components.gate import GATE_TYPE, NOBODY, SEAL_TYPE, digest
+from earshot.listeners.model import ClusterPlan, Scope
+from earshot.listeners.plan import NodeNames, plan
+from earshot.listeners.spec import read_spec
+from earshot.rules import RULES
+from policies.pack import policies
+
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"  # the engine's sentinel for a string
+
+
+def planned(external: str = "localhost") -> ClusterPlan:
+    spec = read_spec({"placement": "local"}, "test")
+    hosts = {Scope.INTERNAL: "localhost", Scope.CONTROLLER: "localhost", Scope.HOST: external}
+    return plan(
+        spec,
+        {
+            id: NodeNames(hosts=hosts, machine="m", port_offset=index)
+            for index, id in enumerate(spec.node_ids)
+        },
+    )
+
+
+def floats(value: Any) -> Any:
+    """Every number as the engine hands it over."""
+    if isinstance(value, dict):
+        return {key: floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [floats(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def gate(plan: ClusterPlan) -> dict[str, Any]:
+    document = {"placement": "local", "plan": plan.model_dump(mode="json"), "addresses": {}}
+    return floats(document)  # type: ignore[no-any-return]
+
+
+def arguments(
+    type: str, props: Mapping[str, Any], config: Mapping[str, Any] | None = None
+) -> ResourceValidationArgs:
+    options = PolicyResourceOptions(False, [], [], None, None, [])  # type: ignore[arg-type]
+    urn = f"urn:pulumi:s::p::{type}::x"
+    return ResourceValidationArgs(
+        type, unknown_checking_proxy(dict(props)), urn, "x", options, None, dict(config or {}), {}
+    )
+
+
+def _collector(messages: list[str]) -> ReportViolation:
+    return lambda text, _urn=None: messages.append(text)
+
+
+class Pack:
+    """A pack of one run, with what it reported by policy."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self.config = {"names": dict(config or {})}
+        self.policies: list[Policy] = policies()
+
+    def analyze(self, type: str, props: Mapping[str, Any]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for policy in self.policies:
+            assert isinstance(policy, ResourceValidationPolicy)
+            if policy.has_validation():
+                messages: list[str] = []
+                args = arguments(type, props, self.config.get(policy.name))
+                policy.validate(args, _collector(messages))
+                if messages:
+                    found[policy.name] = messages
+        return found
+
+    def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        (seal,) = (item for item in self.policies if item.name == "seal")
+        assert isinstance(seal, ResourceValidationPolicy)
+        result: Any = seal.remediate(arguments(type, props))
+        return None if result is None else dict(result)
+
+
+def test_a_good_plan_passes_every_policy() -> None:
+    assert Pack().analyze(GATE_TYPE, gate(planned())) == {}
+
+
+def test_a_name_that_does_not_resolve_is_reported_by_its_rule_alone() -> None:
+    found = Pack().analyze(GATE_TYPE, gate(planned("nope.invalid")))
+    assert list(found) == ["kl011"]
+    assert len(found["kl011"]) == 3
+    assert "broker 1, listener EXTERNAL (scope host): nope.invalid" in found["kl011"][0]
+    assert "[KL011]" in found["kl011"][0]
+
+
+def test_the_any_address_is_reported_with_its_rule() -> None:
+    assert "kl003" in Pack().analyze(GATE_TYPE, gate(planned("0.0.0.0")))
+
+
+def test_a_waived_name_passes_and_is_remembered_as_advice() -> None:
+    config = {"waived": {"nope.invalid": "the zone is made by another team tomorrow"}}
+    found = Pack(config).analyze(GATE_TYPE, gate(planned("nope.invalid")))
+    assert "kl011" not in found
+    assert "made by another team tomorrow" in found["advice"][0]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"resolvers": {"external": ["not an address"]}}, "external"),
+        ({"resolvers": {"elsewhere": ["127.0.0.1"]}}, "elsewhere"),
+        ({"timeout": -1}, "timeout"),
+        ({"waived": {"a.example": " "}}, "needs a reason"),
+        ({"resolver": {}}, "resolver"),
+    ],
+)
+def test_a_wrong_configuration_is_named(config: dict[str, Any], message: str) -> None:
+    found = Pack(config).analyze(GATE_TYPE, gate(planned()))
+    assert message in found["names"][0]
+
+
+def test_a_host_that_is_not_known_yet_is_neither_passed_nor_stopped() -> None:
+    document = gate(planned())
+    document["plan"]["nodes"][1]["listeners"][1]["host"] = UNKNOWN
+    found = Pack().analyze(GATE_TYPE, document)
+    assert "kl011" not in found
+    assert any("broker 2, listener EXTERNAL" in text for text in found["not-known-yet"])
+
+
+def test_the_seal_is_put_on_what_was_judged_in_this_run() -> None:
+    pack, plan = Pack(), planned()
+    props = {"digest": digest(plan), "judged": NOBODY}
+    assert pack.remediate(SEAL_TYPE, props) is None
+    pack.analyze(GATE_TYPE, gate(plan))
+    assert pack.remediate(SEAL_TYPE, props) == {"digest": digest(plan), "judged": digest(plan)}
+
+
+def test_another_plan_gets_no_seal() -> None:
+    pack = Pack()
+    pack.analyze(GATE_TYPE, gate(planned()))
+    props = {"digest": digest(planned("other.example")), "judged": NOBODY}
+    assert pack.remediate(SEAL_TYPE, props) is None
+
+
+def test_other_resources_are_nobodys_business() -> None:
+    pack = Pack()
+    assert pack.analyze("aws:s3/bucket:Bucket", {"bucket": "b"}) == {}
+    assert pack.remediate("aws:s3/bucket:Bucket", {"digest": "d"}) is None
+
+
+def test_every_rule_has_a_policy_of_its_level() -> None:
+    by_name = {policy.name: policy for policy in policies()}
+    assert next(iter(by_name)) == "names", "the resolvers are configured before anything is judged"
+    for rule in RULES:
+        policy = by_name[rule.id.lower()]
+        assert rule.title in policy.description
+        mandatory = policy.enforcement_level is EnforcementLevel.MANDATORY
+        assert mandatory == (rule.severity == "error")
