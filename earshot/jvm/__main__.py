@@ -1,4 +1,4 @@
-"""``python -m earshot.jvm``: fetch the jars and make the archive, into the per-user cache."""
+"""``python -m earshot.jvm check | jars | archive``: what is kept in the per-user cache."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from earshot.jvm.java import find_java
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="earshot.jvm", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only see whether all is there")
-    if parser.parse_args().check:
-        return 0 if _is_ready() else 1
+    parser.add_argument("part", choices=["check", "jars", "archive"])
+    part = parser.parse_args().part
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        kafka_broker_jars()
-        make_archive(find_java(), spark_connector_jars())
+        if part == "check":
+            return 0 if _is_ready() else 1
+        connector = spark_connector_jars()
+        if part == "jars":
+            kafka_broker_jars()
+        else:
+            make_archive(find_java(), connector)
     except EarshotError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -31,9 +35,9 @@ def _is_ready() -> bool:
     try:
         kafka_broker_jars(fetching=False)
         connector = spark_connector_jars(fetching=False)
-        return bool(archive_options(find_java(), connector))
     except EarshotError:
         return False
+    return bool(archive_options(find_java(), connector))
 
 
 if __name__ == "__main__":

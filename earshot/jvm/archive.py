@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java
+
+log = logging.getLogger(__name__)
 
 FILE = "spark.jsa"
 SOURCES = "sources.json"
@@ -52,7 +55,7 @@ def make_archive(java: Java, jars: Sequence[Path]) -> Path:
         _folder(java, jars), lambda fresh: _train(java, jars, fresh), _is_complete
     )
     for other in folder.parent.glob(f"*/{SOURCES}"):
-        if not _is_current(json.loads(other.read_text())):
+        if not _is_current(other):
             shutil.rmtree(other.parent)
     return folder / FILE
 
@@ -72,10 +75,13 @@ def _sources(java: Java, jars: Sequence[Path]) -> dict[str, object]:
     }
 
 
-def _is_current(sources: dict[str, dict[str, int]]) -> bool:
+def _is_current(record: Path) -> bool:
     """Whether all that an archive was made from is still as it was."""
-    files = {Path(path): time for path, time in sources["files"].items()}
-    return all(path.exists() and path.stat().st_mtime_ns == files[path] for path in files)
+    try:
+        files = json.loads(record.read_text())["files"]
+        return all(Path(path).stat().st_mtime_ns == time for path, time in files.items())
+    except (OSError, ValueError, LookupError):
+        return False
 
 
 def _is_complete(folder: Path) -> bool:
@@ -88,6 +94,7 @@ def _train(java: Java, jars: Sequence[Path], folder: Path) -> None:
         "--broker-jars", os.pathsep.join(map(str, kafka_broker_jars())),
         "--jars", ",".join(map(str, jars)), "--work", str(folder / "work"),
     ]  # fmt: skip
+    log.info("a training job is running: broker, Spark session, write and read")
     environment = os.environ | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
     with subprocess.Popen(
         command,
