@@ -10,6 +10,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address, parse_address
+from earshot.listeners.properties import read_properties
 from earshot.project import Project, stack_name
 from earshot.validation.contract import Contract, read_contract
 
@@ -95,6 +96,20 @@ def stack_contract(project: Project, stack: str) -> Contract:
         missing.observed += f", and `{' '.join(command[1:])}` says: {said}"
         raise missing
     return read_contract(done.stdout, "pulumi stack output contract")
+
+
+def client_properties(file: Path | None) -> dict[str, str]:
+    """Kafka's client properties in ``file``; none without a file. Raises EarshotError."""
+    if file is None:
+        return {}
+    values = dict(read_properties(_text(file)).values)
+    if not values:
+        raise EarshotError(
+            f"--client-config {file}",
+            observed="holds no property",
+            allowed="lines of key=value, such as security.protocol=SASL_SSL",
+        )
+    return values
 
 
 def _contract_in(name: str) -> Contract:

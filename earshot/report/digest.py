@@ -59,12 +59,12 @@ class Problem:
     @property
     def title(self) -> str:
         """`EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all."""
-        return f"{self.cell.listener}, {_named(self.cell)}, from {self.cell.vantage}"
+        return f"{self.cell.listener}, {cell_name(self.cell)}, from {self.cell.vantage}"
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Label and text, in reading order; only what is known."""
-        others = ", ".join(_named(cell) for cell in self.cells[1:])
+        others = ", ".join(cell_name(cell) for cell in self.cells[1:])
         return (*facts(self.cell), *([("likewise", others)] if others else []))
 
 
@@ -82,8 +82,14 @@ def facts(cell: Cell) -> tuple[tuple[str, str], ...]:
     return tuple((label, text) for label, text in known if text)
 
 
-def _named(cell: Cell) -> str:
-    return f"broker {cell.broker} ({cell.address})"
+def broker_name(id: int) -> str:
+    """`broker 2`; an address that nobody answered at has no broker's id (a negative one)."""
+    return f"broker {id}" if id >= 0 else "unknown broker"
+
+
+def cell_name(cell: Cell) -> str:
+    """`broker 2 (host:9093)`."""
+    return f"{broker_name(cell.broker)} ({cell.address})"
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ def _likeness(cell: Cell) -> str:
     host, _, port = cell.address.rpartition(":")
     for own in filter(None, (cell.address, host)):
         text = text.replace(own, "{address}")
-    return re.sub(rf"\b(broker {cell.broker}|{re.escape(port)})\b", "{own}", text)
+    return re.sub(rf"\b({broker_name(cell.broker)}|{re.escape(port)})\b", "{own}", text)
 
 
 def pairs(report: Report) -> tuple[Pair, ...]:

@@ -8,7 +8,7 @@ import jinja2
 
 from earshot.report import topology as geometry
 from earshot.report import wording
-from earshot.report.digest import matrices, pairs, problems
+from earshot.report.digest import broker_name, matrices, pairs, problems
 from earshot.validation.result import Cell, Report, Verdict
 
 MARKS = {
@@ -68,6 +68,7 @@ def _template() -> jinja2.Template:
     )
     environment.globals.update(geometry=geometry, wide=WIDE, words=wording.WORDS)
     environment.filters.update(
+        broker_name=broker_name,
         mark=MARKS.__getitem__,
         headline=wording.headline,
         subject=wording.subject,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from earshot.report.digest import Matrix, Pair, facts, matrices, pairs
+from earshot.report.digest import Matrix, Pair, cell_name, facts, matrices, pairs
 from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached, visible
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 
@@ -71,7 +71,7 @@ def _cells(matrix: Matrix) -> Iterator[ET.Element]:
 
 def _cell(cell: Cell) -> ET.Element:
     spent = sum(stage.seconds or 0 for stage in cell.stages)
-    case = _case(f"{cell.vantage}.{cell.listener}", f"broker {cell.broker} ({cell.address})", spent)
+    case = _case(f"{cell.vantage}.{cell.listener}", cell_name(cell), spent)
     cause = cell.cause
     message = cell.reason
     if cause is not None:

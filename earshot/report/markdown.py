@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.report.digest import Matrix, Pair, Problem, matrices, pairs, problems
+from earshot.report.digest import Matrix, Pair, Problem, broker_name, matrices, pairs, problems
 from earshot.report.wording import (
     fates,
     headline,
@@ -57,7 +57,7 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield f"## From {escape(standpoint(matrix.vantage))}"
     yield ""
     if len(matrix.brokers) <= 8:
-        head = ["listener", "scopes", *(f"broker {broker}" for broker in matrix.brokers)]
+        head = ["listener", "scopes", *map(broker_name, matrix.brokers)]
         rows = [
             [escape(name), escape(" + ".join(matrix.scopes(name)))]
             + [_entry(matrix.cell(name, broker)) for broker in matrix.brokers]
@@ -66,7 +66,7 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     else:
         head = ["broker", *map(escape, matrix.listeners)]
         rows = [
-            [str(broker)] + [_entry(matrix.cell(name, broker)) for name in matrix.listeners]
+            [broker_name(broker)] + [_entry(matrix.cell(name, broker)) for name in matrix.listeners]
             for broker in matrix.brokers
         ]
     yield from _table(head, rows)

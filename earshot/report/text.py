@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.report.digest import Matrix, Pair, Problem, matrices, pairs, problems
+from earshot.report.digest import Matrix, Pair, Problem, broker_name, matrices, pairs, problems
 from earshot.report.terminal import Terminal, column_widths
 from earshot.report.wording import (
     fates,
@@ -61,7 +61,7 @@ def _matrix(matrix: Matrix, terminal: Terminal) -> Iterator[str]:
 
 def _listeners_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
     head: list[Entry] = [("", None), ("", None)]
-    rows = [head + [(f"broker {broker}", None) for broker in matrix.brokers]]
+    rows = [head + [(broker_name(broker), None) for broker in matrix.brokers]]
     for listener in matrix.listeners:
         scopes = "+".join(matrix.scopes(listener))
         row: list[Entry] = [(visible(listener), None), (scopes, None)]
@@ -71,10 +71,10 @@ def _listeners_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
 
 
 def _brokers_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
-    head: list[Entry] = [("broker", None)]
+    head: list[Entry] = [("", None)]
     rows = [head + [(visible(listener), None) for listener in matrix.listeners]]
     for broker in matrix.brokers:
-        row: list[Entry] = [(str(broker), None)]
+        row: list[Entry] = [(broker_name(broker), None)]
         row += [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
         rows.append(row)
     return rows

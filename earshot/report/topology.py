@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from earshot.report.digest import vantages, worst
+from earshot.report.digest import broker_name, vantages, worst
 from earshot.report.wording import WORDS, counted
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 
@@ -143,7 +143,7 @@ def _broker_groups(cells: Iterable[Cell]) -> list[Group]:
 
 
 def _group_name(ids: Group) -> str:
-    return f"broker {ids[0]}" if len(ids) == 1 else f"{len(ids)} brokers"
+    return broker_name(ids[0]) if len(ids) == 1 else f"{len(ids)} brokers"
 
 
 def _scopes(listener: str, cells: Iterable[Cell]) -> str:

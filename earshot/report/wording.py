@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from earshot.report.digest import Pair, pairs
+from earshot.report.digest import Pair, broker_name, pairs
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 
 WORDS = {
@@ -91,7 +91,7 @@ def standpoint(vantage: Vantage) -> str:
 def unreached(vantage: Vantage) -> tuple[str, ...]:
     """One line for each address that this vantage could not connect to."""
     return tuple(
-        f"{item.listener}, broker {item.broker} ({item.address}): "
+        f"{item.listener}, {broker_name(item.broker)} ({item.address}): "
         f"{'resolved to ' + ', '.join(item.resolved) if item.resolved else 'not resolved'}; "
         f"{item.error or 'not reached'}"
         for item in vantage.reached
