@@ -55,14 +55,14 @@ def read_properties(text: str) -> Settings:
     """The settings in the text of a properties file; of a repeated key the last one counts."""
     values: dict[str, str] = {}
     notes: dict[str, str] = {}
-    for line in _logical_lines(text):
-        if line.startswith(NOTE):
-            key, _, value = line.removeprefix(NOTE).partition("=")
-            notes[key] = value
-        elif line[0] not in "#!":
+    for line, is_comment in _logical_lines(text):
+        if not is_comment:
             match = _ENTRY.fullmatch(line)
             if match is not None:
                 values[_unescaped(match["key"])] = _unescaped(match["value"])
+        elif line.startswith(NOTE):
+            key, _, value = line.removeprefix(NOTE).partition("=")
+            notes[key] = value
     return Settings(values, notes)
 
 
@@ -119,24 +119,23 @@ def property_of(variable: str) -> str:
     return text.replace("...", "-").replace("..", "_")
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without leading blanks, blank lines left out, continued ones joined."""
+def _logical_lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Lines and whether each is a comment; leading blanks cut, continued lines joined."""
     whole, continued = "", False
     for line in _LINE.split(text):
         part = line.lstrip(" \t\f")
-        if not continued and (not part or part[0] in "#!"):
-            if part:
-                yield part  # a comment ends with its line
+        if not continued and part[:1] in ("#", "!"):
+            yield part, True  # a comment ends with its line
             continue
         whole += part
         continued = bool((len(whole) - len(whole.rstrip("\\"))) % 2)
         if continued:
             whole = whole[:-1]
-        else:
-            yield whole or "="
+        elif whole:
+            yield whole, False
             whole = ""
     if continued:
-        yield whole or "="
+        yield whole, False
 
 
 def _unescaped(text: str) -> str:
