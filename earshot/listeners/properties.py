@@ -124,8 +124,9 @@ def _logical_lines(text: str) -> Iterator[tuple[str, bool]]:
     whole, continued = "", False
     for line in _LINE.split(text):
         part = line.lstrip(" \t\f")
-        if not continued and part[:1] in ("#", "!"):
-            yield part, True  # a comment ends with its line
+        if not whole and part[:1] in ("#", "!"):
+            continued = False  # a comment ends with its line
+            yield part, True
             continue
         whole += part
         continued = bool((len(whole) - len(whole.rstrip("\\"))) % 2)

@@ -41,7 +41,7 @@ def test_kafka_hands_out_what_was_planned(oracle: Oracle, data: st.DataObject) -
         assert set(oracle.effective(render.settings(cluster, node))) == planned
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(text=st.text(st.sampled_from("ab=: \\\n\r\t\f#!u0041é"), max_size=40))
 def test_reads_a_properties_file_as_java_does(oracle: Oracle, text: str) -> None:
     try:
