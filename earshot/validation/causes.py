@@ -54,8 +54,8 @@ _CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST
 _VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
 _RESOLVES = "{host} resolves where the clients of {listener} stand"
 _ADVERTISE = (
-    "let broker {broker} advertise on {listener} a name that its clients resolve "
-    "(`advertised` of the listener in the stack file, or advertised.listeners), and restart it"
+    "let broker {broker} advertise to {listener} a name that its clients resolve: `advertised` of "
+    "the listener in the stack file, or advertised.listeners"
 )
 _CONNECTS = "{address} accepts a connection"
 _ACCEPTS = "broker {broker} answers a metadata request on {address}"
@@ -112,8 +112,8 @@ TABLE: Final[tuple[Row, ...]] = (
         "refused",
         "refused",
         _CONNECTS,
-        "start broker {broker}; if it runs on another machine or in a container, {host} leads "
-        "clients to themselves: " + _ADVERTISE,
+        "start broker {broker}; if it runs in a container or on another machine, it must not "
+        "advertise {host}, which leads every client to itself",
         names=_LOOPBACK,
     ),
     Row(

@@ -95,12 +95,12 @@ class _Course:
 
     def failed(self, trouble: Trouble) -> None:
         self._add(trouble.stage, Verdict.FAIL, trouble.observed)
-        self.trouble = trouble
+        self.trouble = self.trouble or trouble
 
     def _add(
         self, stage: Stage, verdict: Verdict, detail: str, seconds: float | None = None
     ) -> None:
-        if self.trouble is None:
+        if self.trouble is None:  # whatever follows a failure says nothing
             self.results.append(
                 StageResult(stage=stage, verdict=verdict, detail=detail, seconds=seconds)
             )
@@ -237,12 +237,14 @@ def _metadata_trouble(facts: Facts) -> Trouble | None:
     if live != target.address:
         return trouble(
             "drift",
-            f"broker {target.broker} advertises {live} on {target.listener}",
+            f"broker {target.broker} advertises {live} to clients of {target.listener}",
         )
     sharing = answer.sharing(target.broker)
     if sharing:
-        others = " and ".join(str(id) for id in (target.broker, *sharing))
-        return trouble("shared", f"brokers {others} all advertise {live} on {target.listener}")
+        together = " and ".join(str(id) for id in sorted((target.broker, *sharing)))
+        return trouble(
+            "shared", f"brokers {together} advertise one address to {target.listener}: {live}"
+        )
     return None
 
 
@@ -258,8 +260,8 @@ def _obstacle(facts: Facts) -> Trouble | None:
         return Trouble(
             Stage.RESOLVE,
             lookup.diagnosis,
-            f"broker {target.broker} advertises {target.address} on {target.listener}, and "
-            f"{target.address.host} {said} for {lookup.resolver}{detail}; "
+            f"broker {target.broker} advertises {target.address} to clients of {target.listener}, "
+            f"and {target.address.host} {said} for {lookup.resolver}{detail}; "
             f"it is {kind}: {VANTAGES[kind].note}",
         )
     if not contact.connected:

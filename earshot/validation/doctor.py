@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from confluent_kafka.admin import AdminClient
+
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.validation import exchange
@@ -37,9 +39,10 @@ from earshot.validation.topic import (
 
 WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
-CREATE_TRIES: Final = (1.5, 3.0, 10.0)
-"""Seconds of each attempt to create the topic: a client is told a random broker to ask (KRaft),
-and a broker that died just now may be the one."""
+CREATE_TRIES: Final = (2.0, 4.0)
+"""Seconds of each attempt to create the topic: the broker that was asked may die meanwhile.
+A quorum that lives takes a fraction of a second."""
+STEER_LIMIT: Final = 1.0
 IDENTIFY_LIMIT: Final = 1.0
 CLEAN_UP_LIMIT: Final = 3.0
 """Seconds for deleting the topic, beyond the deadline if need be."""
@@ -229,14 +232,22 @@ class _Examination:
         # the listener that most brokers can be reached through
         (_, protocol), addresses = max(by_listener.items(), key=lambda entry: len(entry[1]))
         bootstrap = ",".join(addresses)
+        reachable = {
+            item.target.broker for item in waiting.values() if str(item.target.address) in addresses
+        }
+
+        def admin() -> AdminClient:
+            return admin_client(bootstrap, protocol, self._client, reachable, STEER_LIMIT)
+
         sweep: Future[list[str]] | None = None
+        created: dict[int, int] | Failure | None = None
         try:
             brokers = sorted({item.target.broker for item in waiting.values()})
-            created = self._create(bootstrap, protocol, brokers)
+            created = self._create(admin, brokers)
             if isinstance(created, Failure):
                 yield from ((index, _without_topic(it, created)) for index, it in waiting.items())
                 return
-            sweep = self._pool.submit(self._sweep, bootstrap, protocol)
+            sweep = self._pool.submit(self._sweep, admin)
             futures = {
                 self._pool.submit(self._one, item, created[item.target.broker]): index
                 for index, item in waiting.items()
@@ -244,12 +255,13 @@ class _Examination:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
-            self._delete(bootstrap, protocol)
+            # a topic that could not be created may still come to be: one short attempt
+            self._delete(admin, 1.0 if isinstance(created, Failure) else CLEAN_UP_LIMIT)
             if sweep is not None and sweep.done() and sweep.result():
                 self._notes.append(f"deleted {len(sweep.result())} topic(s) of killed runs")
 
     def _create(
-        self, bootstrap: str, protocol: Protocol, brokers: Sequence[int]
+        self, admin: Callable[[], AdminClient], brokers: Sequence[int]
     ) -> dict[int, int] | Failure:
         failure = Failure("timeout", "the deadline passed before the topic was created")
         for limit in CREATE_TRIES:
@@ -257,21 +269,18 @@ class _Examination:
             if left < 0.1:
                 break
             try:
-                admin = admin_client(bootstrap, protocol, self._client)
-                return create_topic(admin, self._topic, brokers, left)
+                return create_topic(admin(), self._topic, brokers, left)
             except TopicError as error:
                 failure = error.failure
                 if failure.error != "timeout":
                     break
         return failure
 
-    def _sweep(self, bootstrap: str, protocol: Protocol) -> list[str]:
-        admin = admin_client(bootstrap, protocol, self._client)
-        return delete_leftovers(admin, self._cluster, max(0.1, self._end.left(CLEAN_UP_LIMIT)))
+    def _sweep(self, admin: Callable[[], AdminClient]) -> list[str]:
+        return delete_leftovers(admin(), self._cluster, max(0.1, self._end.left(CLEAN_UP_LIMIT)))
 
-    def _delete(self, bootstrap: str, protocol: Protocol) -> None:
-        admin = admin_client(bootstrap, protocol, self._client)
-        failure = delete_topic(admin, self._topic, CLEAN_UP_LIMIT)
+    def _delete(self, admin: Callable[[], AdminClient], limit: float) -> None:
+        failure = delete_topic(admin(), self._topic, limit)
         if failure is not None:
             self._notes.append(
                 f"topic {self._topic} could not be deleted ({failure.text}); "

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +26,12 @@ from earshot.listeners.model import Protocol
 from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 
+NO_TOPIC: Final = "__earshot-nothing"
+"""Asked for so that an answer lists the brokers and not every topic of the cluster."""
+FIRST_PATIENCE: Final = 0.25
+"""Seconds of the first try for metadata; each further one waits twice as long."""
+_QUIET: Final[dict[str, Any]] = {"allow.auto.create.topics": False}
+"""librdkafka's producers and admin clients would else create the topic they ask for."""
 DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
 """Errors that no further attempt will change."""
 
@@ -48,9 +54,29 @@ class Answer:
         )
 
 
-def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
-    """An admin client for ``bootstrap``; raises EarshotError for properties it refuses."""
-    return _client(configuration(bootstrap, protocol, client))
+def admin_client(
+    bootstrap: str,
+    protocol: Protocol,
+    client: Mapping[str, str],
+    reachable: Container[int],
+    limit: float,
+) -> AdminClient:
+    """An admin client for ``bootstrap`` whose requests go to one of the ``reachable`` brokers.
+
+    librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
+    broker that counts as alive, drawn anew for every answer: one that died just now, or whose
+    address nobody reaches, would swallow the request. Takes at most ``limit`` seconds, after
+    which the draw stands. Raises EarshotError for properties that librdkafka refuses.
+    """
+    admin = _client(configuration(bootstrap, protocol, client) | _QUIET)
+    end = time.monotonic() + limit
+    while (left := end - time.monotonic()) > 0:
+        try:
+            if admin.list_topics(NO_TOPIC, timeout=left).controller_id in reachable:
+                break
+        except KafkaException:
+            break
+    return admin
 
 
 def ask(
@@ -67,23 +93,24 @@ def ask(
     """
     errors = Errors()
     begun = time.monotonic()
-    admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
-    future = admin.describe_cluster(request_timeout=limit)
-    while not future.done() and time.monotonic() - begun < limit and not stop.is_set():
-        wait([future], timeout=0.05)
-        admin.poll(0)
-        first = errors.first()
-        if first is not None and first.error in DECISIVE and not future.done():
-            return first
-    if not future.done():
-        return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
-    error = future.exception()
-    if error is not None:
-        admin.poll(0)
-        return errors.explain(error)
-    found = future.result()
-    brokers = {node.id: Address(node.host, node.port) for node in found.nodes}
-    return Answer(address, found.cluster_id or "", brokers, time.monotonic() - begun)
+    admin = _client(configuration(str(address), protocol, client) | _QUIET | {"error_cb": errors})
+    patience = FIRST_PATIENCE
+    while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
+        try:
+            found = admin.list_topics(NO_TOPIC, timeout=min(patience, left))
+        except KafkaException as error:
+            # errors reach the callback only when the client is polled
+            admin.poll(0)
+            first = errors.explain(error)
+            if first.error in DECISIVE:
+                return first
+            patience *= 2
+            continue
+        brokers = {
+            item.id: Address(str(item.host), int(item.port or 0)) for item in found.brokers.values()
+        }
+        return Answer(address, found.cluster_id or "", brokers, time.monotonic() - begun)
+    return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
 
 
 def _client(values: dict[str, Any]) -> AdminClient:
