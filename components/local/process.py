@@ -160,9 +160,12 @@ def last_words(directory: Path, lines: int = 12) -> str:
             text = (directory / name).read_text(errors="replace")
         except OSError:
             continue
-        kept = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
-        found += [f"  {name}: {line}" for line in kept[-lines:]]
+        found += [f"  {name}: {line}" for line in _said(text)[-lines:]]
     return "\n".join(found[-2 * lines :]) or "  (it wrote no log)"
+
+
+def _said(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ def _format(launch: Launch, properties: Path, cluster_id: str) -> None:
     command += ["-t", cluster_id, "-c", str(properties)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:
-        output = (done.stderr or done.stdout).strip().splitlines()
+        output = _said((done.stderr or done.stdout).strip())
         raise EarshotError(
             f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
             observed=" ".join(output[-2:]),

@@ -63,7 +63,10 @@ def arguments(
 
 
 def _collector(messages: list[str]) -> ReportViolation:
-    return lambda text, _urn=None: messages.append(text)
+    def report(text: str, _urn: str | None) -> None:
+        messages.append(text)
+
+    return report
 
 
 class Pack:

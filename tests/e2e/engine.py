@@ -1,0 +1,168 @@
+"""The real Pulumi engine on a project of its own: backend, home, and the program of this tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from components.local.process import read_record, running, stop
+from tests.e2e.cluster import free_ports
+from toolchain.environment import variables
+from toolchain.paths import ROOT
+
+STACK = "test"
+PASSPHRASE = "test"
+
+
+@dataclass
+class Deployment:
+    """One stack in a folder of its own; `up` and the rest return what the CLI printed."""
+
+    folder: Path
+    environment: dict[str, str]
+    cluster: dict[str, Any]
+    pack: bool = True
+    pack_config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        """Where the nodes' directories are."""
+        return self.folder / ".earshot" / "stacks" / STACK / "kafka"
+
+    @property
+    def stack_file(self) -> Path:
+        return self.folder / "stacks" / f"Pulumi.{STACK}.yaml"
+
+    def pulumi(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        """Runs the CLI; output and errors come together, as a user sees them."""
+        self._write()
+        environment = dict(self.environment)
+        if not self.pack:
+            environment.pop("PULUMI_OPTION_POLICY_PACK")
+            environment.pop("PULUMI_OPTION_POLICY_PACK_CONFIG")
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def up(self, *flags: str) -> str:
+        """`pulumi up`, which must succeed."""
+        done = self.pulumi("up", "--yes", "--skip-preview", *flags)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def refused(self, *flags: str, command: str = "up") -> str:
+        """`pulumi up` (or another command), which must fail; its output."""
+        yes = ("--yes",) if command == "up" else ()
+        done = self.pulumi(command, *yes, *flags)
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout
+        return done.stdout
+
+    def destroy(self) -> None:
+        done = self.pulumi("destroy", "--yes")
+        assert done.returncode == 0, done.stdout
+
+    def outputs(self) -> dict[str, Any]:
+        done = self.pulumi("stack", "output", "--json")
+        assert done.returncode == 0, done.stdout
+        return dict(json.loads(done.stdout))
+
+    def pids(self) -> dict[int, int]:
+        """The living node processes by node id."""
+        found = {}
+        for directory in self.root.glob("node-*"):
+            record = running(directory)
+            if record is not None:
+                found[int(directory.name.removeprefix("node-"))] = record.pid
+        return found
+
+    def stop_all(self) -> None:
+        for directory in self.root.glob("node-*"):
+            if read_record(directory) is not None:
+                stop(directory, grace=1.0)
+
+    def _write(self) -> None:
+        document = {"config": {"earshot:cluster": self.cluster}}
+        old = yaml.safe_load(self.stack_file.read_text()) if self.stack_file.exists() else {}
+        if "encryptionsalt" in (old or {}):
+            document["encryptionsalt"] = old["encryptionsalt"]
+        self.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+        config = Path(self.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"])
+        config.write_text(json.dumps(self.pack_config))
+
+
+def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
+    """`earshot:cluster` of a local stack on free ports."""
+    ports = consecutive_ports(brokers, 3)
+    return {
+        "placement": "local",
+        "brokers": brokers,
+        "listeners": [
+            {"name": "INTERNAL", "port": ports[0], "scopes": ["internal"]},
+            {"name": "EXTERNAL", "port": ports[1], "scopes": ["host"]},
+        ],
+        "controllers": {"port": ports[2]},
+        "validation": {"records": 300, "deadline": 120},
+        **settings,
+    }
+
+
+def consecutive_ports(length: int, blocks: int) -> list[int]:
+    """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
+    for _ in range(100):
+        start = free_ports(1)[0]
+        if start + (length + 1) * blocks < 65536 and _free(start, (length + 1) * blocks):
+            return [start + (length + 1) * index for index in range(blocks)]
+    raise AssertionError("no run of free ports on this machine")
+
+
+def _free(start: int, count: int) -> bool:
+    import psutil
+
+    taken = {item.laddr.port for item in psutil.net_connections("tcp") if item.laddr}
+    return not taken.intersection(range(start, start + count))
+
+
+@contextmanager
+def deployment(folder: Path, cluster: Mapping[str, Any] | None = None) -> Iterator[Deployment]:
+    """A stack that is not up yet; whatever it runs in the end is stopped."""
+    (folder / "stacks").mkdir(parents=True)
+    (folder / "state").mkdir()
+    (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
+    project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
+    project["runtime"]["options"]["virtualenv"] = sys.prefix
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+    environment = {
+        **os.environ,
+        **variables("local", {"PATH": os.environ["PATH"]}),
+        "PULUMI_HOME": str(folder / "home"),
+        "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
+        "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
+    }
+    made = Deployment(folder, environment, dict(cluster or local_cluster()))
+    created = made.pulumi("stack", "init", STACK)
+    assert created.returncode == 0, created.stdout
+    try:
+        yield made
+    finally:
+        made.stop_all()
+        shutil.rmtree(folder, ignore_errors=True)

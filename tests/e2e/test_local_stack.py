@@ -1,0 +1,286 @@
+"""The local placement on the real engine: three brokers, gate, changes, failures, destroy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from components.local.quorum import node_directory
+from tests.e2e.engine import Deployment, deployment, local_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+GIB = 1024**3
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Three brokers, up and validated; every test leaves them up."""
+    with deployment(tmp_path_factory.mktemp("stack") / "p") as made:
+        made.up()
+        yield made
+
+
+def bootstrap(stack: Deployment) -> str:
+    return str(stack.outputs()["bootstrap_INTERNAL"])
+
+
+def text(message: Message) -> str:
+    value = message.value()
+    assert isinstance(value, bytes)
+    return value.decode()
+
+
+def write(stack: Deployment, topic: str, count: int = 20) -> list[str]:
+    """Records acknowledged by all in-sync replicas of a topic with three replicas."""
+    servers = bootstrap(stack)
+    admin = AdminClient({"bootstrap.servers": servers})
+    if topic not in admin.list_topics(timeout=10).topics:
+        admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(20)
+    producer = Producer({"bootstrap.servers": servers, "acks": "all"})
+    acknowledged: list[str] = []
+    for number in range(count):
+        producer.produce(
+            topic,
+            f"{topic}-{number}",
+            on_delivery=lambda error, message: (
+                acknowledged.append(text(message)) if error is None else None
+            ),
+        )
+    assert producer.flush(30) == 0
+    assert len(acknowledged) == count
+    return acknowledged
+
+
+def read(stack: Deployment, topic: str) -> list[str]:
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap(stack), "group.id": "t", "enable.partition.eof": False}
+    )
+    try:
+        partitions = [TopicPartition(topic, number, 0) for number in range(3)]
+        total = sum(consumer.get_watermark_offsets(item, 10)[1] for item in partitions)
+        consumer.assign(partitions)
+        found: list[str] = []
+        while len(found) < total:
+            message = consumer.poll(10)
+            assert message is not None, f"{len(found)} of {total} records came back"
+            found.append(text(message))
+        return found
+    finally:
+        consumer.close()
+
+
+def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
+    pids = stack.pids()
+    assert sorted(pids) == [1, 2, 3]
+    assert sum(psutil.Process(pid).memory_info().rss for pid in pids.values()) < GIB
+    outputs = stack.outputs()
+    assert [broker["id"] for broker in outputs["contract"]["brokers"]] == [1, 2, 3]
+    assert outputs["incarnations"].keys() == {"1", "2", "3"}
+    assert (stack.root.parent / "report.json").exists()
+
+
+def test_a_second_update_changes_nothing(stack: Deployment) -> None:
+    before = stack.pids()
+    output = stack.up("--refresh")
+    assert "unchanged" in output
+    assert "created" not in output and "updated" not in output
+    assert stack.pids() == before
+
+
+def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> None:
+    for pid in stack.pids().values():
+        assert os.getsid(pid) == pid, "a session of its own"
+        assert os.getsid(pid) != os.getsid(0)
+
+
+@pytest.mark.parametrize(
+    ("advertised", "rule", "words"),
+    [
+        ("nope.invalid", "KL011", ["broker 2", "EXTERNAL", "nope.invalid"]),
+        ("0.0.0.0", "KL003", ["broker 2", "EXTERNAL", "0.0.0.0"]),
+    ],
+)
+def test_a_bad_name_is_stopped_before_anything_is_touched(
+    stack: Deployment, advertised: str, rule: str, words: list[str]
+) -> None:
+    before = stack.pids()
+    stack.cluster["listeners"][1]["advertised"] = {2: advertised}
+    try:
+        output = stack.refused()
+    finally:
+        del stack.cluster["listeners"][1]["advertised"]
+    assert f"[{rule}]" in output
+    for word in words:
+        assert word in output
+    assert stack.pids() == before
+
+
+def test_a_shared_address_is_stopped(stack: Deployment) -> None:
+    before = stack.pids()
+    first = stack.cluster["listeners"][1]["port"]
+    stack.cluster["listeners"][1]["advertised"] = {2: f"localhost:{first}", 1: "localhost"}
+    try:
+        output = stack.refused()
+    finally:
+        del stack.cluster["listeners"][1]["advertised"]
+    assert "[KL004]" in output and f"localhost:{first}" in output
+    assert stack.pids() == before
+
+
+def test_a_change_without_the_pack_touches_no_broker(stack: Deployment) -> None:
+    before = stack.pids()
+    stack.pack = False
+    try:
+        preview = stack.refused(command="preview")
+        update = stack.refused("--skip-preview")
+    finally:
+        stack.pack = True
+    for output in (preview, update):
+        assert "no policy pack has judged" in output
+        assert "--policy-pack policies" in output
+    assert stack.pids() == before
+
+
+def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
+    written = write(stack, "kept")
+    before = stack.pids()
+    os.kill(before[2], signal.SIGKILL)
+    stack.up("--refresh")
+    after = stack.pids()
+    assert after[2] != before[2]
+    assert (after[1], after[3]) == (before[1], before[3])
+    assert sorted(read(stack, "kept")) == sorted(written)
+
+
+def test_another_heap_rolls_one_broker_at_a_time(stack: Deployment) -> None:
+    written = write(stack, "rolled")
+    before = stack.pids()
+    stack.cluster["heap"] = "264m"
+    output = stack.up()
+    after = stack.pids()
+    assert all(after[id] != before[id] for id in (1, 2, 3))
+    order = [
+        line.split()[2] + ("" if "LocalNode" in line else " ready")
+        for line in output.splitlines()
+        if "updated (" in line and "broker-" in line
+    ]
+    assert order == [f"broker-{id}{suffix}" for id in (1, 2, 3) for suffix in ("", " ready")], (
+        output
+    )
+    assert sorted(read(stack, "rolled")) == sorted(written)
+
+
+def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
+    stack: Deployment,
+) -> None:
+    before = stack.pids()
+    stack.cluster["brokers"] = 4
+    stack.up()
+    after = stack.pids()
+    assert {id: after[id] for id in (1, 2, 3)} == before
+    assert sorted(after) == [1, 2, 3, 4]
+
+    admin = AdminClient({"bootstrap.servers": bootstrap(stack)})
+    topic = NewTopic("on-four", replica_assignment=[[4]], config={"min.insync.replicas": "1"})
+    admin.create_topics([topic])["on-four"].result(20)
+    stack.cluster["brokers"] = 3
+    output = stack.refused()
+    assert "broker 4 would be removed and still holds" in output and "on-four-0" in output
+    assert stack.pids() == after
+
+    admin.delete_topics(["on-four"])["on-four"].result(20)
+    log = node_directory(stack.root, 4) / "log"
+    end = time.monotonic() + 30
+    while (log / "on-four-0").exists():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    stack.up()
+    assert stack.pids() == before
+
+
+def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) -> None:
+    before = stack.pids()
+    stack.cluster["controllers"]["count"] = 1
+    try:
+        output = stack.refused()
+    finally:
+        del stack.cluster["controllers"]["count"]
+    assert "has the voters 1, 2, 3 and would get 1" in output
+    assert stack.pids() == before
+
+
+def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
+    """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
+    before = stack.pids()
+    urn = next(
+        line.strip()
+        for line in stack.pulumi("stack", "--show-urns").stdout.replace("URN:", "\n").splitlines()
+        if line.strip().endswith("LocalNode::broker-3")
+    )
+    removed = stack.pulumi("state", "delete", urn, "--yes", "--force", "--target-dependents")
+    assert removed.returncode == 0, removed.stdout
+    stack.up()
+    assert stack.pids() == before
+
+
+def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:
+    written = write(stack, "survives")
+    processes = [psutil.Process(pid) for pid in stack.pids().values()]
+    stack.destroy()
+    assert not any(process.is_running() for process in processes)
+    assert stack.pids() == {}
+    assert all((node_directory(stack.root, id) / "log").is_dir() for id in (1, 2, 3))
+    stack.up()
+    assert sorted(read(stack, "survives")) == sorted(written)
+
+
+def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
+    import socket
+
+    cluster = local_cluster(1)
+    port = cluster["listeners"][1]["port"]
+    with socket.socket() as listening, deployment(tmp_path / "p", cluster) as made:
+        listening.bind(("0.0.0.0", port))
+        listening.listen()
+        output = made.refused()
+        assert f"listener EXTERNAL of node 1: port {port} is in use by pid {os.getpid()}" in output
+        assert made.pids() == {}
+
+
+def test_a_property_that_kafka_refuses_is_quoted(tmp_path: Path) -> None:
+    cluster = local_cluster(1, extra={"num.io.threads": "0"})
+    with deployment(tmp_path / "p", cluster) as made:
+        output = made.refused("--skip-preview")
+        assert "Invalid value 0 for configuration num.io.threads" in output
+        assert "\tat " not in output
+        assert made.pids() == {}
+
+
+def test_a_broker_that_cannot_start_says_why_with_its_logs_last_lines(tmp_path: Path) -> None:
+    cluster = local_cluster(1)
+    cluster["listeners"][1]["bind"] = "192.0.2.99"  # of a documentation network: not ours
+    with deployment(tmp_path / "p", cluster) as made:
+        output = made.refused("--skip-preview")
+        assert "node 1 did not come up" in output
+        assert "Socket server failed to bind to 192.0.2.99" in output
+        assert made.pids() == {}
+
+
+def test_destroy_can_delete_the_data(tmp_path: Path) -> None:
+    cluster = local_cluster(1, data="delete")
+    cluster["listeners"] = cluster["listeners"][:1]
+    with deployment(tmp_path / "p", cluster) as made:
+        made.up()
+        assert made.root.exists()
+        made.destroy()
+        assert not made.root.exists()
