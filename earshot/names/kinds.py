@@ -32,7 +32,7 @@ class NameKind(StrEnum):
     EC2_PRIVATE = "an EC2 private name"
     EC2_RESOURCE = "an EC2 resource-based name"
     SINGLE_LABEL = "a name of one label"
-    MDNS = "a multicast DNS name (.local)"
+    LOCAL_DOMAIN = "a name under .local"
     PRIVATE_TLD = "a name of a private network"
     UNDELEGATED = "a name that no public DNS ever answers"
     FQDN = "a fully qualified name"
@@ -84,7 +84,7 @@ _NAMES = tuple(
         (NameKind.EC2_PRIVATE, rf"ip-\d+-\d+-\d+-\d+\.{_EC2_ZONE}"),
         (NameKind.EC2_RESOURCE, rf"i-[0-9a-f]+\.{_EC2_ZONE}"),
         (NameKind.SINGLE_LABEL, r"[^.]+"),
-        (NameKind.MDNS, r".+\.local"),
+        (NameKind.LOCAL_DOMAIN, r".+\.local"),
         (NameKind.PRIVATE_TLD, r".+\.(?:internal|home\.arpa|lan|intranet|corp|home)"),
         (NameKind.UNDELEGATED, r".+\.(?:invalid|test|example|onion)"),
     )

@@ -91,7 +91,9 @@ def look_up(
     that did not resolve are asked again, ever more slowly, until ``retry`` seconds have passed
     since the first round: for a record that was just created and still spreads.
     """
-    wanted = {(name.lower(), resolver.label): (name, resolver) for name, resolver in questions}
+    wanted: dict[tuple[str, str], tuple[str, Resolver]] = {}
+    for name, resolver in questions:
+        wanted.setdefault((name.lower(), resolver.label), (name, resolver))
     begun = clock()
     found = _round(wanted, seconds)
     pause = _FIRST_PAUSE

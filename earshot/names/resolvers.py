@@ -50,7 +50,7 @@ class SystemResolver:
 def parse_server(text: str) -> Address:
     """A DNS server, `ip`, `ip:port` or `[ipv6]:port`, port 53 by default; raises AddressError."""
     host, port = text, str(DNS_PORT)
-    if text.startswith("["):
+    if text.startswith("[") and "]" in text:
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":") if rest else port
     elif text.count(":") == 1:

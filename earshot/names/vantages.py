@@ -123,14 +123,16 @@ TABLE: dict[NameKind, Row] = {
         "or a search domain",
         _DOCKER,
     ),
-    NameKind.MDNS: _row(
-        "dd nn nn dd nn nn", "only multicast DNS on the same link answers it", _RFC6762
+    NameKind.LOCAL_DOMAIN: _row(
+        "dd dd dd dd dd dd",
+        "multicast DNS answers it on one link, a private network's DNS inside that network",
+        _RFC6762,
     ),
     NameKind.PRIVATE_TLD: _row(
         "dd dd dd nn dd dd", "only resolvers inside that private network know it", _ZONES
     ),
     NameKind.UNDELEGATED: _row(
-        "dn dn dn nn dn dn", "such names are reserved for examples and tests", _RFC6761
+        "dd dd dd nn dd dd", "such names are reserved for examples and tests", _RFC6761
     ),
     NameKind.FQDN: _row(
         "dd dd dd dd dd dd", "a record of a private zone is known to its networks only", _ZONES

@@ -19,9 +19,9 @@ INPUTS = (VOTERS, SERVERS, "advertised.listeners", "controller.listener.names")
 
 def check(facts: Facts) -> Iterator[Finding]:
     """`controller.quorum.voters` of every node, or the bootstrap servers of a dynamic quorum."""
-    yield from RULE.pending(facts)
     if facts.plan is None:
         return
+    yield from RULE.pending(facts, only=facts.plan.controller)
     advertised: dict[int, Address] = {}
     unknown: set[int] = set()
     for node in facts.plan.controllers:

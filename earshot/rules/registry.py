@@ -84,13 +84,16 @@ class Rule:
             inputs=inputs,
         )
 
-    def pending(self, facts: Facts) -> Iterator[Finding]:
-        """One finding of state unknown where hosts of the plan are not known yet, else none."""
+    def pending(self, facts: Facts, only: str | None = None) -> Iterator[Finding]:
+        """One finding of state unknown where hosts of the plan are not known yet, else none.
+
+        ``only`` names the one listener that the rule is about.
+        """
         unknown = [
             f"{label(node)} {listener.name}"
             for node in (facts.plan.nodes if facts.plan is not None else ())
             for listener in node.listeners
-            if not listener.known
+            if not listener.known and only in (None, listener.name)
         ]
         if unknown:
             more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""

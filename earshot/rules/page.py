@@ -1,0 +1,71 @@
+"""The page about the rules, generated: `python -m earshot.rules.page > docs/rules.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from earshot.names.kinds import NameKind
+from earshot.names.vantages import TABLE, VantageKind
+from earshot.rules.catalogue import RULES
+from earshot.rules.registry import Rule
+
+_HEAD = """\
+# Rules
+
+What earshot judges before a broker starts. Each finding names its rule by the id below, says of
+what (broker, listener, scope), what was observed, what was expected and what to do. A rule whose
+facts are not known yet, as in a first preview, says "unknown": that is neither a violation nor a
+pass.
+
+This page is generated from the rules themselves (`python -m earshot.rules.page`).
+"""
+
+_VANTAGES = """\
+## What each vantage makes of a host
+
+Predictions, from which the rules take their explanations. Each cell says first whether the host
+resolves for a client there, then whether what it resolves to leads to the broker; "itself" means
+that it leads to the client's own machine or container.
+"""
+
+
+def page(rules: Iterable[Rule] = RULES) -> str:
+    """The page as Markdown."""
+    listed = list(rules)
+    parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), map(_summary, listed))]
+    parts += map(_section, listed)
+    parts.append(_VANTAGES)
+    parts.append(_table(("host", *map(str, VantageKind), "note"), map(_outlooks, NameKind)))
+    return "\n".join(parts)
+
+
+def _summary(rule: Rule) -> tuple[str, ...]:
+    anchor = f"{rule.id} {rule.title}".lower().replace(" ", "-")
+    anchor = "".join(char for char in anchor if char.isalnum() or char in "-_")
+    return f"[{rule.id}](#{anchor})", rule.title, str(rule.severity), f"`{rule.kafka}`"
+
+
+def _section(rule: Rule) -> str:
+    return (
+        f"## {rule.id} {rule.title}\n\n"
+        f"{rule.reason}\n\n"
+        f"- To mend it: {rule.remedy}.\n"
+        f"- Severity: {rule.severity}. Holds for Kafka `{rule.kafka}`.\n"
+        f"- Source: <{rule.source}>\n"
+    )
+
+
+def _outlooks(kind: NameKind) -> tuple[str, ...]:
+    row = TABLE[kind]
+    cells = (f"{item.resolves}, {item.reaches}" for item in row.outlooks.values())
+    return str(kind), *cells, f"[{row.note}]({row.source})"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

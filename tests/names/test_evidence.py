@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
+from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.names.policy import ResolverPolicy
+from tests.doubles.resolvers import TableAsked
+
+KEY = ("EXTERNAL", Scope.EXTERNAL, "kafka-1.example.com")
+DECLARED = {KEY: Declaration("record kafka-1 in zone Z1", ("203.0.113.1",))}
+
+
+def plan(*hosts: str | UnknownHost, scopes: tuple[Scope, ...] = (Scope.EXTERNAL,)) -> ClusterPlan:
+    """One broker per host, each with a listener EXTERNAL."""
+    nodes = tuple(
+        Node(
+            id=id,
+            roles=(Role.BROKER,),
+            listeners=(
+                Listener(name="EXTERNAL", scopes=scopes, bind_port=9094, host=host, port=9094),
+            ),
+        )
+        for id, host in enumerate(hosts, 1)
+    )
+    return ClusterPlan(
+        kafka_version="4.1.1",
+        inter_broker="EXTERNAL",
+        controller="CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=nodes,
+    )
+
+
+def evidence(
+    answer: tuple[str, ...] | Diagnosis,
+    declared: dict[EvidenceKey, Declaration] | None = None,
+    **others: tuple[str, ...] | Diagnosis,
+) -> Evidence:
+    """For kafka-1, where the external resolver says ``answer`` (and ``others`` of other names)."""
+    asked = TableAsked({"192.0.2.53": {KEY[2]: answer, **others}}, ("192.0.2.53",))
+    found = gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)
+    return found[KEY]
+
+
+def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
+    found = evidence(("203.0.113.7",), DECLARED)
+    assert found.kind is EvidenceKind.LIVE
+    assert found.addresses == ("203.0.113.7",)
+    assert found.why == "looked up just now at 192.0.2.53"
+
+
+def test_a_resolver_that_answers_and_does_not_know_the_name_outweighs_a_declaration() -> None:
+    found = evidence(Diagnosis.NXDOMAIN, DECLARED)
+    assert found.kind is EvidenceKind.NONE
+    assert found.lookup is not None and found.lookup.diagnosis is Diagnosis.NXDOMAIN
+    assert found.addresses == ()
+
+
+def test_a_declaration_suffices_where_the_resolver_cannot_be_reached() -> None:
+    found = evidence(Diagnosis.TIMEOUT, DECLARED)
+    assert found.kind is EvidenceKind.DECLARED
+    assert found.addresses == ("203.0.113.1",)
+    assert found.why == (
+        "record kafka-1 in zone Z1; not looked up: 192.0.2.53 did not answer for any name"
+    )
+
+
+def test_a_resolver_that_answers_for_other_names_can_be_reached() -> None:
+    found = evidence(Diagnosis.TIMEOUT, DECLARED, other=("203.0.113.2",))
+    assert found.kind is EvidenceKind.NONE
+
+
+def test_an_address_among_the_hosts_does_not_make_a_resolver_reachable() -> None:
+    asked = TableAsked({"192.0.2.53": {KEY[2]: Diagnosis.TIMEOUT}}, ("192.0.2.53",))
+    found = gather(plan(KEY[2], "203.0.113.2"), ResolverPolicy(), "aws", DECLARED, asked)
+    assert found[KEY].kind is EvidenceKind.DECLARED
+    assert found["EXTERNAL", Scope.EXTERNAL, "203.0.113.2"].kind is EvidenceKind.LIVE
+
+
+def test_silence_without_a_declaration_is_no_evidence() -> None:
+    found = evidence(Diagnosis.TIMEOUT)
+    assert found.kind is EvidenceKind.NONE
+    assert found.why == "192.0.2.53 did not answer for any name, and nothing declares the name"
+
+
+def test_without_a_resolver_only_a_declaration_counts() -> None:
+    names = plan("kafka-1", "kafka-2", scopes=(Scope.INTERNAL,))
+    key = ("EXTERNAL", Scope.INTERNAL, "kafka-1")
+    declared = {key: Declaration("alias kafka-1 on network kafka")}
+    asked = TableAsked({})
+    found = gather(names, ResolverPolicy(), "docker", declared, asked)
+    assert found[key].kind is EvidenceKind.DECLARED
+    assert found[key].why == (
+        "alias kafka-1 on network kafka; "
+        "not looked up: no resolver of scope internal can be asked from here"
+    )
+    other = found["EXTERNAL", Scope.INTERNAL, "kafka-2"]
+    assert (other.kind, other.lookup) == (EvidenceKind.NONE, None)
+    assert not any(resolver.asked for resolver in asked.resolvers.values())
+
+
+def test_each_name_is_looked_up_once_per_resolver() -> None:
+    asked = TableAsked({"192.0.2.53": {}, "system": {}}, ("192.0.2.53",))
+    names = plan("a.example.com", "b.example.com", "A.example.com", scopes=tuple(Scope)[1:])
+    found = gather(names, ResolverPolicy(), "local", None, asked)
+    assert len(found) == 9
+    for resolver in asked.resolvers.values():
+        assert resolver.asked == {"a.example.com": 1, "b.example.com": 1}
+
+
+def test_every_scope_of_a_listener_has_its_own_evidence() -> None:
+    asked = TableAsked(
+        {
+            "192.0.2.53": {"k.example.com": ("203.0.113.1",)},
+            "10.0.0.2": {"k.example.com": ("10.0.0.1",)},
+        }
+    )
+    policy = ResolverPolicy(
+        resolvers={Scope.EXTERNAL: ("192.0.2.53",), Scope.INTERNAL: ("10.0.0.2",)}
+    )
+    names = plan("k.example.com", scopes=(Scope.INTERNAL, Scope.EXTERNAL))
+    found = gather(names, policy, "aws", None, asked)
+    assert {scope: item.addresses for (_, scope, _), item in found.items()} == {
+        Scope.INTERNAL: ("10.0.0.1",),
+        Scope.EXTERNAL: ("203.0.113.1",),
+    }
+
+
+def test_a_hosts_file_of_this_machine_is_no_evidence_for_others() -> None:
+    asked = TableAsked({"system": {"kafka": ("192.0.2.10",)}, "192.0.2.53": {}}, ("192.0.2.53",))
+    names = plan("kafka", scopes=(Scope.HOST, Scope.EXTERNAL))
+    found = gather(names, ResolverPolicy(), "local", None, asked)
+    assert found["EXTERNAL", Scope.HOST, "kafka"].kind is EvidenceKind.LIVE
+    assert found["EXTERNAL", Scope.EXTERNAL, "kafka"].kind is EvidenceKind.NONE
+
+
+def test_waived_names_are_not_looked_up() -> None:
+    asked = TableAsked({"192.0.2.53": {}}, ("192.0.2.53",))
+    policy = ResolverPolicy(waived={"KAFKA-1.example.com": "partner's DNS"})
+    found = gather(plan(KEY[2]), policy, "aws", DECLARED, asked)[KEY]
+    assert (found.kind, found.why) == (
+        EvidenceKind.NONE,
+        "not looked up, waived: partner's DNS",
+    )
+    assert not asked.resolvers["192.0.2.53"].asked
+
+
+def test_hosts_that_are_not_known_yet_are_left_out() -> None:
+    assert gather(plan(UnknownHost(what="Elastic IP")), ResolverPolicy(), "aws") == {}
+
+
+def test_an_address_needs_nobody() -> None:
+    found = gather(plan("203.0.113.1"), ResolverPolicy(), "aws", None, TableAsked({}))
+    (item,) = found.values()
+    assert item.kind is EvidenceKind.LIVE
+    assert item.addresses == ("203.0.113.1",)
+
+
+def test_no_evidence_shows_no_addresses() -> None:
+    lookup = Lookup("k", "r", Diagnosis.OK, ("10.0.0.1",))
+    assert Evidence(EvidenceKind.NONE, lookup, "", ("10.0.0.2",)).addresses == ()

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners.model import Scope
+from earshot.listeners.plan import plan
+from earshot.listeners.spec import LocalSpec, read_spec
+from earshot.names.evidence import gather
+from earshot.names.local import MACHINE, local_names
+from earshot.names.machine import Machine
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import Facts, judge
+from tests.doubles.resolvers import TableAsked
+
+ROOT = Path("/data")
+ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")
+NAMED = Machine(ADDRESSES, "kafka-host", "127.0.1.1")
+ON_LAN = Machine(ADDRESSES, "kafka-host", "192.0.2.10")
+UNNAMED = Machine(ADDRESSES, why_unnamed="its own name vm does not resolve here: nxdomain")
+
+
+def spec(**settings: Any) -> LocalSpec:
+    return read_spec({"placement": "local", **settings}, "test")
+
+
+@pytest.mark.parametrize(
+    ("machine", "host", "bind"),
+    [
+        (NAMED, "kafka-host", "127.0.1.1"),
+        (ON_LAN, "kafka-host", "192.0.2.10"),
+        (UNNAMED, "localhost", "127.0.0.1"),
+    ],
+)
+def test_names_of_the_default_cluster(machine: Machine, host: str, bind: str) -> None:
+    names = local_names(spec(), machine, ROOT).names
+    assert list(names) == [1, 2, 3]
+    for index, (id, item) in enumerate(names.items()):
+        for scope in (Scope.INTERNAL, Scope.CONTROLLER):
+            assert (item.hosts[scope], item.binds[scope]) == ("localhost", "127.0.0.1")
+        assert (item.hosts[Scope.HOST], item.binds[Scope.HOST]) == (host, bind)
+        assert Scope.EXTERNAL not in item.hosts
+        assert item.log_dir == f"/data/node-{id}/log"
+        assert (item.machine, item.port_offset, item.addresses) == (MACHINE, index, ADDRESSES)
+
+
+def test_a_name_that_other_machines_use_is_bound_everywhere() -> None:
+    found = local_names(spec(external_host="kafka.example.com"), NAMED, ROOT)
+    for item in found.names.values():
+        assert item.hosts[Scope.EXTERNAL] == "kafka.example.com"
+        assert item.binds[Scope.EXTERNAL] == "0.0.0.0"
+    assert found.notes == ()
+
+
+def test_separate_controllers_continue_the_count() -> None:
+    names = local_names(spec(brokers=2, controllers={"mode": "separate", "count": 3}), NAMED, ROOT)
+    offsets = {id: item.port_offset for id, item in names.names.items()}
+    assert offsets == {1: 0, 2: 1, 10001: 2, 10002: 3, 10003: 4}
+
+
+def test_a_note_says_why_localhost_is_advertised() -> None:
+    (note,) = local_names(spec(), UNNAMED, ROOT).notes
+    assert note == (
+        "EXTERNAL: advertises localhost, for this machine has no usable name: "
+        "its own name vm does not resolve here: nxdomain"
+    )
+
+
+def test_a_note_says_what_is_open_to_the_network() -> None:
+    (note,) = local_names(spec(), ON_LAN, ROOT).notes
+    assert note == (
+        "EXTERNAL: advertises kafka-host, which leads to 192.0.2.10: "
+        "other machines of that network can reach it too"
+    )
+
+
+def test_without_a_listener_for_the_host_there_is_nothing_to_note() -> None:
+    only = spec(listeners=[{"name": "PLAINTEXT", "port": 9092, "scopes": ["internal"]}])
+    assert local_names(only, UNNAMED, ROOT).notes == ()
+
+
+@given(st.integers(1, 12), st.sampled_from([NAMED, ON_LAN, UNNAMED]), st.booleans())
+def test_what_is_named_here_satisfies_every_rule(
+    brokers: int, machine: Machine, separate: bool
+) -> None:
+    cluster = spec(brokers=brokers, controllers={"mode": "separate" if separate else "combined"})
+    names = local_names(cluster, machine, ROOT).names
+    planned = plan(cluster, names)
+    asked = TableAsked(
+        {"system": {"localhost": ("127.0.0.1",), "kafka-host": ON_LAN.addresses[:2]}}
+    )
+    evidence = gather(planned, ResolverPolicy(), "local", None, asked)
+    addresses = {id: item.addresses for id, item in names.items()}
+    assert judge(Facts.of(planned, "local", addresses=addresses, evidence=evidence)) == ()

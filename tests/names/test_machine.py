@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from earshot.names.lookup import Diagnosis
+from earshot.names.machine import Machine, own_addresses, own_name, this_machine
+from tests.doubles.resolvers import TableResolver
+
+OWN = ("127.0.0.1", "192.0.2.10", "::1", "2001:db8::10", "fe80::10")
+
+
+def machine(answer: tuple[str, ...] | Diagnosis, name: str = "kafka-host") -> Machine:
+    return this_machine(lambda: name, TableResolver("table", {name: answer}), lambda: OWN)
+
+
+@pytest.mark.parametrize(
+    ("answer", "bind"),
+    [
+        (("192.0.2.10",), "192.0.2.10"),
+        (("127.0.1.1",), "127.0.1.1"),
+        (("192.0.2.10", "127.0.0.1"), "127.0.0.1"),
+        (("::1", "127.0.0.1"), "127.0.0.1"),
+        (("fe80::10", "2001:db8::10", "192.0.2.10"), "192.0.2.10"),
+        (("fe80::10", "2001:db8::10"), "2001:db8::10"),
+        (("203.0.113.1", "192.0.2.10"), "192.0.2.10"),
+    ],
+)
+def test_a_name_that_leads_here(answer: tuple[str, ...], bind: str) -> None:
+    found = machine(answer)
+    assert (found.name, found.name_address, found.why_unnamed) == ("kafka-host", bind, "")
+    assert found.addresses == OWN
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (("203.0.113.1",), "resolves to 203.0.113.1, which is none of its addresses"),
+        (("fe80::10",), "resolves to fe80::10, which is none of its addresses that can be bound"),
+        (Diagnosis.NXDOMAIN, "kafka-host does not resolve here: nxdomain"),
+    ],
+)
+def test_a_name_that_does_not(answer: tuple[str, ...] | Diagnosis, why: str) -> None:
+    found = machine(answer)
+    assert (found.name, found.name_address) == (None, "")
+    assert why in found.why_unnamed
+
+
+def test_a_name_that_no_client_can_use_is_not_used() -> None:
+    found = machine(("127.0.0.1",), name="kafka_host")
+    assert found.name is None
+    assert found.why_unnamed.startswith("host 'kafka_host'")
+
+
+def test_own_addresses_are_all_of_all_interfaces_without_zones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def row(family: int, address: str) -> SimpleNamespace:
+        return SimpleNamespace(family=family, address=address)
+
+    rows = {
+        "eth0": [
+            row(socket.AF_INET6, "fe80::10%eth0"),
+            row(socket.AF_INET, "192.0.2.10"),
+            row(psutil.AF_LINK, "00:00:5e:00:53:01"),
+        ],
+        "lo": [row(socket.AF_INET, "127.0.0.1")],
+    }
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: rows)
+    assert own_addresses() == ("127.0.0.1", "192.0.2.10", "::1", "fe80::10")
+
+
+def test_this_very_machine() -> None:
+    found = this_machine()
+    assert {"127.0.0.1", "::1"} <= set(found.addresses)
+    assert own_name() == found.name
+    if found.name is None:
+        assert found.why_unnamed
+    else:
+        with socket.socket(
+            socket.AF_INET6 if ":" in found.name_address else socket.AF_INET
+        ) as taken:
+            taken.bind((found.name_address, 0))
