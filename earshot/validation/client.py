@@ -27,9 +27,11 @@ FAST: Final[Mapping[str, Any]] = {
     "reconnect.backoff.max.ms": 250,
     "retry.backoff.ms": 20,
     "topic.metadata.refresh.fast.interval.ms": 20,
+    "allow.auto.create.topics": False,
     "log_level": 0,
 }
-"""librdkafka's defaults suit daemons; a probe wants its answer now, and retries soon."""
+"""librdkafka's defaults suit daemons; a probe wants its answer now, and retries soon.
+A producer would also create the topic that it asks for."""
 
 _RENAMED: Final = {
     "ssl.truststore.location": ("ssl.ca.location",),

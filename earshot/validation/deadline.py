@@ -21,7 +21,7 @@ class Deadline:
     def left(self, limit: float | None = None) -> float:
         """Seconds left, at most ``limit``; 0 when the run is to stop."""
         left = 0.0 if self.stop.is_set() else max(0.0, self._end - time.monotonic())
-        return left if limit is None else min(left, limit)
+        return left if limit is None else max(0.0, min(left, limit))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ from earshot.validation.diagnosis import Sent
 
 PAYLOAD: Final = 64
 """Bytes of a record's value; random, so that no other record can pass for it."""
+STAGE_LIMIT: Final = 5.0
+"""Seconds for the record to be acknowledged, and as much for it to come back."""
 GROUP: Final = "earshot"
 """The consumer's group: never joined and never committed to, but librdkafka insists on one."""
 _PATIENCE: Final = 0.05
@@ -33,42 +35,54 @@ def produce(
     record and not of the way to it.
     """
     errors = Errors()
-    limit_ms = max(100, int(end.left() * 1000))
-    settings = {"acks": "all", "linger.ms": 0, "message.timeout.ms": limit_ms, "error_cb": errors}
+    begun = time.monotonic()
+    limit = end.left(STAGE_LIMIT)
+    settings = {
+        "acks": "all",
+        "linger.ms": 0,
+        "message.timeout.ms": max(100, int(limit * 1000)),
+        "error_cb": errors,
+    }
     producer = Producer(dict(values) | settings)
-    done: list[Sent | Failure] = []
     value = os.urandom(PAYLOAD)
     checksum = zlib.crc32(value)
+    done: list[Sent | Failure] = []
 
     def acknowledged(error: Any, message: Message) -> None:
-        if error is not None:
+        if error is None:
+            latency = 1000 * (message.latency() or 0.0)
+            done.append(Sent(partition, message.offset() or 0, latency, checksum))
+        else:
             done.append(_worst(errors, failure_of(error)))
-            return
-        offset, latency = message.offset(), message.latency()
-        done.append(Sent(partition, offset or 0, 1000 * (latency or 0.0), checksum))
 
-    await_leader(producer, topic, partition, end)
-    producer.produce(
-        topic,
-        value,
-        partition=partition,
-        headers=list((dict(headers) | {"checksum": str(checksum)}).items()),
-        on_delivery=acknowledged,
-    )
-    while not done and end.left():
-        producer.poll(_PATIENCE)
+    try:
+        _await_leader(producer, topic, partition, end, limit / 2)
+        producer.produce(
+            topic,
+            value,
+            partition=partition,
+            headers=list((dict(headers) | {"checksum": str(checksum)}).items()),
+            on_delivery=acknowledged,
+        )
+        while not done and end.left() and time.monotonic() - begun < limit:
+            producer.poll(_PATIENCE)
+    except KafkaException as error:
+        return errors.explain(error)
+    producer.purge()
     if not done:
-        producer.purge()
-        return errors.first() or Failure("timeout", "no acknowledgement within the deadline")
+        return errors.first() or Failure("timeout", f"no acknowledgement within {limit:.1f} s")
     return done[0]
 
 
-def await_leader(producer: Producer, topic: str, partition: int, end: Deadline) -> None:
-    """Returns when ``partition`` has a leader for this client, or when time is up.
+def _await_leader(
+    producer: Producer, topic: str, partition: int, end: Deadline, limit: float
+) -> None:
+    """Returns when ``partition`` has a leader for this client, or after ``limit`` seconds.
 
     A topic reaches the brokers' metadata a moment after its creation is acknowledged.
     """
-    while left := end.left(1.0):
+    begun = time.monotonic()
+    while left := end.left(limit - (time.monotonic() - begun)):
         try:
             found = producer.list_topics(topic, timeout=left).topics[topic].partitions
         except KafkaException:
@@ -97,7 +111,7 @@ def consume(
     failure: Failure | None = None
     try:
         consumer.assign([TopicPartition(topic, sent.partition, sent.offset)])
-        while end.left():
+        while end.left(STAGE_LIMIT - (time.monotonic() - begun)):
             message = consumer.poll(_PATIENCE)
             if message is None:
                 continue

@@ -30,8 +30,6 @@ NO_TOPIC: Final = "__earshot-nothing"
 """Asked for so that an answer lists the brokers and not every topic of the cluster."""
 FIRST_PATIENCE: Final = 0.25
 """Seconds of the first try for metadata; each further one waits twice as long."""
-_QUIET: Final[dict[str, Any]] = {"allow.auto.create.topics": False}
-"""librdkafka's producers and admin clients would else create the topic they ask for."""
 DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
 """Errors that no further attempt will change."""
 
@@ -68,7 +66,7 @@ def admin_client(
     address nobody reaches, would swallow the request. Takes at most ``limit`` seconds, after
     which the draw stands. Raises EarshotError for properties that librdkafka refuses.
     """
-    admin = _client(configuration(bootstrap, protocol, client) | _QUIET)
+    admin = _client(configuration(bootstrap, protocol, client))
     end = time.monotonic() + limit
     while (left := end - time.monotonic()) > 0:
         try:
@@ -93,7 +91,7 @@ def ask(
     """
     errors = Errors()
     begun = time.monotonic()
-    admin = _client(configuration(str(address), protocol, client) | _QUIET | {"error_cb": errors})
+    admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
     patience = FIRST_PATIENCE
     while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
         try:

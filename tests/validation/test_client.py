@@ -1,0 +1,136 @@
+"""Client properties in librdkafka's words, and what its errors mean."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Protocol
+from earshot.validation.client import (
+    Errors,
+    Failure,
+    configuration,
+    failure_of,
+    protocol_of,
+    translate,
+)
+
+JAAS = (
+    "org.apache.kafka.common.security.scram.ScramLoginModule required "
+    'username="alice" password="p=w;d";'
+)
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, {}),
+        (
+            {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"},
+            {"ssl.ca.location": "/ca.pem"},
+        ),
+        (
+            {"ssl.keystore.type": "pem", "ssl.keystore.location": "/me.pem"},
+            {"ssl.certificate.location": "/me.pem", "ssl.key.location": "/me.pem"},
+        ),
+        (
+            {"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
+            {"ssl.certificate.pem": "C", "ssl.key.pem": "K"},
+        ),
+        (
+            {"ssl.endpoint.identification.algorithm": ""},
+            {"ssl.endpoint.identification.algorithm": "none"},
+        ),
+        (
+            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
+            {
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": "alice",
+                "sasl.password": "p=w;d",
+            },
+        ),
+        ({"ssl.ca.location": "/ca.pem"}, {"ssl.ca.location": "/ca.pem"}),
+        ({"bootstrap.servers": "elsewhere:1", "group.id": "mine"}, {}),
+    ],
+)
+def test_translates_kafkas_own_properties(
+    properties: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert translate(properties) == expected
+
+
+@pytest.mark.parametrize("key", ["ssl.truststore", "ssl.keystore"])
+@pytest.mark.parametrize("kind", [None, "JKS", "PKCS12"])
+def test_refuses_stores_that_only_java_reads(key: str, kind: str | None) -> None:
+    properties = {f"{key}.location": "/store"} | ({f"{key}.type": kind} if kind else {})
+    with pytest.raises(EarshotError, match=f"{key}.location: is a store of the type") as caught:
+        translate(properties)
+    assert "PEM" in caught.value.allowed and "openssl" in caught.value.remedy
+
+
+def test_refuses_a_login_without_credentials_and_does_not_repeat_it() -> None:
+    with pytest.raises(EarshotError, match="no username and password") as caught:
+        translate({"sasl.jaas.config": 'Module required password="hush";'})
+    assert "hush" not in str(caught.value)
+
+
+def test_the_listeners_protocol_wins_over_the_users() -> None:
+    user = {"security.protocol": "SSL", "client.id": "mine"}
+    values = configuration("a:1", Protocol.SASL_SSL, user, linger_ms=0)
+    assert values["security.protocol"] == "SASL_SSL"
+    assert values["bootstrap.servers"] == "a:1"
+    assert values["client.id"] == "mine"
+    assert values["linger.ms"] == 0
+    assert configuration("a:1", None, user)["security.protocol"] == "SSL"
+
+
+def test_protocol_of_properties() -> None:
+    assert protocol_of({}) is Protocol.PLAINTEXT
+    assert protocol_of({"security.protocol": "sasl_ssl"}) is Protocol.SASL_SSL
+    with pytest.raises(EarshotError, match=r"'TLS'\n.*PLAINTEXT, SSL"):
+        protocol_of({"security.protocol": "TLS"})
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "word"),
+    [
+        (KafkaError._RESOLVE, "Failed to resolve 'nope:1'", "unresolvable"),
+        (
+            KafkaError._TRANSPORT,
+            "Connect to ipv4#127.0.0.1:1 failed: Connection refused",
+            "refused",
+        ),
+        (KafkaError._TRANSPORT, "Connection setup timed out in state CONNECT", "timeout"),
+        (
+            KafkaError._TRANSPORT,
+            "Disconnected: might be caused by incorrect security.protocol configuration",
+            "protocol",
+        ),
+        (KafkaError._TRANSPORT, "Receive failed", "disconnected"),
+        (KafkaError._AUTHENTICATION, "SASL authentication error", "authentication"),
+        (KafkaError._SSL, "SSL handshake failed", "tls"),
+        (KafkaError._MSG_TIMED_OUT, "Local: Message timed out", "timeout"),
+        (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", "unreachable"),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, "Broker: Not leader", "misrouted"),
+        (KafkaError.POLICY_VIOLATION, "Broker: Policy violation", "policy-violation"),
+    ],
+)
+def test_a_stable_word_for_every_error(code: int, text: str, word: str) -> None:
+    error = KafkaError(code, text)
+    assert failure_of(error) == failure_of(KafkaException(error)) == Failure(word, text)
+
+
+def test_other_exceptions_keep_their_text() -> None:
+    assert failure_of(ValueError("odd")) == Failure("client", "odd")
+
+
+def test_the_first_specific_error_explains() -> None:
+    errors = Errors()
+    last = KafkaException(KafkaError(KafkaError._TRANSPORT, "Failed to get metadata"))
+    assert errors.first() is None
+    assert errors.explain(last).text == "Failed to get metadata"
+    errors(KafkaError(KafkaError._ALL_BROKERS_DOWN, "all down"))
+    errors(KafkaError(KafkaError._RESOLVE, "no such host"))
+    errors(KafkaError(KafkaError._TRANSPORT, "later"))
+    assert errors.first() == errors.explain(last) == Failure("unresolvable", "no such host")

@@ -1,0 +1,136 @@
+"""Answers: who gave them, which listener they are of, and how they compare."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol, Scope
+from earshot.validation.client import Failure
+from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.metadata import Answer, ask, majority_cluster, match_listener, unexpected
+
+
+def contract(**listeners: list[str]) -> Contract:
+    """A contract from `NAME=[advertised of broker 1, of broker 2, …]`; an empty text is none."""
+    count = max(map(len, listeners.values()))
+
+    def advertised(index: int) -> dict[str, Advertised]:
+        held = {name: items[index] for name, items in listeners.items() if items[index]}
+        split = {name: text.rpartition(":") for name, text in held.items()}
+        return {
+            name: Advertised(host=host, port=int(port)) for name, (host, _, port) in split.items()
+        }
+
+    return Contract(
+        cluster="dev",
+        placement="local",
+        kafka_version="4.1.1",
+        inter_broker=next(iter(listeners)),
+        listeners=tuple(
+            ContractListener(
+                name=name,
+                protocol=Protocol.PLAINTEXT,
+                scopes=(Scope.HOST,),
+                bootstrap=",".join(filter(None, items)),
+            )
+            for name, items in listeners.items()
+        ),
+        brokers=tuple(ContractBroker(id=i + 1, advertised=advertised(i)) for i in range(count)),
+    )
+
+
+def answer(asked: str, *brokers: str, cluster: str = "C") -> Answer:
+    host, _, port = asked.rpartition(":")
+    listed = {
+        id: Address(text.rpartition(":")[0], int(text.rpartition(":")[2]))
+        for id, text in enumerate(brokers, 1)
+        if text
+    }
+    return Answer(Address(host, int(port)), cluster, listed, 0.01)
+
+
+TWO = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["localhost:9092", "localhost:9093"])
+
+
+def test_sharing() -> None:
+    assert answer("x:1", "h:1", "h:2", "h:1", "h:1").sharing(1) == (3, 4)
+    assert answer("x:1", "h:1", "h:2").sharing(2) == ()
+    assert answer("x:1", "h:1").sharing(9) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "name"),
+    [
+        ("localhost:9092", None, "EXTERNAL"),
+        ("elsewhere:9093", None, "EXTERNAL"),  # the port alone, where one listener has it
+        ("elsewhere:1", None, "INTERNAL"),
+        ("elsewhere:7", None, None),
+        # a mapped port: the answer decides
+        ("localhost:9092", answer("localhost:9092", "a:1", "b:1"), "INTERNAL"),
+        ("localhost:7", answer("localhost:7", "localhost:9092", "nope.invalid:9093"), "EXTERNAL"),
+        ("localhost:7", answer("localhost:7", "x:1", "y:1"), None),
+        ("localhost:9092", answer("localhost:9092", "x:1", "y:1"), "EXTERNAL"),
+    ],
+)
+def test_match_listener(asked: str, given: Answer | None, name: str | None) -> None:
+    host, _, port = asked.rpartition(":")
+    assert match_listener(TWO, Address(host, int(port)), given) == name
+
+
+def test_a_port_of_two_listeners_decides_nothing() -> None:
+    both = contract(INTERNAL=["a:1"], EXTERNAL=["b:1"])
+    assert match_listener(both, Address("c", 1), None) is None
+
+
+@given(st.permutations(["A", "A", "A", "B", "B"]))
+def test_the_majority_names_the_cluster(ids: list[str]) -> None:
+    assert majority_cluster(answer("x:1", "h:1", cluster=id) for id in ids) == "A"
+
+
+def test_no_answers_no_cluster() -> None:
+    assert majority_cluster([]) == ""
+
+
+def test_unexpected_brokers() -> None:
+    answers = [answer("x:1", "h:1", "h:2"), answer("y:1", "h:1", "h:2", "h:3")]
+    assert unexpected(answers, [1, 2]) == {3: Address("h", 3)}
+    assert unexpected(answers, [1, 2, 3, 4]) == {}
+
+
+@pytest.fixture(scope="module")
+def mock_cluster() -> Iterator[list[Address]]:
+    """librdkafka's mock brokers, which other clients may connect to."""
+    producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
+    brokers = producer.list_topics(timeout=5).brokers
+    yield [Address(str(brokers[id].host), int(brokers[id].port or 0)) for id in sorted(brokers)]
+
+
+def test_each_broker_answers_for_itself(mock_cluster: list[Address]) -> None:
+    for address in mock_cluster:
+        said = ask(address, Protocol.PLAINTEXT, {}, 5.0, threading.Event())
+        assert isinstance(said, Answer), said
+        assert said.asked == address
+        assert list(said.brokers.values()) == mock_cluster
+        assert said.cluster_id
+
+
+def test_a_port_without_kafka_gives_no_metadata() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = Address("127.0.0.1", silent.getsockname()[1])
+        said = ask(address, Protocol.PLAINTEXT, {}, 0.6, threading.Event())
+    assert isinstance(said, Failure)
+
+
+def test_a_stopped_run_asks_no_more(mock_cluster: list[Address]) -> None:
+    stop = threading.Event()
+    stop.set()
+    said = ask(mock_cluster[0], Protocol.PLAINTEXT, {}, 5.0, stop)
+    assert isinstance(said, Failure) and said.error == "timeout"
