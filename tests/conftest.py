@@ -1,7 +1,65 @@
-"""Fixtures for all tests."""
+"""What all tests share: what they may ask of the machine, and that they leave nothing running."""
 
 from __future__ import annotations
 
-from tests.listeners.oracle import oracle
+import os
+import time
+import uuid
+from collections.abc import Iterator
 
-__all__ = ["oracle"]
+import psutil
+import pytest
+
+from tests.listeners.oracle import oracle
+from toolchain.system_packages import TOOLS, install_command
+
+__all__ = ["oracle"]  # a fixture for several folders
+
+SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
+GONE_SECONDS = 10
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """``@pytest.mark.requires("kcat", ...)``: skip where a tool is missing, but fail in CI.
+
+    A CI machine has been given all of them, so that no test is passed over there unnoticed.
+    """
+    known = {tool.command: tool for tool in TOOLS}
+    wanted = [known[name] for mark in item.iter_markers("requires") for name in mark.args]
+    missing = [tool for tool in wanted if not tool.is_there()]
+    if not missing:
+        return
+    names = ", ".join(tool.command for tool in missing)
+    reason = f"not on this machine: {names}; to have it: {install_command(missing)}"
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{reason} (make test does it in CI as root)", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running() -> Iterator[None]:
+    """Fail if a process started during the session, detached ones included, is still there."""
+    mark = str(uuid.uuid4())
+    os.environ[SESSION_VARIABLE] = mark
+    yield
+    deadline = time.monotonic() + GONE_SECONDS
+    while (left := _marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    described = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in left]
+    for process in left:
+        process.kill()
+    del os.environ[SESSION_VARIABLE]
+    assert not described, "left running by tests:\n" + "\n".join(described)
+
+
+def _marked(mark: str) -> list[psutil.Process]:
+    """Processes that have inherited this session's mark, this one aside."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            inherited = process.environ().get(SESSION_VARIABLE) == mark
+        except psutil.Error:
+            continue
+        if inherited and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found

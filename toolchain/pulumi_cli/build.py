@@ -20,11 +20,8 @@ from toolchain.pulumi_cli.wrapper import EXECUTABLES
 MODULE = Path(__file__).parent / "module"
 PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 SDK = "github.com/pulumi/pulumi/sdk/v3"
-# Both are scripts in the SDK's module; an archive of a module drops their run bit.
-SCRIPTS = (
-    "python/cmd/pulumi-language-python-exec",
-    "python/dist/pulumi-resource-pulumi-python",
-)
+# Runs the user's program for the language host. Archives of modules drop the run bit.
+PROGRAM_SCRIPT = "python/cmd/pulumi-language-python-exec"
 
 
 def is_done(version: str) -> bool:
@@ -77,8 +74,7 @@ def _build(folder: Path, version: str, compiler: Path) -> None:
         environment=environment,
     )  # fmt: skip
     sdk = go.module_directory(compiler, SDK, cwd=work, environment=environment)
-    for script in SCRIPTS:
-        target = folder / "bin" / Path(script).name
-        shutil.copyfile(sdk / script, target)
-        target.chmod(0o755)
+    target = folder / "bin" / Path(PROGRAM_SCRIPT).name
+    shutil.copyfile(sdk / PROGRAM_SCRIPT, target)
+    target.chmod(0o755)
     shutil.rmtree(work)

@@ -1,7 +1,7 @@
-"""A built CLI's place in the checkout: one directory with all four executables.
+"""A built CLI's place in the checkout: one directory with all its executables.
 
 The CLI warns on each command when the language host is not the one beside it, and it finds itself
-with links resolved. So the cached CLI is hard-linked (or copied) next to this checkout's wrapper.
+with links resolved. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
 """
 
 from __future__ import annotations
@@ -12,22 +12,27 @@ import shutil
 from pathlib import Path
 
 from earshot import cache
+from toolchain.language_host import dynamic_plugin
 
 LANGUAGE_HOST = "pulumi-language-python"
-EXECUTABLES = ("pulumi", "pulumi-language-python-exec", "pulumi-resource-pulumi-python")
+DYNAMIC_PLUGIN = "pulumi-resource-pulumi-python"
+EXECUTABLES = ("pulumi", "pulumi-language-python-exec")
 MODULE = "toolchain.language_host"
 
 
 def install(built: Path, directory: Path, *, python: Path) -> None:
-    """Bring ``built`` and the wrapper, run by ``python``, together in ``directory``."""
+    """Bring ``built`` and our wrappers together in ``directory``; ``python`` runs the host."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in EXECUTABLES:
         _place(built / name, directory / name)
-    path = directory / LANGUAGE_HOST
-    text = _script(directory, python)
-    if not path.exists() or path.read_text() != text:
-        cache.write(path, text)
-    path.chmod(0o755)
+    for name, text in (
+        (LANGUAGE_HOST, _language_host(directory, python)),
+        (DYNAMIC_PLUGIN, _dynamic_plugin()),
+    ):
+        path = directory / name
+        if not path.exists() or path.read_text() != text:
+            cache.write(path, text)
+        path.chmod(0o755)
 
 
 def is_ours(directory: Path) -> bool:
@@ -38,10 +43,19 @@ def is_ours(directory: Path) -> bool:
         return False
 
 
-def _script(directory: Path, python: Path) -> str:
+def _language_host(directory: Path, python: Path) -> str:
     # -P: the host starts in the user's project, whose modules must not come before its own.
     command = shlex.join([str(python), "-P", "-m", MODULE, "--bin", str(directory)])
     return f'#!/bin/sh\nexec {command} --engine-pid "$PPID" "$@"\n'
+
+
+def _dynamic_plugin() -> str:
+    """Pulumi's script of that name starts the plugin as a child, which outlives a killed engine."""
+    return f"""#!/bin/sh
+# The interpreter is the program's; a relative one counts from its directory, which is here.
+python="${{PULUMI_RUNTIME_VIRTUALENV:+${{PULUMI_RUNTIME_VIRTUALENV%/}}/bin/python}}"
+exec "${{python:-python3}}" -u {shlex.quote(dynamic_plugin.__file__)} "$PPID" "$@"
+"""
 
 
 def _place(source: Path, target: Path) -> None:

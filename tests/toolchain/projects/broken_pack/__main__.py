@@ -1,0 +1,3 @@
+"""A pack that cannot be imported."""
+
+import no_such_module  # noqa: F401
