@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Listener, Node, Scope
+from earshot.listeners.model import Listener, Node
 from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.vantages import VantageKind, vantage_of
 from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
@@ -25,11 +26,11 @@ def check(facts: Facts) -> Iterator[Finding]:
             if not listener.known:
                 continue
             address = listener.advertised
-            first = holders.setdefault(_key(address), (node, listener))
-            if first != (node, listener):
+            other, first = holders.setdefault(_key(address), (node, listener))
+            if first is not listener:
                 same_text.add((node.id, listener.name))
                 yield RULE.finding(
-                    f"advertises {address}, as does {label(first[0])} for {first[1].name}",
+                    f"advertises {address}, as does {label(other)} for {first.name}",
                     _EXPECTED,
                     node=node,
                     listener=listener.name,
@@ -45,13 +46,14 @@ def _key(address: Address) -> tuple[str, int]:
 
 
 def _after_resolution(facts: Facts, told: set[tuple[int, str]]) -> Iterator[Finding]:
-    # a private address of one scope's network may be somebody else's in another's
-    holders: dict[tuple[Scope | None, str, int], tuple[Node, Listener]] = {}
+    # what is private at one vantage may be somebody else's at another
+    holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope) if listener.known else None
         for text in evidence.addresses if evidence is not None else ():
-            realm = None if kind_of(text) is NameKind.PUBLIC_ADDRESS else scope
-            key = (realm, str(ip_of(text)), listener.port)
+            public = kind_of(text) is NameKind.PUBLIC_ADDRESS
+            vantage = None if public else vantage_of(scope, facts.placement)
+            key = (vantage, str(ip_of(text)), listener.port)
             other, first = holders.setdefault(key, (node, listener))
             if other is node or (node.id, listener.name) in told:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.listeners.address import bracketed
-from earshot.listeners.model import Node, Scope
+from earshot.listeners.model import Listener, Node, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, Severity
@@ -38,13 +38,10 @@ def check(facts: Facts) -> Iterator[Finding]:
                 inputs=INPUTS,
             )
         elif facts.placement != "local" and listener.known:
-            yield from _public(facts, node)
+            yield from _public(facts, node, listener)
 
 
-def _public(facts: Facts, node: Node) -> Iterator[Finding]:
-    listener = node.listener(facts.plan.inter_broker) if facts.plan is not None else None
-    if listener is None:
-        return
+def _public(facts: Facts, node: Node, listener: Listener) -> Iterator[Finding]:
     evidence = facts.evidence_for(listener, Scope.INTERNAL)
     host = str(listener.host)
     for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
