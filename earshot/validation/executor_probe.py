@@ -1,0 +1,88 @@
+"""What one Spark executor resolves and reaches. Standard library only: executors lack our packages.
+
+Sent to them by value, so nothing here may refer to the rest of earshot.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+Address = tuple[str, int, str, int]
+"""Listener, broker id, host, port."""
+
+
+def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """A function for `mapPartitions` that yields one dictionary: who looked, and what was found.
+
+    Every address is tried at the same time, for ``seconds`` at most.
+    """
+
+    def probe(_: Iterable[Any]) -> Iterator[dict[str, Any]]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        def look(address: Address) -> dict[str, Any]:
+            listener, broker, host, port = address
+            found: dict[str, Any] = {"listener": listener, "broker": broker, "resolved": []}
+            try:
+                answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                return found | {"stage": "resolve", "error": f"{host}: {error.strerror or error}"}
+            found["resolved"] = sorted({str(answer[4][0]) for answer in answers})
+            reason = ""
+            for family, kind, protocol, _, place in answers:
+                with socket.socket(family, kind, protocol) as attempt:
+                    attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
+                    try:
+                        attempt.connect(place)
+                    except OSError as error:
+                        reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
+                        continue
+                    return found | {"stage": "", "error": ""}
+            return found | {"stage": "tcp", "error": reason}
+
+        end = time.monotonic() + seconds
+        with ThreadPoolExecutor(min(32, len(addresses))) as pool:
+            reached = list(pool.map(look, addresses))
+        # a task ends at once where its executor is the only free one; this spreads tasks out
+        time.sleep(max(0.0, min(0.3, end - time.monotonic())))
+        yield {
+            "executor": executor_id(),
+            "host": socket.gethostname(),
+            "resolvers": nameservers(),
+            "reached": reached,
+        }
+
+    return probe
+
+
+def nameservers() -> list[str]:
+    """The name servers of the machine's resolver configuration."""
+    try:
+        with open("/etc/resolv.conf") as file:  # noqa: PTH123 - shipped to executors by value
+            lines = [line.split() for line in file]
+    except OSError:
+        return []
+    return [line[1] for line in lines if len(line) > 1 and line[0] == "nameserver"]
+
+
+def executor_id() -> str:
+    """The id that Spark gave the executor this Python worker belongs to, else its JVM's pid."""
+    if "SPARK_EXECUTOR_ID" in os.environ:
+        return os.environ["SPARK_EXECUTOR_ID"]
+    pid = os.getpid()
+    while pid > 1:
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:  # noqa: PTH123
+                words = file.read().split("\0")
+            with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            break
+        if "--executor-id" in words:
+            return words[words.index("--executor-id") + 1]
+        pid = parent
+    return f"pid-{os.getppid()}"

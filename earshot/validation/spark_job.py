@@ -1,0 +1,348 @@
+"""The Spark job: every listener writes its share, every listener reads all of it back.
+
+One session for all listeners, whose writes and reads run at the same time. What fails as a whole is
+done again broker by broker, so that the broken one is named and the others are still proven. The
+records of a write that failed are unknown; they were written again under the next attempt.
+
+Submitted with spark-submit, this file runs the whole validation (`--help` says more).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from earshot.listeners.model import Protocol
+from earshot.validation import executor_probe, spark_records
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Delivery, Reached, Vantage
+from earshot.validation.spark_session import Session, innermost
+from earshot.validation.verdict import Share, Tally, judge
+
+FAIL_FAST: Final[Mapping[str, str]] = {
+    # both are needed for a driver that gives up in time (SPARK-32468)
+    "kafka.request.timeout.ms": "5000",
+    "kafka.default.api.timeout.ms": "8000",
+    "kafka.socket.connection.setup.timeout.ms": "3000",
+}
+WRITING: Final[Mapping[str, str]] = {
+    "kafka.acks": "all",
+    "kafka.max.block.ms": "6000",
+    "kafka.delivery.timeout.ms": "10000",
+    "kafka.batch.size": "131072",
+    "kafka.linger.ms": "5",
+    "kafka.client.id": "earshot",
+}
+READING: Final[Mapping[str, str]] = {
+    "startingOffsets": "earliest",
+    "endingOffsets": "latest",
+    "includeHeaders": "true",
+    "failOnDataLoss": "true",
+    "kafkaConsumer.pollTimeoutMs": "10000",
+    "fetchOffset.numRetries": "1",
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": "8388608",
+}
+AT_A_TIME: Final = 8
+"""Jobs that one session runs side by side where brokers are tried one by one."""
+PROBE_SECONDS: Final = 4.0
+REGISTER_SECONDS: Final = 20.0
+"""How long executors may take to register; a cluster does not say how many will."""
+SETTLED_SECONDS: Final = 3.0
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Route:
+    """One (listener, broker) to be proven, and the partition that holds what is written there."""
+
+    listener: str
+    broker: int
+    host: str
+    port: int
+    partition: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.listener, self.broker
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """How Spark comes in through one listener: bootstrap addresses, protocol, properties."""
+
+    bootstrap: str
+    protocol: Protocol
+    client: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        given = {f"kafka.{key}": value for key, value in self.client.items()}
+        return (
+            dict(FAIL_FAST)
+            | given
+            | {
+                "kafka.bootstrap.servers": self.bootstrap,
+                "kafka.security.protocol": str(self.protocol),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that the job found out; nothing of it judged."""
+
+    shares: tuple[Share, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    reads: frozenset[tuple[str, int]] = frozenset()
+    unwritten: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Why nothing was acknowledged, by (listener, broker)."""
+    unread: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    executors: tuple[Vantage, ...] = ()
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        return judge(self.shares, self.tallies, self.reads)
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[R]):
+    """One attempt at some routes of a listener: what it gave, or why it failed."""
+
+    routes: tuple[Route, ...]
+    attempt: int
+    result: R | None
+    reason: str = ""
+
+
+class Job:
+    """One run of the job in ``session``; everything ends by ``end``."""
+
+    def __init__(
+        self,
+        session: Session,
+        entrances: Mapping[str, Entrance],
+        topic: str,
+        run: str,
+        end: Deadline,
+        on_event: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._session = session
+        self._spark = session.spark
+        self._entrances = entrances
+        self._topic = topic
+        self._run = run
+        self._end = end
+        self._say = on_event
+
+    def prove(self, routes: Sequence[Route], records: int) -> Findings:
+        """Writes ``records`` through every route and reads them through every listener."""
+        executors = () if self._session.is_local else self.probe(routes)
+        usable = [route for route in routes if _reachable(route, executors)]
+        shares, unwritten = self._write(usable, records)
+        reading = [route for route in usable if any(it.broker == route.broker for it in shares)]
+        tallies, reads, unread = self._read(reading, shares)
+        return Findings(shares, tallies, reads, unwritten, unread, executors)
+
+    def probe(self, routes: Sequence[Route]) -> tuple[Vantage, ...]:
+        """What every executor resolves and reaches."""
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(executor_probe)
+        context = self._spark.sparkContext
+        expected = self._await_executors()
+        self._say(f"{expected} executors resolve and connect")
+        addresses = [(it.listener, it.broker, it.host, it.port) for it in routes]
+        found: dict[str, dict[str, Any]] = {}
+        for _ in range(3):
+            tasks = 2 * max(context.defaultParallelism, expected)
+            look = executor_probe.prober(addresses, PROBE_SECONDS)
+            for seen in context.parallelize(range(tasks), tasks).mapPartitions(look).collect():
+                found.setdefault(seen["executor"], seen)
+            if len(found) >= expected or not self._end.left():
+                break
+        return tuple(_vantage(found[name], routes) for name in sorted(found))
+
+    def _await_executors(self) -> int:
+        """Waits until as many executors have registered as are expected, or no more arrive."""
+        context = self._spark.sparkContext
+        wanted = int(context.getConf().get("spark.executor.instances", "0") or 0)
+        scala: Any = context._jsc
+        count, since = 0, time.monotonic()
+        limit = since + self._end.left(REGISTER_SECONDS)
+        while time.monotonic() < limit:
+            now: int = scala.sc().getExecutorMemoryStatus().size() - 1  # the driver counts too
+            if now != count:
+                count, since = now, time.monotonic()
+            settled = count and time.monotonic() - since >= SETTLED_SECONDS
+            if (wanted and count >= wanted) or (settled and count >= wanted):
+                break
+            time.sleep(0.1)
+        return max(count, 1)
+
+    def _write(
+        self, routes: Sequence[Route], records: int
+    ) -> tuple[tuple[Share, ...], dict[tuple[str, int], str]]:
+        def write(chosen: tuple[Route, ...], attempt: int) -> None:
+            shares = [_share(route, attempt, records, True) for route in chosen]
+            options = self._entrances[chosen[0].listener].options | dict(WRITING)
+            frame = spark_records.written(self._spark, self._run, shares)
+            frame.write.format("kafka").options(**options, topic=self._topic).save()
+
+        self._say(f"{records} records through each of {len(routes)} addresses")
+        outcomes = self._attempts(routes, write)
+        shares = [
+            _share(route, item.attempt, records, not item.reason)
+            for item in outcomes
+            for route in item.routes
+        ]
+        return tuple(sorted(shares, key=lambda it: it.partition)), _failed(outcomes)
+
+    def _read(
+        self, routes: Sequence[Route], shares: Sequence[Share]
+    ) -> tuple[tuple[Tally, ...], frozenset[tuple[str, int]], dict[tuple[str, int], str]]:
+        homes: dict[int, set[int]] = {}
+        for share in shares:
+            homes.setdefault(share.broker, set()).add(share.partition)
+
+        def records(chosen: Sequence[Route]) -> Any:
+            reader = chosen[0].listener
+            partitions = sorted({it for route in chosen for it in homes[route.broker]})
+            options = self._entrances[reader].options | dict(READING)
+            options["assign"] = json.dumps({self._topic: partitions})
+            rows = self._spark.read.format("kafka").options(**options).load()
+            return spark_records.received(rows, reader, self._run)
+
+        def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:
+            outlines = spark_records.outline(records(chosen), shares)
+            if all(item.proven for item in outlines if _judged(item.tally)):
+                return tuple(item.tally for item in outlines)
+            self._say(f"counting one by one what came back through {chosen[0].listener}")
+            return spark_records.exact(records(chosen), shares)
+
+        self._say("reading all of it back through every listener")
+        outcomes = self._attempts(routes, read)
+        reads = {
+            (route.listener, partition)
+            for item in outcomes
+            if item.result is not None
+            for route in item.routes
+            for partition in homes[route.broker]
+        }
+        tallies = tuple(it for item in outcomes for it in item.result or ())
+        return tallies, frozenset(reads), _failed(outcomes)
+
+    def _attempts(
+        self, routes: Sequence[Route], action: Callable[[tuple[Route, ...], int], R]
+    ) -> list[Outcome[R]]:
+        """``action`` for all routes of each listener; what failed again, route by route."""
+        listeners = dict.fromkeys(route.listener for route in routes)
+        whole = [tuple(route for route in routes if route.listener == name) for name in listeners]
+        first = self._all(whole, 1, action)
+        alone = [(route,) for item in first if item.reason for route in item.routes]
+        if alone:
+            names = sorted({route.listener for (route,) in alone})
+            self._say(f"something failed through {', '.join(names)}: broker by broker now")
+        return [*first, *self._all(alone, 2, action)]
+
+    def _all(
+        self,
+        groups: Sequence[tuple[Route, ...]],
+        attempt: int,
+        action: Callable[[tuple[Route, ...], int], R],
+    ) -> list[Outcome[R]]:
+        if not groups:
+            return []
+        pool = ThreadPoolExecutor(min(AT_A_TIME, len(groups)), thread_name_prefix="spark")
+        try:
+            futures = [pool.submit(action, group, attempt) for group in groups]
+            _, late = wait(futures, timeout=self._end.left())
+            if late:
+                self._spark.sparkContext.cancelAllJobs()
+                wait(late, timeout=2.0)
+            return [
+                _outcome(group, attempt, future, self._end)
+                for group, future in zip(groups, futures, strict=True)
+            ]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcome(
+    routes: tuple[Route, ...], attempt: int, future: Future[R], end: Deadline
+) -> Outcome[R]:
+    late = f"not done when the deadline of {end.seconds:g} s passed"
+    if not future.done() or future.cancelled():
+        return Outcome(routes, attempt, None, late)
+    error = future.exception()
+    if error is None:
+        return Outcome(routes, attempt, future.result())
+    return Outcome(routes, attempt, None, innermost(str(error)) if end.left() else late)
+
+
+def _failed(outcomes: Sequence[Outcome[R]]) -> dict[tuple[str, int], str]:
+    """The reason of every route that no attempt succeeded for."""
+    done = {route.key for item in outcomes if not item.reason for route in item.routes}
+    return {
+        route.key: item.reason
+        for item in outcomes
+        if item.reason
+        for route in item.routes
+        if route.key not in done
+    }
+
+
+def _share(route: Route, attempt: int, records: int, acknowledged: bool) -> Share:
+    return Share(route.listener, route.broker, attempt, route.partition, records, acknowledged)
+
+
+def _judged(tally: Tally) -> bool:
+    """Whether its exact figures matter: not those of unknown and of foreign records."""
+    return tally.own and (tally.share is None or tally.share.acknowledged)
+
+
+def _reachable(route: Route, executors: Collection[Vantage]) -> bool:
+    """Whether any executor reaches it; without executors the driver is the one that does."""
+    return not executors or any(
+        (it.listener, it.broker) == route.key and it.reached
+        for executor in executors
+        for it in executor.reached
+    )
+
+
+def _vantage(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
+    addresses = {route.key: f"{route.host}:{route.port}" for route in routes}
+    return Vantage(
+        name=f"executor-{seen['executor']}",
+        kind="executor",
+        where=seen["host"],
+        resolvers=tuple(seen["resolvers"]),
+        reached=tuple(
+            Reached(
+                listener=it["listener"],
+                broker=it["broker"],
+                address=addresses[it["listener"], it["broker"]],
+                resolved=tuple(it["resolved"]),
+                reached=not it["error"],
+                error=it["error"],
+            )
+            for it in seen["reached"]
+        ),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What spark-submit runs; imports the rest late, as `run` stands on this module."""
+    from earshot.validation.submitted import main as submitted
+
+    return submitted(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

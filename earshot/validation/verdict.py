@@ -1,0 +1,193 @@
+"""The verdict: a pure function over what was acknowledged and what came back.
+
+Records are counted near the data (`spark_records`); here only the counts, a `Tally` each, are
+judged. `tally` is the reference for that counting: the same answer, from plain rows.
+
+The rules: lost are the acknowledged sequences that never came back. A record that came back more
+than once is a duplicate, which at-least-once delivery allows. Order is judged within a partition
+and by each record's first occurrence, so that a duplicate is not out of order as well. Corrupt and
+misrouted records did come back and are not lost. The records of a write that failed may be there or
+not: they are unknown, never lost. Records of other runs are counted and not judged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+from earshot.validation.result import Delivery
+
+EXAMPLES = 20
+"""Findings that a delivery spells out; its counts are complete."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one write put into the one partition of a (listener, broker): sequences 0..records."""
+
+    listener: str
+    broker: int
+    attempt: int
+    """A share that failed is written again under the next number."""
+    partition: int
+    records: int
+    acknowledged: bool
+
+
+@dataclass(frozen=True)
+class Received:
+    """One record that came back; None where its headers could not be read."""
+
+    read_through: str
+    run: str | None
+    listener: str | None
+    broker: int | None
+    attempt: int | None
+    sequence: int | None
+    partition: int
+    offset: int
+    intact: bool
+    """The checksum of its payload is the one in its header."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The records that came back through one listener and from one partition, of one share.
+
+    Without a share they are another run's (``own`` is false), or ours with headers that name no
+    record ever written.
+    """
+
+    read_through: str
+    share: Share | None
+    partition: int
+    records: int
+    own: bool = True
+    distinct: int = 0
+    """Sequences first seen here; one that was seen in several partitions counts in one of them."""
+    descents: int = 0
+    """First occurrences whose sequence is below the one before them."""
+    corrupt: int = 0
+    missing: tuple[int, ...] = ()
+    """The first sequences that came back from no partition, at most EXAMPLES."""
+
+
+def tally(rows: Iterable[Received], run: str, shares: Collection[Share]) -> tuple[Tally, ...]:
+    """Counts ``rows`` for ``run``, without an order; the reference for what Spark SQL computes."""
+    groups: dict[tuple[str, Share | None, bool], list[Received]] = defaultdict(list)
+    for row in rows:
+        own = row.run == run
+        share = next((item for item in shares if own and _belongs(row, item)), None)
+        groups[row.read_through, share, own].append(row)
+    found: list[Tally] = []
+    for (reader, share, own), members in groups.items():
+        for partition, count in Counter(row.partition for row in members).items():
+            if share is None:
+                found.append(Tally(reader, None, partition, count, own, corrupt=count * own))
+        if share is not None:
+            found += _tally(reader, share, members)
+    return tuple(found)
+
+
+def _belongs(row: Received, share: Share) -> bool:
+    names = (row.listener, row.broker, row.attempt)
+    return (
+        names == (share.listener, share.broker, share.attempt)
+        and row.sequence is not None
+        and 0 <= row.sequence < share.records
+    )
+
+
+def _tally(reader: str, share: Share, members: Sequence[Received]) -> Iterator[Tally]:
+    first: dict[int, list[int]] = defaultdict(list)
+    seen: set[int | None] = set()
+    home_first = sorted(
+        members, key=lambda row: (row.partition != share.partition, row.partition, row.offset)
+    )
+    for row in home_first:
+        if row.sequence not in seen:
+            seen.add(row.sequence)
+            first[row.partition].append(row.sequence or 0)
+    missing = tuple(islice((n for n in range(share.records) if n not in seen), EXAMPLES))
+    for partition in {row.partition for row in members}:
+        here = [row for row in members if row.partition == partition]
+        order = first[partition]
+        yield Tally(
+            reader,
+            share,
+            partition,
+            records=len(here),
+            distinct=len(order),
+            descents=sum(later < sooner for sooner, later in pairwise(order)),
+            corrupt=sum(not row.intact for row in here),
+            missing=missing,
+        )
+
+
+def judge(
+    shares: Sequence[Share], tallies: Sequence[Tally], reads: Collection[tuple[str, int]]
+) -> tuple[Delivery, ...]:
+    """One delivery per (written through, read through, broker) that was read back.
+
+    ``reads`` are the (listener, partition) that were read to their end: what nobody could read is
+    a failure of its reader, not a loss. The order is that of ``shares``, then of the readers.
+    """
+    readers = sorted({reader for reader, _ in reads})
+    written: dict[tuple[str, int], list[Share]] = defaultdict(list)
+    for share in shares:
+        written[share.listener, share.broker].append(share)
+    return tuple(
+        _deliver(reader, parts, [item for item in tallies if item.read_through == reader])
+        for parts in written.values()
+        for reader in readers
+        if (reader, parts[0].partition) in reads
+    )
+
+
+def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> Delivery:
+    home = shares[0].partition
+    own = [item for item in tallies if item.share in shares]
+    judged = [item for item in own if item.share is not None and item.share.acknowledged]
+    strays = [item for item in tallies if item.share is None and item.partition == home]
+    acknowledged = sum(item.records for item in shares if item.acknowledged)
+    distinct = sum(item.distinct for item in judged)
+    elsewhere = [item for item in own if item.partition != home]
+    return Delivery(
+        written_through=shares[0].listener,
+        read_through=reader,
+        broker=shares[0].broker,
+        acknowledged=acknowledged,
+        unknown=sum(item.records for item in shares if not item.acknowledged),
+        read=sum(item.records for item in own),
+        lost=acknowledged - distinct,
+        duplicated=sum(item.records for item in judged) - distinct,
+        out_of_order=sum(item.descents for item in judged),
+        corrupt=sum(item.corrupt for item in [*own, *strays]),
+        misrouted=sum(item.records for item in elsewhere),
+        foreign=sum(item.records for item in strays if not item.own),
+        examples=tuple(islice(_examples(shares, judged, elsewhere, strays), EXAMPLES)),
+    )
+
+
+def _examples(
+    shares: Sequence[Share],
+    judged: Sequence[Tally],
+    elsewhere: Sequence[Tally],
+    strays: Sequence[Tally],
+) -> Iterator[str]:
+    for share in shares:
+        met = [item for item in judged if item.share == share]
+        missing = met[0].missing if met else range(min(share.records, EXAMPLES))
+        if share.acknowledged:
+            yield from (f"record {number} never came back" for number in missing)
+    for item in elsewhere:
+        yield f"{item.records} records in partition {item.partition} instead of {_home(item)}"
+    for item in strays:
+        if item.own:
+            yield f"{item.records} records whose headers name no record that was written"
+
+
+def _home(item: Tally) -> int:
+    return item.share.partition if item.share is not None else item.partition
