@@ -22,6 +22,8 @@ from toolchain.language_host.channels import CHANNEL_OPTIONS, WORKERS
 from toolchain.language_host.children import Children
 from toolchain.language_host.output import Output
 
+ANSWER_SECONDS = 2.0
+
 Start = Callable[[Mapping[str, str]], "subprocess.Popen[bytes]"]
 
 
@@ -61,7 +63,8 @@ class PackRelay:
         return port
 
     def close(self) -> None:
-        self._server.stop(grace=0)
+        # A call that is about to say why the pack ended gets the time to; nobody waits for it.
+        self._server.stop(grace=ANSWER_SECONDS)
         if self._channel is not None:
             self._channel.close()
 
