@@ -181,6 +181,10 @@ def validate(
         Path | None,
         typer.Option("--jars-dir", metavar="FOLDER", help="A folder that holds these jars."),
     ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated."),
+    ] = None,
     incarnations: Annotated[str | None, typer.Option("--incarnations", hidden=True)] = None,
     format: ReportFormat = None,
     output: Output = None,
@@ -193,6 +197,7 @@ def validate(
       earshot validate --stack local
       earshot validate --contract contract.json --records 100000 --deadline 600
       earshot validate --stack local -o junit.xml -o report.html
+      spark-submit --master spark://HOST:7077 earshot/__main__.py validate --contract c.json
     """
     from earshot.cli import validate as command
 
@@ -200,7 +205,7 @@ def validate(
         command.run(
             (stack, contract, bootstrap),
             client_config,
-            command.Effort(records, deadline, jars, jars_dir),
+            command.Effort(records, deadline, jars, jars_dir, tuple(conf or ())),
             incarnations,
             format,
             output or [],

@@ -1,0 +1,67 @@
+"""A contract where nobody has one: what a running cluster says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address, parse_address
+from earshot.validation.client import protocol_of
+from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.doctor import examine
+from earshot.validation.result import Cell
+
+LOOK_SECONDS = 10.0
+
+
+def discover(
+    bootstrap: Sequence[Address], client: Mapping[str, str]
+) -> tuple[Contract, tuple[str, ...]]:
+    """The contract of what answers at ``bootstrap``, and notes that say what its names mean.
+
+    Nobody outside a cluster learns the names of its listeners, so each group of addresses that
+    leads to the same metadata is called LISTENER_1 and so on. Raises EarshotError where nobody
+    answers.
+    """
+    seen = examine(list(bootstrap), client=client, deadline=LOOK_SECONDS, produce=False)
+    groups: dict[str, list[Cell]] = {}
+    for cell in seen.cells:
+        if cell.broker >= 0:
+            groups.setdefault(cell.listener, []).append(cell)
+    if not groups:
+        raise EarshotError(
+            f"--bootstrap {','.join(map(str, bootstrap))}",
+            observed="no broker answers there",
+            remedy=f"earshot doctor --bootstrap {bootstrap[0]} says why",
+        )
+    names = {asked: f"LISTENER_{i}" for i, asked in enumerate(groups, start=1)}
+    protocol = protocol_of(client)
+    listeners = tuple(
+        ContractListener(
+            name=names[asked],
+            protocol=protocol,
+            scopes=(),
+            bootstrap=",".join(cell.address for cell in cells),
+        )
+        for asked, cells in groups.items()
+    )
+    contract = Contract(
+        cluster=seen.cluster,
+        placement="",
+        kafka_version="",
+        inter_broker=listeners[0].name,
+        listeners=listeners,
+        brokers=_brokers(names, groups),
+    )
+    return contract, tuple(f"{name} is what {asked} led to" for asked, name in names.items())
+
+
+def _brokers(
+    names: Mapping[str, str], groups: Mapping[str, Sequence[Cell]]
+) -> tuple[ContractBroker, ...]:
+    found: dict[int, dict[str, Advertised]] = {}
+    for asked, cells in groups.items():
+        for cell in cells:
+            host, port = parse_address(cell.address)
+            found.setdefault(cell.broker, {})[names[asked]] = Advertised(host=host, port=port)
+    return tuple(ContractBroker(id=id, advertised=found[id]) for id in sorted(found))

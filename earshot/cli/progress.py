@@ -1,0 +1,62 @@
+"""What a long command is doing, on stderr: a live line on a terminal, else a line per step."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from earshot.report.wording import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Step = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def steps() -> Iterator[Step]:
+    """Yields what is called with a text for each step as it begins."""
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _print_step
+        return
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+    )
+    with progress.Progress(*columns, console=console, transient=True) as live:
+        current = _Live(live)
+        yield current.begin
+        current.end()
+
+
+class _Live:
+    """The running step below, the finished ones with their seconds above it."""
+
+    def __init__(self, live: Progress) -> None:
+        self._live = live
+        self._text = ""
+        self._since = 0.0
+        self._task = live.add_task("", total=None)
+
+    def begin(self, text: str) -> None:
+        self.end()
+        self._text, self._since = visible(text), time.monotonic()
+        self._live.reset(self._task, description=self._text)
+
+    def end(self) -> None:
+        if self._text:
+            spent = time.monotonic() - self._since
+            self._live.console.print(f"{self._text} ({spent:.1f} s)", markup=False, highlight=False)
+            self._text = ""
+
+
+def _print_step(text: str) -> None:
+    print(visible(text), file=sys.stderr, flush=True)

@@ -1,0 +1,105 @@
+"""`earshot validate`: the proof with Spark, of a stack, a contract, or whatever answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.cli.discovery import discover
+from earshot.cli.output import formats, save, show
+from earshot.cli.progress import steps
+from earshot.cli.target import Target, client_properties, target
+from earshot.errors import EarshotError
+from earshot.listeners.spec import ValidationSpec
+from earshot.report import Format, render
+from earshot.validation.contract import Contract
+from earshot.validation.run import ValidationOptions
+from earshot.validation.run import validate as prove
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What the options of the command say; None is the stack's own value, or the default."""
+
+    records: int | None = None
+    deadline: float | None = None
+    jars: str | None = None
+    jars_dir: Path | None = None
+    conf: tuple[str, ...] = ()
+
+
+def run(
+    looked_at: tuple[str | None, str | None, str | None],
+    client_config: Path | None,
+    effort: Effort,
+    incarnations: str | None,
+    format: Format | None,
+    output: Sequence[Path],
+) -> int:
+    """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
+
+    The report of a stack is kept for `earshot report`. Raises EarshotError.
+    """
+    files = formats(output, format)
+    lives = _incarnations(incarnations)
+    client = client_properties(client_config)
+    named = target(*looked_at)
+    options = _options(effort, _defaults(named), client)
+    contract, notes = _contract(named, client)
+    with steps() as step:
+        report = prove(contract, options, step)
+    report = report.model_copy(update={"incarnations": lives, "notes": (*notes, *report.notes)})
+    if named.report_file is not None:
+        save(named.report_file, render(report, Format.JSON))
+    show(report, files, format)
+    return report.exit_code
+
+
+def _contract(named: Target, client: Mapping[str, str]) -> tuple[Contract, tuple[str, ...]]:
+    if named.contract is not None:
+        return named.contract, ()
+    return discover(named.bootstrap, client)
+
+
+def _defaults(named: Target) -> ValidationSpec:
+    """What the stack's file says; a stack that was deployed elsewhere may have none here."""
+    if named.project is None or named.stack is None:
+        return ValidationSpec()
+    if not named.project.stack_file(named.stack).exists():
+        return ValidationSpec()
+    return named.project.read_cluster(named.stack).validation
+
+
+def _options(
+    effort: Effort, defaults: ValidationSpec, client: Mapping[str, str]
+) -> ValidationOptions:
+    jars = tuple(Path(part.strip()) for part in (effort.jars or "").split(",") if part.strip())
+    return ValidationOptions(
+        records=effort.records or defaults.records,
+        deadline=effort.deadline or float(defaults.deadline),
+        client=client,
+        jars=jars,
+        jars_dir=effort.jars_dir,
+        spark_conf=dict(_property(text) for text in effort.conf),
+    )
+
+
+def _property(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise EarshotError(
+            f"--conf {text}", observed="is no Spark property", allowed="spark.KEY=VALUE"
+        )
+    return key, value
+
+
+def _incarnations(text: str | None) -> dict[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as reason:
+        raise EarshotError("--incarnations", observed=f"is no JSON ({reason})") from None
+    if not isinstance(found, dict):
+        raise EarshotError("--incarnations", observed=f"found {text}", allowed="a JSON object")
+    return {str(key): str(value) for key, value in found.items()}
