@@ -75,6 +75,11 @@ def _sources(java: Java, jars: Sequence[Path]) -> dict[str, object]:
     }
 
 
+def record_sources(java: Java, jars: Sequence[Path], folder: Path) -> None:
+    """Keep beside an archive what it was made from: that is how it is known to be complete."""
+    (folder / SOURCES).write_text(json.dumps(_sources(java, jars), indent=2) + "\n")
+
+
 def _is_current(record: Path) -> bool:
     """Whether all that an archive was made from is still as it was."""
     try:
@@ -118,7 +123,7 @@ def _train(java: Java, jars: Sequence[Path], folder: Path) -> None:
             remedy="run: make setup; Spark works without the archive, only slower",
         )
     shutil.rmtree(folder / "work", ignore_errors=True)
-    (folder / SOURCES).write_text(json.dumps(_sources(java, jars), indent=2) + "\n")
+    record_sources(java, jars, folder)
 
 
 def _pyspark() -> Path:

@@ -14,6 +14,8 @@ from earshot.errors import EarshotError
 
 # Kafka 4 needs 17 or newer (11 for clients only); Spark 4.0 is released for 17 and 21.
 SUPPORTED = (17, 21)
+# Of Debian and its kin, and of macOS; below the root directory.
+USUAL_PLACES = ("usr/lib/jvm/*", "Library/Java/JavaVirtualMachines/*/Contents/Home")
 ANSWER_SECONDS = 30
 INSTALL = """install one of:
     Debian, Ubuntu   apt-get install openjdk-17-jre-headless
@@ -63,11 +65,10 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield f"JAVA_HOME ({home})", Path(home)
     if command := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield f"{command} on PATH", Path(command).resolve().parent.parent
-    for pattern in ("usr/lib/jvm/*/bin/java", "Library/Java/JavaVirtualMachines/*/Contents/Home"):
-        for found in sorted(Path("/").glob(pattern)):
-            home_path = found.parent.parent if found.name == "java" else found
-            if not home_path.is_symlink():  # distributions add aliases
-                yield str(home_path), home_path
+    for pattern in USUAL_PLACES:
+        for place in sorted(Path("/").glob(pattern)):
+            if (place / "bin" / "java").exists() and not place.is_symlink():  # links are aliases
+                yield str(place), place
 
 
 def _inspect(home: Path) -> Java | None:

@@ -1,0 +1,64 @@
+"""A Maven repository double: a few tiny modules over HTTP on loopback, with published checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import threading
+import zipfile
+from pathlib import Path
+
+
+class MavenRepositoryDouble:
+    """Serves what ``add`` has put there; ``requests`` holds the paths asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.requests: list[str] = []
+        double = self
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *arguments: object) -> None:
+                super().__init__(*arguments, directory=str(folder))  # type: ignore[arg-type]
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                double.requests.append(self.path)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/"
+
+    def __enter__(self) -> MavenRepositoryDouble:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def add(self, coordinate: str, *needs: str) -> Path:
+        """Publish a jar with its POM; returns the jar's path, for a test to spoil."""
+        group, artifact, version = coordinate.split(":")
+        folder = self.folder / group.replace(".", "/") / artifact / version
+        folder.mkdir(parents=True)
+        dependencies = "".join(
+            f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId>"
+            f"<version>{v}</version></dependency>"
+            for g, a, v in (need.split(":") for need in needs)
+        )
+        pom = (
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{version}</version><dependencies>{dependencies}</dependencies></project>"
+        )
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as jar:
+            jar.writestr("name.txt", coordinate)
+        jar_path = folder / f"{artifact}-{version}.jar"
+        for path, data in (
+            (jar_path, content.getvalue()),
+            (jar_path.with_suffix(".pom"), pom.encode()),
+        ):
+            path.write_bytes(data)
+            Path(f"{path}.sha1").write_text(hashlib.sha1(data).hexdigest())
+        return jar_path

@@ -1,0 +1,121 @@
+"""Fetching jars: real Ivy, against a repository double on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.jvm import jars
+from tests.doubles.maven_repository import MavenRepositoryDouble
+
+needs_java = [pytest.mark.e2e, pytest.mark.requires("java")]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MavenRepositoryDouble]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with MavenRepositoryDouble(tmp_path / "repository") as double:
+        monkeypatch.setenv(jars.REPOSITORY_VARIABLE, double.url)
+        double.add("org.example:leaf:1.0")
+        double.add("org.example:heavy:3.0")
+        double.add("org.example:top:2.0", "org.example:leaf:1.0", "org.example:heavy:3.0")
+        yield double
+
+
+def names(paths: tuple[Path, ...]) -> list[str]:
+    return [path.name for path in paths]
+
+
+class TestFetch:
+    pytestmark = needs_java
+
+    def test_brings_all_that_is_needed_but_exclusions(
+        self, repository: MavenRepositoryDouble
+    ) -> None:
+        found = jars.fetch("top", ["org.example:top:2.0"], excludes=["org.example:heavy"])
+        assert names(found) == ["leaf-1.0.jar", "top-2.0.jar"]
+
+    def test_second_time_needs_no_network(self, repository: MavenRepositoryDouble) -> None:
+        first = jars.fetch("top", ["org.example:top:2.0"])
+        asked = len(repository.requests)
+        assert jars.fetch("top", ["org.example:top:2.0"]) == first
+        assert len(repository.requests) == asked
+
+    def test_changed_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
+        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
+        content = jar.read_bytes()
+        jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+        assert jar.read_bytes() == content
+
+    def test_deleted_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
+        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
+        jar.unlink()
+        with pytest.raises(EarshotError, match="make setup"):
+            jars.fetch("leaf", ["org.example:leaf:1.0"], fetching=False)
+        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+
+    def test_unknown_version_is_named_after_all_attempts(
+        self, repository: MavenRepositoryDouble
+    ) -> None:
+        with pytest.raises(EarshotError) as caught:
+            jars.fetch("leaf", ["org.example:leaf:9.9"])
+        assert "org.example:leaf:9.9" in str(caught.value)
+        assert "not found" in str(caught.value)
+        assert jars.REPOSITORY_VARIABLE in str(caught.value)
+
+    def test_download_that_differs_from_its_checksum_is_refused(
+        self, repository: MavenRepositoryDouble, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(jars, "ATTEMPTS", 1)
+        jar = repository.add("org.example:spoilt:1.0")
+        jar.write_bytes(jar.read_bytes() + b"more")
+        with pytest.raises(EarshotError, match="spoilt"):
+            jars.fetch("spoilt", ["org.example:spoilt:1.0"])
+
+
+@pytest.mark.parametrize("text", ["", "group", "group:", ":a:1", "a:b:c:d"])
+def test_malformed_coordinate(text: str) -> None:
+    with pytest.raises(EarshotError, match="Maven coordinate"):
+        jars.Coordinate.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("version", "binding"),
+    [("3.9.1", "slf4j-reload4j"), ("4.0.0", "log4j-slf4j-impl"), ("4.1.1", "log4j-slf4j-impl")],
+)
+def test_broker_gets_the_logging_of_its_version(
+    monkeypatch: pytest.MonkeyPatch, version: str, binding: str
+) -> None:
+    asked: list[str] = []
+
+    def record(name: str, coordinates: list[str], **_: object) -> tuple[Path, ...]:
+        asked.extend(coordinates)
+        return ()
+
+    monkeypatch.setattr(jars, "fetch", record)
+    jars.kafka_broker_jars(version)
+    assert asked[0] == f"org.apache.kafka:kafka_2.13:{version}"
+    assert binding in asked[1]
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
+    artifacts = [name.rpartition("-")[0] for name in names(jars.spark_connector_jars())]
+    assert artifacts == [
+        "commons-pool2",
+        "kafka-clients",
+        "spark-sql-kafka-0-10_2.13",
+        "spark-token-provider-kafka-0-10_2.13",
+    ]
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_broker_class_path_has_server_and_logging() -> None:
+    found = set(names(jars.kafka_broker_jars()))
+    assert {f"kafka_2.13-{jars.KAFKA_VERSION}.jar", "log4j-slf4j-impl-2.24.3.jar"} <= found
