@@ -54,14 +54,14 @@ _CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST
 _VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
 _RESOLVES = "{host} resolves where the clients of {listener} stand"
 _ADVERTISE = (
-    "let broker {broker} advertise to {listener} a name that its clients resolve: `advertised` of "
+    "let {who} advertise to {listener} a name that its clients resolve: `advertised` of "
     "the listener in the stack file, or advertised.listeners"
 )
 _CONNECTS = "{address} accepts a connection"
-_ACCEPTS = "broker {broker} answers a metadata request on {address}"
+_ACCEPTS = "{who} answers a metadata request on {address}"
 _AGREES = "the client and {listener} agree on security"
-_ACKNOWLEDGES = "broker {broker} acknowledges a record (acks=all)"
-_RETURNS = "broker {broker} gives the same record back"
+_ACKNOWLEDGES = "{who} acknowledges a record (acks=all)"
+_RETURNS = "{who} gives the same record back"
 
 TABLE: Final[tuple[Row, ...]] = (
     # resolve
@@ -112,7 +112,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "refused",
         "refused",
         _CONNECTS,
-        "start broker {broker}; if it runs in a container or on another machine, it must not "
+        "start {who}; if it runs in a container or on another machine, it must not "
         "advertise {host}, which leads every client to itself",
         names=_LOOPBACK,
     ),
@@ -121,7 +121,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "refused",
         "refused",
         _CONNECTS,
-        "start broker {broker}; if it runs, see that {listener} binds port {port} on an interface "
+        "start {who}; if it runs, see that {listener} binds port {port} on an interface "
         "behind {host} and that the port is published there",
     ),
     Row(
@@ -138,8 +138,8 @@ TABLE: Final[tuple[Row, ...]] = (
         "timeout",
         "timeout",
         _CONNECTS,
-        "open port {port} towards this machine in the firewall or security group of broker "
-        "{broker}; packets are dropped, nobody refuses them",
+        "open port {port} towards this machine in the firewall or security group of "
+        "{who}; packets are dropped, nobody refuses them",
     ),
     Row(
         Stage.TCP,
@@ -162,14 +162,14 @@ TABLE: Final[tuple[Row, ...]] = (
         "certificate-name",
         "certificate-name",
         "a certificate whose subjectAltName has {host}",
-        "issue broker {broker}'s certificate for {host}, or advertise a name that it is for",
+        "issue {who}'s certificate for {host}, or advertise a name that it is for",
     ),
     Row(
         Stage.SECURITY,
         "certificate-expired",
         "certificate-expired",
         "a certificate that is still valid",
-        "renew broker {broker}'s certificate",
+        "renew {who}'s certificate",
     ),
     Row(
         Stage.SECURITY,
@@ -183,7 +183,7 @@ TABLE: Final[tuple[Row, ...]] = (
         Stage.SECURITY,
         "authentication",
         "authentication",
-        "broker {broker} accepts these credentials",
+        "{who} accepts these credentials",
         "check sasl.mechanism and sasl.jaas.config in the client properties against what "
         "{listener} is configured for",
     ),
@@ -192,7 +192,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "protocol",
         "protocol",
         _AGREES,
-        "see listener.security.protocol.map of broker {broker}: {address} does not speak the "
+        "see listener.security.protocol.map of {who}: {address} does not speak the "
         "protocol that was expected",
     ),
     Row(
@@ -200,8 +200,7 @@ TABLE: Final[tuple[Row, ...]] = (
         ANY,
         "tls",
         _AGREES,
-        "check the ssl.* client properties (a client certificate may be required) and broker "
-        "{broker}'s log",
+        "check the ssl.* client properties (a client certificate may be required) and {who}'s log",
     ),
     # bootstrap
     Row(
@@ -226,23 +225,22 @@ TABLE: Final[tuple[Row, ...]] = (
         "drift",
         "drift",
         "{address}, as the contract says",
-        "run `pulumi up` to bring broker {broker} back to the plan, or put the change into the "
-        "stack file",
+        "run `pulumi up` to bring {who} back to the plan, or put the change into the stack file",
     ),
     Row(
         Stage.METADATA,
         "missing",
         "missing",
-        "broker {broker} at {address}",
-        "give broker {broker} the listener {listener} (`pulumi up` restores it): without it, "
+        "{who} at {address}",
+        "give {who} the listener {listener} (`pulumi up` restores it): without it, "
         "clients of {listener} get LISTENER_NOT_FOUND for the partitions that it leads",
     ),
     Row(
         Stage.METADATA,
         "unlisted",
         "unlisted",
-        "broker {broker} at {address}",
-        "see the log of broker {broker}: it answers, but the cluster does not list it (it is "
+        "{who} at {address}",
+        "see the log of {who}: it answers, but the cluster does not list it (it is "
         "fenced, still starting, or shutting down)",
     ),
     Row(
@@ -272,7 +270,7 @@ TABLE: Final[tuple[Row, ...]] = (
         Stage.METADATA,
         "unexpected",
         "unexpected",
-        "no broker {broker}: the contract does not know it",
+        "no {who}: the contract does not know it",
         "export the contract again (`pulumi up`), or stop that broker",
     ),
     # produce
@@ -280,7 +278,7 @@ TABLE: Final[tuple[Row, ...]] = (
         Stage.PRODUCE,
         "misrouted",
         "misrouted",
-        "{address} leads to broker {broker}",
+        "{address} leads to {who}",
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed",
     ),
     Row(
@@ -310,8 +308,7 @@ TABLE: Final[tuple[Row, ...]] = (
         ANY,
         "not-acknowledged",
         _ACKNOWLEDGES,
-        "see the log and the load of broker {broker}: it answers, but does not take a record in "
-        "time",
+        "see the log and the load of {who}: it answers, but does not take a record in time",
     ),
     # consume
     Row(
@@ -319,7 +316,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "corrupt",
         "corrupt",
         _RETURNS,
-        "see what stands between this client and broker {broker}: a record came back changed",
+        "see what stands between this client and {who}: a record came back changed",
     ),
     Row(
         Stage.CONSUME,
@@ -333,9 +330,14 @@ TABLE: Final[tuple[Row, ...]] = (
         ANY,
         "not-returned",
         _RETURNS,
-        "see the log of broker {broker}: it acknowledged the record and does not hand it out",
+        "see the log of {who}: it acknowledged the record and does not hand it out",
     ),
 )
+
+
+def named(broker: int) -> str:
+    """A broker in a sentence; a negative id is one that never said who it is."""
+    return f"broker {broker}" if broker >= 0 else "the broker there"
 
 
 def explain(
@@ -346,7 +348,7 @@ def explain(
     row = next(row for row in TABLE if row.fits(trouble, name, scopes))
     words = {
         "listener": listener,
-        "broker": broker,
+        "who": named(broker),
         "address": address,
         "host": address.host,
         "port": address.port,

@@ -257,12 +257,12 @@ def _obstacle(facts: Facts) -> Trouble | None:
         kind = kind_of(target.address.host)
         said = _DIAGNOSES[lookup.diagnosis]
         detail = f" ({lookup.detail})" if lookup.detail else ""
+        told = f"{target.address.host} {said} for {lookup.resolver}{detail}"
+        if target.broker >= 0:
+            who = f"broker {target.broker} advertises {target.address}"
+            told = f"{who} to clients of {target.listener}, and {told}"
         return Trouble(
-            Stage.RESOLVE,
-            lookup.diagnosis,
-            f"broker {target.broker} advertises {target.address} to clients of {target.listener}, "
-            f"and {target.address.host} {said} for {lookup.resolver}{detail}; "
-            f"it is {kind}: {VANTAGES[kind].note}",
+            Stage.RESOLVE, lookup.diagnosis, f"{told}; it is {kind}: {VANTAGES[kind].note}"
         )
     if not contact.connected:
         seen = "; ".join(str(item) for item in contact.attempts)

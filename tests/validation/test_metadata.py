@@ -12,50 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.model import Protocol
 from earshot.validation.client import Failure
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 from earshot.validation.metadata import Answer, ask, majority_cluster, match_listener, unexpected
-
-
-def contract(**listeners: list[str]) -> Contract:
-    """A contract from `NAME=[advertised of broker 1, of broker 2, …]`; an empty text is none."""
-    count = max(map(len, listeners.values()))
-
-    def advertised(index: int) -> dict[str, Advertised]:
-        held = {name: items[index] for name, items in listeners.items() if items[index]}
-        split = {name: text.rpartition(":") for name, text in held.items()}
-        return {
-            name: Advertised(host=host, port=int(port)) for name, (host, _, port) in split.items()
-        }
-
-    return Contract(
-        cluster="dev",
-        placement="local",
-        kafka_version="4.1.1",
-        inter_broker=next(iter(listeners)),
-        listeners=tuple(
-            ContractListener(
-                name=name,
-                protocol=Protocol.PLAINTEXT,
-                scopes=(Scope.HOST,),
-                bootstrap=",".join(filter(None, items)),
-            )
-            for name, items in listeners.items()
-        ),
-        brokers=tuple(ContractBroker(id=i + 1, advertised=advertised(i)) for i in range(count)),
-    )
-
-
-def answer(asked: str, *brokers: str, cluster: str = "C") -> Answer:
-    host, _, port = asked.rpartition(":")
-    listed = {
-        id: Address(text.rpartition(":")[0], int(text.rpartition(":")[2]))
-        for id, text in enumerate(brokers, 1)
-        if text
-    }
-    return Answer(Address(host, int(port)), cluster, listed, 0.01)
-
+from tests.doubles.answers import address, answer, contract
 
 TWO = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["localhost:9092", "localhost:9093"])
 
@@ -81,8 +41,7 @@ def test_sharing() -> None:
     ],
 )
 def test_match_listener(asked: str, given: Answer | None, name: str | None) -> None:
-    host, _, port = asked.rpartition(":")
-    assert match_listener(TWO, Address(host, int(port)), given) == name
+    assert match_listener(TWO, address(asked), given) == name
 
 
 def test_a_port_of_two_listeners_decides_nothing() -> None:
@@ -114,18 +73,18 @@ def mock_cluster() -> Iterator[list[Address]]:
 
 
 def test_each_broker_answers_for_itself(mock_cluster: list[Address]) -> None:
-    for address in mock_cluster:
-        said = ask(address, Protocol.PLAINTEXT, {}, 5.0, threading.Event())
+    for broker in mock_cluster:
+        said = ask(broker, Protocol.PLAINTEXT, {}, 5.0, threading.Event())
         assert isinstance(said, Answer), said
-        assert said.asked == address
+        assert said.asked == broker
         assert list(said.brokers.values()) == mock_cluster
         assert said.cluster_id
 
 
 def test_a_port_without_kafka_gives_no_metadata() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = Address("127.0.0.1", silent.getsockname()[1])
-        said = ask(address, Protocol.PLAINTEXT, {}, 0.6, threading.Event())
+        port = silent.getsockname()[1]
+        said = ask(Address("127.0.0.1", port), Protocol.PLAINTEXT, {}, 0.6, threading.Event())
     assert isinstance(said, Failure)
 
 

@@ -1,0 +1,49 @@
+"""Doubles of clusters and of what they answer, written down as texts."""
+
+from __future__ import annotations
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol, Scope
+from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
+from earshot.validation.metadata import Answer
+
+
+def address(text: str) -> Address:
+    """`host:port`, unchecked: Kafka advertises what earshot would refuse."""
+    host, _, port = text.rpartition(":")
+    return Address(host, int(port))
+
+
+def contract(**listeners: list[str]) -> Contract:
+    """A contract from `NAME=[advertised of broker 1, of broker 2, …]`; an empty text is none."""
+    count = max(map(len, listeners.values()))
+
+    def advertised(index: int) -> dict[str, Advertised]:
+        held = {name: items[index] for name, items in listeners.items() if items[index]}
+        split = {name: text.rpartition(":") for name, text in held.items()}
+        return {
+            name: Advertised(host=host, port=int(port)) for name, (host, _, port) in split.items()
+        }
+
+    return Contract(
+        cluster="dev",
+        placement="local",
+        kafka_version="4.1.1",
+        inter_broker=next(iter(listeners)),
+        listeners=tuple(
+            ContractListener(
+                name=name,
+                protocol=Protocol.PLAINTEXT,
+                scopes=(Scope.HOST,),
+                bootstrap=",".join(filter(None, items)),
+            )
+            for name, items in listeners.items()
+        ),
+        brokers=tuple(ContractBroker(id=i + 1, advertised=advertised(i)) for i in range(count)),
+    )
+
+
+def answer(asked: str, *brokers: str, cluster: str = "C") -> Answer:
+    """What `asked` answers: the address of broker 1, of broker 2, …; an empty text is none."""
+    listed = {id: address(text) for id, text in enumerate(brokers, 1) if text}
+    return Answer(address(asked), cluster, listed, 0.01)

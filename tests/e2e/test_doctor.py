@@ -1,0 +1,279 @@
+"""The doctor against real brokers: a healthy cluster, and one thing wrong at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from earshot.listeners.address import Address
+from earshot.validation.client import configuration
+from earshot.validation.contract import Contract
+from earshot.validation.doctor import examine
+from earshot.validation.result import Cell, Report, Stage, Verdict
+from earshot.validation.topic import create_topic, run_id, topic_name
+from tests.e2e.cluster import Cluster, free_ports, local_plan, running_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Three brokers with two listeners; each test leaves it as it was."""
+    _, plan = local_plan(brokers=3)
+    with running_cluster(plan) as started:
+        yield started
+
+
+def address(contract: Contract, listener: str, broker: int) -> Address:
+    found = next(item for item in contract.brokers if item.id == broker)
+    return found.advertised[listener].address
+
+
+def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
+    return {
+        (cell.listener, cell.broker): (cell.failed_stage, cell.cause.kind)
+        for cell in report.cells
+        if cell.cause is not None
+    }
+
+
+def settled_topics(contract: Contract, expected: set[str]) -> set[str]:
+    """Our topics, once they are ``expected`` or 10 s have passed: brokers learn of a change late."""
+    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
+    end = time.monotonic() + 10
+    while True:
+        names = admin.list_topics(timeout=10).topics
+        found = {name for name in names if name.startswith("__earshot")}
+        if found == expected or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
+
+
+def test_a_healthy_cluster(cluster: Cluster) -> None:
+    told: list[Cell] = []
+    report = examine(cluster.contract, on_cell=told.append)
+    assert report.verdict is Verdict.PASS and report.exit_code == 0
+    assert [(cell.listener, cell.broker) for cell in report.cells] == [
+        (name, id) for name in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
+    ]
+    for cell in report.cells:
+        assert [item.verdict for item in cell.stages] == [Verdict.PASS] * 7
+        assert cell.latency_ms is not None and cell.latency_ms > 0
+        assert f"led by broker {cell.broker}" in cell.stages[5].detail
+    assert sorted(told, key=str) == sorted(report.cells, key=str)
+    assert report.notes == ()
+    assert settled_topics(cluster.contract, set()) == set()
+
+
+def test_nothing_is_written_where_no_records_are_wanted(cluster: Cluster) -> None:
+    report = examine(cluster.contract, produce=False)
+    assert report.verdict is Verdict.PASS
+    assert {item.verdict for cell in report.cells for item in cell.stages[5:]} == {Verdict.SKIP}
+    assert all(cell.latency_ms is None for cell in report.cells)
+
+
+def test_without_a_contract(cluster: Cluster) -> None:
+    seed = address(cluster.contract, "EXTERNAL", 2)
+    report = examine([seed])
+    assert report.verdict is Verdict.PASS
+    assert [(cell.listener, cell.broker) for cell in report.cells] == [
+        (str(seed), id) for id in (1, 2, 3)
+    ]
+
+
+def test_leftovers_go_and_a_living_run_keeps_its_topic(cluster: Cluster) -> None:
+    contract = cluster.contract
+    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
+    killed = topic_name(contract.cluster, run_id(), -1000)
+    alive = topic_name(contract.cluster, run_id(), 60)
+    other = topic_name(f"{contract.cluster}-2", run_id(), -1000)
+    for name in (killed, alive, other):
+        create_topic(admin, name, [1])
+    report = examine(contract)
+    assert settled_topics(contract, {alive, other}) == {alive, other}
+    assert report.notes == ("deleted 1 topic(s) of killed runs",)
+    for future in admin.delete_topics([alive, other]).values():
+        future.result()
+
+
+def test_interrupted_by_sigterm_it_takes_its_topic_along(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "contract.json").write_text(cluster.contract.to_json())
+    script = """
+import os, pathlib, signal, sys
+from earshot.validation.contract import read_contract
+from earshot.validation.doctor import examine
+contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), "test")
+examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "contract.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (143, "")
+    assert settled_topics(cluster.contract, set()) == set()
+
+
+def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
+    cluster.kill(2)
+    expected = {(name, 2): (Stage.TCP, "refused") for name in ("INTERNAL", "EXTERNAL")}
+    # the cluster still lists it at first, and no longer after its session has ended
+    fenced = time.monotonic() + 60
+    while True:
+        report = examine(cluster.contract)
+        assert failures(report) == expected
+        assert [cell.verdict for cell in report.cells].count(Verdict.PASS) == 4
+        if "no listener lists broker 2" in report.cells[1].stages[1].detail:
+            break
+        assert time.monotonic() < fenced, "the cluster goes on listing a dead broker"
+        time.sleep(1)
+    cluster.start(2)
+    assert examine(cluster.contract).verdict is Verdict.PASS
+
+
+def test_drift(cluster: Cluster) -> None:
+    (port,) = free_ports(1)
+    cluster.advertise(3, EXTERNAL=f"localhost:{port}")
+    report = examine(cluster.contract)
+    assert failures(report) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
+    cause = report.cells[-1].cause
+    assert cause is not None
+    assert f"localhost:{port}" in cause.observed
+    assert str(address(cluster.contract, "EXTERNAL", 3)) in cause.expected
+
+
+def test_the_failure_of_the_seeds(cluster: Cluster) -> None:
+    """Bootstrap is accepted, the advertised name means nothing here."""
+    seed = address(cluster.contract, "EXTERNAL", 1)
+    cluster.advertise(3, EXTERNAL="nope.invalid:9092")
+    report = examine([seed])
+    assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, "unresolvable")}
+    cell = report.cells[-1]
+    assert cell.address == "nope.invalid:9092" and cell.cause is not None
+    assert str(seed) in cell.cause.observed and "advertise" in cell.cause.remedy
+    assert report.exit_code == 1
+
+
+def test_two_brokers_at_one_address(cluster: Cluster) -> None:
+    shared = address(cluster.contract, "EXTERNAL", 1)
+    cluster.advertise(3, EXTERNAL=str(shared))
+    assert failures(examine(cluster.contract)) == {
+        ("EXTERNAL", 1): (Stage.METADATA, "shared-address"),
+        ("EXTERNAL", 3): (Stage.METADATA, "drift"),
+    }
+    assert failures(examine([shared])) == {
+        (str(shared), 1): (Stage.METADATA, "shared-address"),
+        (str(shared), 3): (Stage.METADATA, "shared-address"),
+    }
+
+
+def test_a_broker_without_the_listener_is_missing(cluster: Cluster) -> None:
+    plan = cluster.plan
+    cluster.extra[3] = {
+        key: ",".join(
+            f"{item.name}://{getattr(item, side)}"
+            for item in plan.node(3).listeners
+            if item.name != "EXTERNAL"
+        )
+        for key, side in (("listeners", "bind"), ("advertised.listeners", "advertised"))
+    }
+    cluster.stop(3)
+    cluster.start(3)
+    assert failures(examine(cluster.contract)) == {("EXTERNAL", 3): (Stage.METADATA, "missing")}
+
+
+def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
+    cluster.extra.pop(3, None)
+    cluster.stop(3)
+    cluster.start(3)
+    assert examine(cluster.contract).verdict is Verdict.PASS
+    cluster.kill(2)
+    cluster.kill(3)
+    found = failures(examine(cluster.contract))
+    cluster.start(2, 3)
+    assert {key: kind for key, (_, kind) in found.items() if key[1] == 1} == {
+        ("INTERNAL", 1): "no-quorum",
+        ("EXTERNAL", 1): "no-quorum",
+    }
+    assert {kind for key, (_, kind) in found.items() if key[1] != 1} == {"refused"}
+
+
+def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
+    listeners = (
+        {"name": "INTERNAL", "scopes": ["internal"]},
+        {"name": "EXTERNAL", "scopes": ["host"], "advertised": {1: "nope.invalid"}},
+    )
+    _, plan = local_plan(brokers=1, listeners=listeners)
+    bind = plan.node(1).listeners[1].bind
+    with running_cluster(plan) as one:
+        seed = Address("localhost", bind.port)
+        report = examine(one.contract, bootstrap=[seed])
+    assert failures(report) == {("EXTERNAL", 1): (Stage.RESOLVE, "unresolvable")}
+    assert report.notes == (
+        f"{seed} is listener EXTERNAL; it advertises broker 1 at nope.invalid:{bind.port}",
+    )
+    assert report.cells[1].stages[0].detail.startswith(f"{seed} answered")
+
+
+def test_crossed_addresses_are_found_by_the_record() -> None:
+    """Metadata equals the contract, and every address leads to the other broker."""
+    first, second = free_ports(2)
+    crossed = {
+        "name": "EXTERNAL",
+        "scopes": ["host"],
+        "advertised": {1: f"localhost:{second}", 2: f"localhost:{first}"},
+    }
+    _, plan = local_plan(
+        brokers=2, listeners=({"name": "INTERNAL", "scopes": ["internal"]}, crossed)
+    )
+    ports = {1: first, 2: second}
+    nodes = tuple(
+        node.model_copy(
+            update={
+                "listeners": tuple(
+                    item.model_copy(update={"bind_port": ports[node.id]})
+                    if item.name == "EXTERNAL"
+                    else item
+                    for item in node.listeners
+                )
+            }
+        )
+        for node in plan.nodes
+    )
+    with running_cluster(plan.model_copy(update={"nodes": nodes})) as two:
+        report = examine(two.contract)
+    assert failures(report) == {("EXTERNAL", id): (Stage.PRODUCE, "misrouted") for id in (1, 2)}
+    cause = report.cells[2].cause
+    assert cause is not None
+    assert cause.observed == f"localhost:{second} leads to broker 2, not to broker 1"
+
+
+def test_credentials() -> None:
+    """A listener with SASL: right credentials pass, wrong ones fail at security."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    listeners = (
+        {"name": "INTERNAL", "scopes": ["internal"]},
+        {"name": "EXTERNAL", "scopes": ["host"], "protocol": "SASL_PLAINTEXT"},
+    )
+    prefix = "listener.name.external"
+    extra = {
+        f"{prefix}.sasl.enabled.mechanisms": "PLAIN",
+        f"{prefix}.plain.sasl.jaas.config": f'{module} user_alice="right";',
+    }
+    _, plan = local_plan(brokers=1, listeners=listeners)
+
+    def client(password: str) -> dict[str, str]:
+        login = f'{module} username="alice" password="{password}";'
+        return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
+
+    with running_cluster(plan, extra={1: extra}) as one:
+        good = examine(one.contract, client=client("right"))
+        bad = examine(one.contract, client=client("wrong"))
+        unprotected = examine([address(one.contract, "EXTERNAL", 1)], deadline=5)
+    assert good.verdict is Verdict.PASS, failures(good)
+    assert failures(bad) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
+    assert "wrong" not in bad.model_dump_json()
+    assert [stage for stage, _ in failures(unprotected).values()] == [Stage.BOOTSTRAP]

@@ -1,0 +1,71 @@
+"""The table of causes: golden texts, and a row for whatever may fail."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Scope
+from earshot.names.kinds import NameKind
+from earshot.validation.causes import ANY, TABLE, Row, Trouble, explain
+from earshot.validation.result import Stage
+
+GOLDEN = Path(__file__).parent / "goldens" / "causes.txt"
+HOSTS = {
+    NameKind.SINGLE_LABEL: "kafka0",
+    NameKind.EC2_PRIVATE: "ip-172-31-18-160.us-west-2.compute.internal",
+    NameKind.FQDN: "kafka-1.example.com",
+    NameKind.LOCALHOST: "localhost",
+    NameKind.PRIVATE_ADDRESS: "10.0.1.7",
+}
+
+
+def told(row: Row) -> str:
+    """A block of text for the case that ``row`` is for."""
+    host = HOSTS[row.names[0] if row.names else NameKind.FQDN]
+    error = "something-else" if row.error == ANY else row.error
+    trouble = Trouble(row.stage, error, "(observed)")
+    cause = explain(trouble, "EXTERNAL", 2, Address(host, 9094), row.scopes)
+    return "\n".join(
+        [
+            f"{row.stage} {row.error} {host} {'+'.join(row.scopes) or '-'}",
+            f"  kind: {cause.kind}",
+            f"  expected: {cause.expected}",
+            f"  remedy: {cause.remedy}",
+        ]
+    )
+
+
+def test_golden() -> None:
+    text = "\n".join(map(told, TABLE)) + "\n"
+    assert text == GOLDEN.read_text(), "changed on purpose? write the new text to the golden file"
+
+
+@pytest.mark.parametrize("stage", set(Stage) - {Stage.METADATA})
+def test_every_stage_has_a_row_for_any_error(stage: Stage) -> None:
+    cause = explain(Trouble(stage, "never-seen", "x"), "L", 1, Address("h.example.org", 1))
+    assert cause.kind and cause.expected and cause.remedy and cause.observed == "x"
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.stage}-{row.error}-{row.kind}")
+def test_rows_are_reachable_and_their_kinds_searchable(row: Row) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", row.kind)
+    trouble = Trouble(row.stage, row.error, "")
+    name = row.names[0] if row.names else NameKind.PUBLIC_ADDRESS
+    scopes = row.scopes or (Scope.INTERNAL,)
+    assert next(item for item in TABLE if item.fits(trouble, name, scopes)) is row
+
+
+def test_facts_may_say_better_what_was_expected() -> None:
+    trouble = Trouble(Stage.METADATA, "foreign", "cluster B", "cluster A")
+    assert explain(trouble, "L", 1, Address("h", 1)).expected == "cluster A"
+
+
+def test_an_external_listener_with_a_private_name_gets_its_own_remedy() -> None:
+    trouble = Trouble(Stage.RESOLVE, "nxdomain", "")
+    host = HOSTS[NameKind.EC2_PRIVATE]
+    cause = explain(trouble, "EXTERNAL", 1, Address(host, 9094), (Scope.EXTERNAL,))
+    assert cause.kind == "unresolvable" and "inside that VPC" in cause.remedy
