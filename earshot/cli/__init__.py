@@ -21,6 +21,7 @@ OWN_FAULT = 70
 """EX_SOFTWARE of sysexits.h."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 DEBUG = "--debug"
 
 
@@ -38,11 +39,11 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         app([item for item in arguments if item != DEBUG], prog_name="earshot")
-    except SystemExit as ending:
-        return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return INTERRUPTED
+    except SystemExit as ending:  # the command-line library ends this way, Ctrl-C included
+        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+        if code in STOPPED:
+            _say(STOPPED[code])
+        return code
     except EarshotError as error:
         if debug:
             traceback.print_exc()

@@ -1,0 +1,165 @@
+"""`earshot validate` around the validation itself, for which a double stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from earshot.cli import discovery, run
+from earshot.cli import validate as command
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.placement import plan_local
+from earshot.project import Project
+from earshot.report.json import read_report
+from earshot.validation.contract import Contract
+from earshot.validation.result import Report
+from earshot.validation.run import ValidationOptions
+from tests.report import samples
+
+STACK = """\
+config:
+  earshot:cluster:
+    placement: local
+    validation: {records: 42, deadline: 77}
+"""
+
+
+class Double:
+    """Stands for `validate`: keeps what it was asked, and returns a crafted report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.contract: Contract | None = None
+        self.options = ValidationOptions()
+
+    def __call__(
+        self, contract: Contract, options: ValidationOptions, on_event: Callable[[str], None]
+    ) -> Report:
+        self.contract, self.options = contract, options
+        on_event("a step \x1b[2J")
+        return self.report
+
+
+@pytest.fixture
+def double(monkeypatch: pytest.MonkeyPatch) -> Double:
+    double = Double(samples.all_pass())
+    monkeypatch.setattr(command, "prove", double)
+    return double
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    (tmp_path / "Pulumi.local.yaml").write_text(STACK)
+    monkeypatch.chdir(tmp_path)
+    project = Project(tmp_path)
+    plan = plan_local(project.read_cluster("local"), tmp_path).plan
+    file = project.contract_file("local")
+    file.parent.mkdir(parents=True)
+    file.write_text(Contract.of(plan, "local", "local").to_json())
+    return project
+
+
+def test_a_stack_says_how_much_and_keeps_its_report(
+    project: Project, double: Double, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["validate", "--stack", "local"]) == 0
+    assert (double.options.records, double.options.deadline) == (42, 77.0)
+    kept = read_report(project.report_file("local").read_bytes(), "file")
+    assert kept == double.report.model_copy(update={"incarnations": {}})
+    captured = capsys.readouterr()
+    assert captured.out.startswith("earshot validation: PASS")
+    assert captured.err == "a step \\u001b[2J\n"
+
+
+def test_options_go_before_the_stack_file(project: Project, double: Double) -> None:
+    arguments = ["--records", "7", "--deadline", "20", "--jars", "a.jar, b.jar"]
+    more = ["--jars-dir", "jars", "--conf", "spark.master=local[2]", "--conf", "spark.a=b=c"]
+    assert run(["validate", "--stack", "local", *arguments, *more]) == 0
+    assert (double.options.records, double.options.deadline) == (7, 20.0)
+    assert double.options.jars == (Path("a.jar"), Path("b.jar"))
+    assert double.options.jars_dir == Path("jars")
+    assert double.options.spark_conf == {"spark.master": "local[2]", "spark.a": "b=c"}
+
+
+def test_a_contract_and_its_incarnations_reach_the_report(project: Project, double: Double) -> None:
+    arguments = ["validate", "--contract", str(project.contract_file("local"))]
+    more = ["--incarnations", '{"broker-1": "7@8"}', "-o", "out.json"]
+    assert run([*arguments, *more]) == 0
+    report = read_report(Path("out.json").read_bytes(), "out.json")
+    assert report.incarnations == {"broker-1": "7@8"}
+    assert not project.report_file("local").exists()
+
+
+@pytest.mark.parametrize(("name", "code"), [("dead_broker", 1), ("inconclusive", 3)])
+def test_the_exit_code_is_the_verdict(
+    name: str, code: int, project: Project, double: Double
+) -> None:
+    double.report = samples.ALL[name]()
+    assert run(["validate", "--stack", "local"]) == code
+    assert project.report_file("local").exists()
+
+
+def test_client_properties_reach_the_run(project: Project, double: Double) -> None:
+    Path("client.properties").write_text("security.protocol=SASL_SSL\nsasl.mechanism: PLAIN\n")
+    assert run(["validate", "-s", "local", "--client-config", "client.properties"]) == 0
+    assert double.options.client == {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "observed"),
+    [
+        (["--conf", "master=yarn"], "is no Spark property"),
+        (["--conf", "spark.master"], "is no Spark property"),
+        (["--incarnations", "{"], "is no JSON"),
+        (["--incarnations", "[1]"], "found [1]"),
+        (["--output", "report.pdf"], "its suffix names no format"),
+    ],
+)
+def test_wrong_options_are_found_before_anything_runs(
+    arguments: list[str],
+    observed: str,
+    project: Project,
+    double: Double,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["validate", "--stack", "local", *arguments]) == 2
+    assert observed in capsys.readouterr().err
+    assert double.contract is None
+
+
+def seen(cells: list[tuple[str, int, str]]) -> Report:
+    """What the doctor makes of addresses alone: listeners are called by them."""
+    good = samples.cell("EXTERNAL", 1)
+    changes = [
+        {"listener": asked, "broker": broker, "address": address}
+        for asked, broker, address in cells
+    ]
+    found = [good.model_copy(update=change) for change in changes]
+    return samples.report(found, cluster="Xq1", placement="", kafka_version="")
+
+
+def test_without_a_contract_the_cluster_is_asked(
+    double: Double, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = seen([("a:1,b:1", 1, "a:1"), ("a:1,b:1", 2, "b:1"), ("c:2", 1, "[::1]:2")])
+    monkeypatch.setattr(discovery, "examine", lambda *_, **__: report)
+    assert run(["validate", "--bootstrap", "a:1,b:1,c:2"]) == 0
+    contract = double.contract
+    assert contract is not None
+    assert [item.bootstrap for item in contract.listeners] == ["a:1,b:1", "[::1]:2"]
+    assert contract.brokers[0].advertised["LISTENER_2"].address == Address("::1", 2)
+    assert [broker.id for broker in contract.brokers] == [1, 2]
+    assert contract.listeners[0].protocol is Protocol.PLAINTEXT
+    assert "LISTENER_2 is what c:2 led to" in capsys.readouterr().out
+
+
+def test_where_nobody_answers_there_is_no_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "examine", lambda *_, **__: seen([("a:1", -1, "a:1")]))
+    with pytest.raises(EarshotError, match="no broker answers there") as found:
+        discovery.discover([Address("a", 1)], {})
+    assert "earshot doctor --bootstrap a:1 says why" in str(found.value)
