@@ -8,8 +8,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +23,7 @@ from earshot.validation.doctor import CREATE_TRIES, examine
 from earshot.validation.merge import merge, without_spark
 from earshot.validation.result import Cell, Report, Verdict
 from earshot.validation.spark_job import Entrance, Findings, Job, Route
-from earshot.validation.spark_session import Session, SparkSettings, open_session
+from earshot.validation.spark_session import Opening, Session, SparkSettings
 from earshot.validation.topic import (
     TopicError,
     create_topic,
@@ -103,16 +101,12 @@ def validate(
 @contextlib.contextmanager
 def _opening(settings: SparkSettings, end: Deadline) -> Iterator[Callable[[], Session]]:
     """Opens a session in the background; yields what waits for it. Closes it at the end."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="spark-session")
-    future = pool.submit(open_session, settings)
+    opening = Opening(settings)
     try:
-        yield lambda: future.result(end.left())
+        yield lambda: opening.session(end.left())
     finally:
         end.stop.set()
-        pool.shutdown(wait=False)
-        if not future.cancel():
-            with contextlib.suppress(Exception):  # whoever waited for it has been told
-                future.result(30).close()
+        opening.close()
 
 
 def _prove(
@@ -139,7 +133,7 @@ def _prove(
         routes = [_route(cell, partition) for partition, cell in enumerate(living)]
         try:
             session = spark()
-        except LateError:
+        except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
         share = -(-options.records // len(routes))

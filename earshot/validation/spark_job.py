@@ -154,7 +154,7 @@ class Job:
         """What every executor resolves and reaches."""
         from pyspark import cloudpickle
 
-        cloudpickle.register_pickle_by_value(executor_probe)
+        cloudpickle.register_pickle_by_value(executor_probe)  # type: ignore[no-untyped-call]
         context = self._spark.sparkContext
         expected = self._await_executors()
         self._say(f"{expected} executors resolve and connect")
@@ -337,12 +337,8 @@ def _vantage(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """What spark-submit runs; imports the rest late, as `run` stands on this module."""
-    from earshot.validation.submitted import main as submitted
-
-    return submitted(arguments)
-
-
 if __name__ == "__main__":
+    # only now: the rest of the validation stands on this module
+    from earshot.validation.submitted import main
+
     sys.exit(main())

@@ -8,13 +8,13 @@ master, quick to start, its output in a file, gone with this process.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,7 @@ from earshot.errors import EarshotError
 from earshot.jvm.archive import archive_options
 from earshot.jvm.jars import spark_connector_jars
 from earshot.jvm.java import find_java
+from earshot.validation.spark_jvm import Jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,12 +72,9 @@ class SparkSettings:
 class Session:
     """A Spark session and, where this process started it, its JVM."""
 
-    def __init__(
-        self, spark: SparkSession, process: subprocess.Popen[bytes] | None, log: Path | None
-    ) -> None:
+    def __init__(self, spark: SparkSession, jvm: Jvm | None) -> None:
         self.spark = spark
-        self._process = process
-        self._log = log
+        self._jvm = jvm
 
     @property
     def is_local(self) -> bool:
@@ -84,27 +82,39 @@ class Session:
         master = self.spark.sparkContext.master or ""
         return master == "local" or master.startswith("local[")
 
+
+class Opening:
+    """A session on its way: its JVM starts now, and is gone when the opening is closed."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        """Starts the JVM and returns; raises EarshotError for settings that cannot be used."""
+        self._settings = settings
+        self._session: Session | None = None
+        self._jvm = None if GATEWAY in os.environ else _start(settings)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="spark-session")
+        # not in the main thread, where a new context would take over Ctrl-C
+        self._future = self._pool.submit(self._open)
+
+    def session(self, seconds: float) -> Session:
+        """The session; raises TimeoutError after ``seconds``, EarshotError where there is none."""
+        return self._future.result(seconds)
+
     def close(self, patience: float = STOP_SECONDS) -> None:
-        """Ends the session; a JVM of our own is gone after ``patience`` seconds at the latest.
-
-        Whatever still runs in it ends with an error in its own thread.
-        """
-        if self._process is None:
+        """Ends session and JVM; whatever still runs there ends with an error in its thread."""
+        if self._jvm is not None:
+            self._jvm.end(patience)
+            _forget_context()
+        elif self._session is not None:
             with contextlib.suppress(Exception):  # the submitter's JVM may be going down already
-                self.spark.stop()
-            return
-        _forget_context()
-        end_process(self._process, patience)
-        if self._log is not None:
-            self._log.unlink(missing_ok=True)
+                self._session.spark.stop()
+        self._pool.shutdown(wait=False)
 
-
-def open_session(settings: SparkSettings) -> Session:
-    """The session that spark-submit prepared, or one in a JVM of its own.
-
-    Raises EarshotError where Java or the connector's jars are missing, or the JVM does not start.
-    """
-    return _submitted(settings) if GATEWAY in os.environ else _launched(settings)
+    def _open(self) -> Session:
+        if self._jvm is None:
+            self._session = _submitted(self._settings)
+        else:
+            self._session = _connected(self._jvm)
+        return self._session
 
 
 def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, ...]:
@@ -130,47 +140,37 @@ def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, .
     return spark_connector_jars()
 
 
-def _launched(settings: SparkSettings) -> Session:
-    # imported here, for a command that needs no Spark should not wait for it
-    import pyspark
-    from pyspark.java_gateway import launch_gateway  # type: ignore[attr-defined]
-    from pyspark.sql import SparkSession
-
-    home = Path(pyspark.__file__).parent
+def _start(settings: SparkSettings) -> Jvm:
+    home = Path(_home())
     java = find_java()
     jars = connector_jars(settings, home / "jars")
-    conf = pyspark.SparkConf(loadDefaults=False)
-    for key, value in (
-        _defaults(settings.conf, jars, archive_options(java, jars)) | dict(settings.conf)
-    ).items():
-        conf.set(key, value)
-    descriptor, name = tempfile.mkstemp(prefix="earshot-spark-", suffix=".log")
-    log = Path(name)
-    started: list[subprocess.Popen[bytes]] = []
+    return Jvm(home, java, _conf(settings.conf, jars, archive_options(java, jars)))
+
+
+def _home() -> str:
+    # found, not imported: that takes half a second, in which the JVM can start
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise EarshotError("PySpark", observed="it is not installed", remedy="run: make setup")
+    return spec.submodule_search_locations[0]
+
+
+def _connected(jvm: Jvm) -> Session:
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    gateway = jvm.gateway()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _environment(JAVA_HOME=str(java.home), SPARK_HOME=str(home)):
-            gateway: Any = launch_gateway(conf, {"stdout": descriptor, "stderr": descriptor})
-        started.append(gateway.proc)
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        context = pyspark.SparkContext(conf=conf, gateway=gateway)
-        context.setLogLevel("OFF")
-        return Session(SparkSession(context), gateway.proc, log)
-    except BaseException as error:
-        for process in started:
-            _forget_context()
-            end_process(process, 0)
-        words = last_words(log.read_text(errors="replace"))
-        log.unlink(missing_ok=True)
-        if not isinstance(error, Exception) or isinstance(error, EarshotError):
-            raise
+        context = pyspark.SparkContext(gateway=gateway)
+    except Exception as error:
+        _forget_context()
         raise EarshotError(
             "Spark",
-            observed=f"no session could be opened: {words or innermost(str(error))}",
-            remedy="see the Spark properties given (and those in SPARK_CONF_DIR), and the memory "
-            "that this machine has left",
+            observed=f"no session could be opened: {innermost(str(error))}",
+            remedy="see the Spark properties given, and those in SPARK_CONF_DIR",
         ) from None
-    finally:
-        os.close(descriptor)
+    return Session(SparkSession(context), jvm)
 
 
 def _submitted(settings: SparkSettings) -> Session:
@@ -188,7 +188,7 @@ def _submitted(settings: SparkSettings) -> Session:
     if not _has_connector(spark):
         for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
             spark.sql(f"ADD JAR '{path}'")
-    return Session(spark, None, None)
+    return Session(spark, None)
 
 
 def _has_connector(spark: SparkSession) -> bool:
@@ -200,22 +200,21 @@ def _has_connector(spark: SparkSession) -> bool:
     return True
 
 
-def _defaults(
-    given: Mapping[str, str], jars: Sequence[Path], options: Sequence[str]
-) -> dict[str, str]:
+def _conf(given: Mapping[str, str], jars: Sequence[Path], options: Sequence[str]) -> dict[str, str]:
     conf = SMALL | {"spark.app.name": "earshot"}
     if jars:
         conf["spark.jars"] = ",".join(map(str, jars))
     if options:
         conf["spark.driver.extraJavaOptions"] = shlex.join(options)
     if _names_master(given):
-        return conf | ELSEWHERE
-    return conf | {
+        return conf | ELSEWHERE | dict(given)
+    local = {
         "spark.master": "local[*]",
         # this machine's own name need not resolve
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
     }
+    return conf | local | dict(given)
 
 
 def _names_master(given: Mapping[str, str]) -> bool:
@@ -231,21 +230,6 @@ def _names_master(given: Mapping[str, str]) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    """Within, these variables are set: what starts the JVM takes them from nowhere else."""
-    before = {key: os.environ.get(key) for key in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
-
-
 def _forget_context() -> None:
     """Lets PySpark forget a context whose JVM is about to go, so that a next one can be opened."""
     import pyspark
@@ -255,19 +239,6 @@ def _forget_context() -> None:
     pyspark.SparkContext._gateway = None
     pyspark.SparkContext._jvm = None
     SparkSession._instantiatedSession = None
-
-
-def end_process(process: subprocess.Popen[bytes], patience: float) -> None:
-    """SIGTERM, and SIGKILL after ``patience`` seconds; closes our end of its standard input."""
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    process.terminate()
-    try:
-        process.wait(max(patience, 0.1))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 _EXCEPTION: Final = re.compile(
@@ -287,13 +258,3 @@ def innermost(text: str) -> str:
         return text.strip().splitlines()[0] if text.strip() else "no reason was given"
     name, words = chosen[0]
     return f"{name.rpartition('.')[2]}: {words}"
-
-
-def last_words(text: str, lines: int = 3) -> str:
-    """What a JVM that did not start said last, without stack frames and progress."""
-    kept = [
-        line.strip()
-        for line in text.splitlines()
-        if line.strip() and not line.startswith(("\t", "Setting default log level"))
-    ]
-    return "; ".join(kept[-lines:])
