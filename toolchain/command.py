@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ INTERRUPTED = 130
 def run(arguments: Sequence[str]) -> int:
     """Run one command; the result is the exit status; an error is one message."""
     options = _parser().parse_args(arguments)
+    end_on_sigterm()
     try:
         if options.command == "setup":
             set_up(for_tests=options.tests)
@@ -33,6 +35,11 @@ def run(arguments: Sequence[str]) -> int:
         print("\ninterrupted; run it again to go on", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def end_on_sigterm() -> None:
+    """Make SIGTERM end what is running as Ctrl-C does: with the commands it has started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def set_up(*, for_tests: bool = False) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import platform
 import re
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from earshot import cache
@@ -81,9 +83,14 @@ def _pip(*arguments: str) -> None:
 
 
 def _fingerprint() -> str:
-    """What the environment was made from: lock, project file, Python, and where it lies."""
-    digest = hashlib.sha256()
-    for path in (LOCK_FILE, ROOT / "pyproject.toml"):
-        digest.update(path.read_bytes())
-    digest.update(f"{platform.python_version()} {platform.machine()} {VENV}".encode())
-    return digest.hexdigest()
+    """What the environment was made from: lock, project, Python, and where it lies."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    parts = (
+        LOCK_FILE.read_text(),
+        project["project"],  # not the settings of tools: those change nothing that is installed
+        project["tool"]["setuptools"],
+        platform.python_version(),
+        platform.machine(),
+        str(VENV),
+    )
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

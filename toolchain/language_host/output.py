@@ -78,13 +78,14 @@ def _pump(
     send: Callable[[bytes], None],
     first_line: Callable[[bytes], None] | None = None,
 ) -> None:
-    if first_line is not None:
-        line, rest = _read_line(pipe)
-        first_line(line)
-        if rest:
-            send(rest)
-    while data := os.read(pipe.fileno(), READ_BYTES):
-        send(data)
+    with pipe:
+        if first_line is not None:
+            line, rest = _read_line(pipe)
+            first_line(line)
+            if rest:
+                send(rest)
+        while data := os.read(pipe.fileno(), READ_BYTES):
+            send(data)
 
 
 def _read_line(pipe: IO[bytes]) -> tuple[bytes, bytes]:

@@ -1,0 +1,130 @@
+"""What `make env` exports, and when the user's own backend is left alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from toolchain import environment, paths
+from toolchain.pulumi_cli import installation
+from toolchain.pulumi_cli.installation import Installation, Origin
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout elsewhere, with an odd name: every path has to survive a shell."""
+    root = tmp_path / "it's $HOME here"
+    root.mkdir()
+    for name in ("STATE", "PULUMI_HOME", "POLICIES", "VENV"):
+        monkeypatch.setattr(environment, name, root / getattr(paths, name).relative_to(paths.ROOT))
+    return root
+
+
+def use(monkeypatch: pytest.MonkeyPatch, origin: Origin) -> Installation:
+    cli = Installation(Path("/opt/pulumi/bin"), "3.259.0", origin)
+    monkeypatch.setattr(installation, "recorded", lambda: cli)
+    return cli
+
+
+def test_built_cli_gets_files_and_asks_nobody(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, Origin.BUILT)
+    found = environment.variables("local", {"PATH": "/usr/bin"})
+    assert found["PATH"] == f"/opt/pulumi/bin:{checkout}/.venv/bin:/usr/bin"
+    assert found["PULUMI_BACKEND_URL"] == (checkout / ".earshot" / "state").as_uri()
+    assert (checkout / ".earshot" / "state").is_dir()
+    assert found["PULUMI_HOME"] == f"{checkout}/.earshot/pulumi"
+    assert found["PULUMI_CONFIG_PASSPHRASE"] == environment.DEFAULT_PASSPHRASE
+    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert found["PULUMI_DISABLE_REGISTRY_RESOLVE"] == "true"
+    assert found["PULUMI_OPTION_POLICY_PACK"] == f"{checkout}/policies"
+
+
+def test_evaluating_twice_is_the_same_as_once(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, Origin.BUILT)
+    once = environment.variables("local", {"PATH": "/usr/bin"})
+    assert environment.variables("local", once) == {
+        name: value for name, value in once.items() if name != "PULUMI_CONFIG_PASSPHRASE"
+    }
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        {"PULUMI_BACKEND_URL": "s3://bucket"},
+        {"PULUMI_BACKEND_URL": "file:///home/somebody/state"},
+        {"PULUMI_ACCESS_TOKEN": "pul-1"},
+    ],
+)
+def test_chosen_backend_is_kept(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, base: dict[str, str]
+) -> None:
+    use(monkeypatch, Origin.INSTALLED)
+    found = environment.variables("local", {"PATH": "/usr/bin", **base})
+    assert not found.keys() & {"PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_CONFIG_PASSPHRASE"}
+    assert "PULUMI_DISABLE_REGISTRY_RESOLVE" not in found
+    assert "PULUMI_OPTION_POLICY_PACK" in found
+
+
+@pytest.mark.parametrize(
+    ("credentials", "kept"),
+    [({"current": "https://example.org"}, True), ({"current": ""}, False), ([], False)],
+)
+def test_login_counts_as_a_choice(
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    credentials: object,
+    kept: bool,
+) -> None:
+    cli = use(monkeypatch, Origin.INSTALLED)
+    (tmp_path / "credentials.json").write_text(json.dumps(credentials))
+    assert environment.has_own_backend(cli, {"PULUMI_HOME": str(tmp_path)}) is kept
+
+
+def test_own_passphrase_is_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Origin.BUILT)
+    found = environment.variables("local", {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"})
+    assert "PULUMI_CONFIG_PASSPHRASE" not in found
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("local", "local.json"),
+        ("local-two", "local.json"),
+        ("aws-prod", "aws-prod.json"),
+        ("aws-prod-eu-1", "aws-prod.json"),
+        ("localhost", None),
+        ("other", None),
+    ],
+)
+def test_policy_config_of_a_stack(tmp_path: Path, stack: str, expected: str | None) -> None:
+    for name in ("local", "aws-prod"):
+        (tmp_path / f"{name}.json").touch()
+    found = environment.policy_config(stack, tmp_path)
+    assert (found and found.name) == expected
+
+
+def test_shell_reads_back_what_was_meant(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Origin.BUILT)
+    wanted = environment.variables("local", {"PATH": "/usr/bin:/bin"})
+    script = environment.exports("local", {"PATH": "/usr/bin:/bin"}) + "\nenv -0"
+    result = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True)
+    seen = dict(line.split("=", 1) for line in result.stdout.split("\0") if line)
+    assert {name: seen[name] for name in wanted} == wanted
+
+
+def test_without_set_up_the_remedy_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "CLI_RECORD", tmp_path / "absent.json")
+    with pytest.raises(EarshotError, match="make setup"):
+        environment.variables("local")

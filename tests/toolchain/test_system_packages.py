@@ -1,0 +1,80 @@
+"""System packages: installed unasked in CI as root, named everywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from toolchain import system_packages
+from toolchain.system_packages import TOOLS, Tool
+
+KCAT = Tool("kcat", "kcat", "looking")
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What would have been run."""
+    ran: list[list[str]] = []
+
+    def record(command: list[str], environment: Mapping[str, str]) -> None:
+        ran.append(command)
+
+    monkeypatch.setattr(system_packages, "_retry", record)
+    monkeypatch.setattr(system_packages, "missing", lambda: [KCAT])
+    return ran
+
+
+def test_elsewhere_the_command_is_printed(
+    commands: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(system_packages, "may_install", lambda: False)
+    system_packages.ensure(for_tests=True)
+    assert commands == []
+    assert "apt-get install --yes kcat" in capsys.readouterr().out
+
+
+def test_in_ci_they_are_installed(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system_packages, "may_install", lambda: True)
+    system_packages.ensure(for_tests=True)
+    assert commands == [["apt-get", "update"], ["apt-get", "install", "--yes", "kcat"]]
+
+
+def test_plain_set_up_wants_no_test_tools(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system_packages, "may_install", lambda: True)
+    system_packages.ensure(for_tests=False)
+    assert commands == []
+
+
+@pytest.mark.parametrize(
+    ("ci", "uid", "expected"),
+    [("true", 0, True), ("1", 0, True), ("", 0, False), ("false", 0, False), ("true", 1000, False)],
+)
+def test_only_root_in_ci_may_install(
+    monkeypatch: pytest.MonkeyPatch, ci: str, uid: int, expected: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert system_packages.may_install({"CI": ci}) is expected
+
+
+def test_failing_installation_is_tried_again_and_then_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(system_packages, "LOGS", tmp_path)
+    with pytest.raises(EarshotError, match="System packages"):
+        system_packages._retry(["false"], os.environ)
+    assert capsys.readouterr().out.count("failed, trying again") == system_packages.ATTEMPTS - 1
+
+
+def test_tools_are_named_once() -> None:
+    assert len({tool.command for tool in TOOLS}) == len(TOOLS)
