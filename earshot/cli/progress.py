@@ -23,7 +23,7 @@ def steps() -> Iterator[Step]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal or console.is_dumb_terminal:
+    if not sys.stderr.isatty() or console.is_dumb_terminal:
         yield _print_step
         return
     columns = (

@@ -1,0 +1,52 @@
+"""Progress on a terminal and in a log."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from earshot.cli.progress import steps
+
+PROGRAM = (
+    "from earshot.cli.progress import steps\n"
+    "with steps() as step:\n"
+    "    step('first [bold]step')\n"
+    "    step('second step')\n"
+)
+
+
+def on_terminal(term: str) -> str:
+    """What PROGRAM writes to a terminal of the kind ``term``."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": term}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], stderr=theirs, env=environment, timeout=60
+    )
+    os.close(theirs)
+    assert done.returncode == 0
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    return text
+
+
+def test_a_terminal_gets_a_live_line_and_keeps_what_was_done() -> None:
+    text = on_terminal("xterm")
+    assert re.search(r"first \[bold\]step \(\d+\.\d s\)", text)
+    assert re.search(r"second step \(\d+\.\d s\)", text)
+    assert "\x1b[2K" in text  # the live line was taken away again
+
+
+def test_a_dumb_terminal_gets_lines() -> None:
+    assert on_terminal("dumb").split("\r\n") == ["first [bold]step", "second step", ""]
+
+
+def test_a_log_gets_a_line_per_step(capsys: pytest.CaptureFixture[str]) -> None:
+    with steps() as step:
+        step("first")
+        step("second")
+    assert capsys.readouterr().err == "first\nsecond\n"
