@@ -68,7 +68,7 @@ class Stack:
         before = self._run_id()
         say(f"Updating stack {self.name} ...")
         self._select()
-        command = ["pulumi", "up", "--yes", "--refresh", "--non-interactive"]
+        command = ["pulumi", "up", "--yes", "--refresh", "--suppress-outputs", "--non-interactive"]
         code = self._pulumi([*command, "--stack", self.name])
         if code != 0:
             return code
