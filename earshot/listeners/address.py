@@ -81,10 +81,11 @@ def check_listener_name(text: str) -> str:
     """``text`` as a listener name; raises AddressError with a hint when only the case is wrong."""
     if _NAME.fullmatch(text):
         return text
-    hint = f"write {text.upper()}" if _NAME.fullmatch(text.upper()) else ""
+    mended = text.strip().upper()
+    hint = f"write {mended}" if _NAME.fullmatch(mended) else ""
     raise AddressError(
         f"listener name {text!r}",
-        observed="Kafka compares some settings with case, and tools disagree on other characters",
+        observed="is not one that every Kafka and every tool reads alike",
         allowed=NAME_ALLOWED,
         remedy=hint,
     )

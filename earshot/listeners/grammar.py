@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_listener_name, check_port, parse_address
@@ -27,40 +28,43 @@ VOTERS_ALLOWED = "id@host:port entries with one comma between them"
 NAMES_ALLOWED = "listener names with one comma between them"
 
 
-class Bad(NamedTuple):
+@dataclass(frozen=True)
+class Bad:
     """An entry that the grammar refuses; ``name`` is its listener where one can be told."""
 
     name: str
     error: AddressError
 
 
-class Good(NamedTuple, Generic[T]):
-    """An entry as it was read."""
-
-    value: T
-
-
-def read_listeners(text: str) -> Iterator[Good[tuple[str, Address]] | Bad]:
+def read_listeners(text: str) -> Iterator[tuple[str, Address] | Bad]:
     """`NAME://host:port,…`; an empty host is the wildcard and stays empty."""
     yield from _distinct(_entries(text, "listener list", LISTENERS_ALLOWED, _listener))
 
 
-def read_protocols(text: str) -> Iterator[Good[tuple[str, Protocol]] | Bad]:
+def read_protocols(text: str) -> Iterator[tuple[str, Protocol] | Bad]:
     """`NAME:PROTOCOL,…`."""
     yield from _distinct(_entries(text, "protocol map", MAP_ALLOWED, _protocol))
 
 
-def read_voters(text: str) -> Iterator[Good[tuple[int, Address]] | Bad]:
+def read_voters(text: str) -> Iterator[tuple[int, Address] | Bad]:
     """`id@host:port,…`."""
     yield from _distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter))
 
 
-def read_names(text: str) -> Iterator[Good[tuple[str, None]] | Bad]:
+def read_names(text: str) -> Iterator[tuple[str, None] | Bad]:
     """`NAME,…`, without a blank round the commas: Kafka before 4.1 takes it into the name."""
     yield from _distinct(_entries(text, "name list", NAMES_ALLOWED, _bare_name, trimmed=False))
 
 
-def read_servers(text: str) -> Iterator[Good[tuple[Address, None]] | Bad]:
+def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
+    """One listener name, as in `inter.broker.listener.name`."""
+    try:
+        yield _bare_name(text)
+    except AddressError as error:
+        yield Bad(_name_in(text), error)
+
+
+def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
     """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
     yield from _distinct(
         _entries(text, "server list", "host:port entries", lambda raw: (parse_address(raw), None))
@@ -85,10 +89,10 @@ def parse_voters(text: str) -> dict[int, Address]:
     return dict(_only(item) for item in read_voters(text))
 
 
-def _only(item: Good[T] | Bad) -> T:
+def _only(item: T | Bad) -> T:
     if isinstance(item, Bad):
         raise item.error
-    return item.value
+    return item
 
 
 def _entries(
@@ -97,7 +101,7 @@ def _entries(
     allowed: str,
     read: Callable[[str], tuple[K, V]],
     trimmed: bool = True,
-) -> Iterator[Good[tuple[K, V]] | Bad]:
+) -> Iterator[tuple[K, V] | Bad]:
     for raw in text.split(","):
         entry = raw.strip() if trimmed else raw
         try:
@@ -107,16 +111,16 @@ def _entries(
                     observed="is empty" if text.strip() == "" else "has a blank entry",
                     allowed=allowed,
                 )
-            yield Good(read(entry))
+            yield read(entry)
         except AddressError as error:
             yield Bad(_name_in(entry), error)
 
 
-def _distinct(items: Iterator[Good[tuple[K, V]] | Bad]) -> Iterator[Good[tuple[K, V]] | Bad]:
+def _distinct(items: Iterator[tuple[K, V] | Bad]) -> Iterator[tuple[K, V] | Bad]:
     seen: set[K] = set()
     for item in items:
-        if isinstance(item, Good):
-            key = item.value[0]
+        if not isinstance(item, Bad):
+            key = item[0]
             if key in seen:
                 error = AddressError(
                     str(key), observed="stands twice in one list", allowed="distinct entries"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
+from earshot.listeners.model import Role
 
 NOTE = "#earshot."
 """What Kafka's own settings cannot hold stands in comment lines of this prefix."""
@@ -49,6 +50,12 @@ class Settings:
 
     values: Mapping[str, str]
     notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def role(self) -> Role:
+        """What to call the node: a broker, unless it is a controller alone."""
+        alone = self.values.get("process.roles", "").strip() == Role.CONTROLLER
+        return Role.CONTROLLER if alone else Role.BROKER
 
 
 def read_properties(text: str) -> Settings:

@@ -12,7 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
@@ -44,24 +44,22 @@ class Oracle:
         """The same for the text of a properties file."""
         return self._verdict(self.load(text))[1]
 
-    def effective(self, values: Mapping[str, str]) -> list[tuple[str, str | None, int]]:
-        """Listener name, host and port of what a node with these properties would hand out."""
+    def handed_out(
+        self, values: Mapping[str, str], by: Literal["Broker", "Controller"]
+    ) -> list[tuple[str, str | None, int]]:
+        """Listener name, host and port of what a node with these properties tells others."""
         properties = self.jvm.java.util.Properties()
         for key, value in values.items():
             properties.setProperty(key, value)
         config, refusal = self._verdict(properties)
         assert not refusal, refusal
         found = []
-        for endpoints in (
-            config.effectiveAdvertisedBrokerListeners(),
-            config.effectiveAdvertisedControllerListeners(),
-        ):
-            iterator = endpoints.iterator()  # of a Scala Seq or a Java List
-            while iterator.hasNext():
-                endpoint = iterator.next()
-                name = _NAME.search(endpoint.toString())
-                assert name is not None
-                found.append((name[1], endpoint.host(), endpoint.port()))
+        iterator = getattr(config, f"effectiveAdvertised{by}Listeners")().iterator()
+        while iterator.hasNext():  # of a Scala Seq or a Java List
+            endpoint = iterator.next()
+            name = _NAME.search(endpoint.toString())
+            assert name is not None
+            found.append((name[1], endpoint.host(), endpoint.port()))
         return found
 
     def load(self, text: str) -> Any:

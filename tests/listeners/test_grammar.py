@@ -8,7 +8,6 @@ from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_host
 from earshot.listeners.grammar import (
     Bad,
-    Good,
     parse_entries,
     parse_protocols,
     parse_voters,
@@ -99,7 +98,7 @@ def test_parses_a_listener_list(text: str, entries: list[tuple[str, Address]]) -
 
 def test_reads_the_good_entries_beside_the_bad_ones() -> None:
     found = list(read_listeners("A://b1:9092,internal://b_1:9093,C://c:70000,A://d:1"))
-    assert found[0] == Good(("A", Address("b1", 9092)))
+    assert found[0] == ("A", Address("b1", 9092))
     bad = [item for item in found if isinstance(item, Bad)]
     assert [item.name for item in bad] == ["internal", "C", "A"]
     assert "stands twice" in bad[2].error.line
@@ -180,15 +179,15 @@ def test_refuses_voters(text: str) -> None:
 
 
 def test_reads_names_without_blanks() -> None:
-    assert list(read_names("A,B_2")) == [Good(("A", None)), Good(("B_2", None))]
+    assert list(read_names("A,B_2")) == [("A", None), ("B_2", None)]
     for text in ("A, B", "a", "A,,B", "", "A,A"):
         assert any(isinstance(item, Bad) for item in read_names(text)), text
 
 
 def test_reads_servers() -> None:
     assert list(read_servers("c9:9093, [::1]:1")) == [
-        Good((Address("c9", 9093), None)),
-        Good((Address("::1", 1), None)),
+        (Address("c9", 9093), None),
+        (Address("::1", 1), None),
     ]
     for text in ("c9", "c9:0", "c9:9093,", "C://c9:9093", "c9:1,c9:1", "c_9:1"):
         assert any(isinstance(item, Bad) for item in read_servers(text)), text

@@ -1,0 +1,95 @@
+"""KL001: listeners, protocol map, voters and names follow a grammar that everybody reads alike.
+
+The grammar is stricter than Kafka's (see `earshot.listeners.grammar`): Kafka takes `host_1`,
+`256.256.256.256`, an IPv6 address without brackets or port 99999 without a word, and clients fail
+later. What Kafka makes of settings that follow the grammar is KL002's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from earshot.errors import AddressError
+from earshot.listeners.address import HOST_ALLOWED
+from earshot.listeners.grammar import (
+    Bad,
+    read_listeners,
+    read_name,
+    read_names,
+    read_protocols,
+    read_servers,
+    read_voters,
+)
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule
+
+Entry = tuple[object, object]
+Problem = tuple[str, AddressError]
+"""The listener's name, where there is one, and what is wrong."""
+
+
+def problems(key: str, text: str) -> Iterator[Problem]:
+    """What the grammar refuses in the property ``key``; nothing for a property it does not know."""
+    for item in READERS[key](text) if key in READERS else ():
+        if isinstance(item, Bad):
+            yield item.name, item.error
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    yield from RULE.pending(facts)
+    known: dict[tuple[str, str], tuple[Problem, ...]] = {}  # most nodes share most texts
+    for id, settings in facts.settings.items():
+        for key in READERS:
+            text = settings.values.get(key)
+            if text is None:
+                continue
+            if (key, text) not in known:
+                known[key, text] = tuple(problems(key, text))
+            for listener, error in known[key, text]:
+                yield RULE.finding(
+                    f"{key}: {error.object} {error.observed}",
+                    error.allowed,
+                    node=id,
+                    role=settings.role,
+                    listener=listener or None,
+                    remedy=error.remedy,
+                    inputs=(key,),
+                )
+
+
+def _read_advertised(text: str) -> Iterator[Entry | Bad]:
+    for item in read_listeners(text):
+        if not isinstance(item, Bad) and not item[1].host:
+            name, address = item
+            error = AddressError(
+                f"{name}://:{address.port}",
+                observed="has no host, so that Kafka hands out the machine's own name",
+                allowed=HOST_ALLOWED,
+                remedy="name the host that was provisioned for these clients",
+            )
+            yield Bad(name, error)
+        else:
+            yield item
+
+
+READERS: dict[str, Callable[[str], Iterator[Entry | Bad]]] = {
+    "listeners": read_listeners,
+    "advertised.listeners": _read_advertised,
+    "listener.security.protocol.map": read_protocols,
+    "controller.quorum.voters": read_voters,
+    "controller.quorum.bootstrap.servers": read_servers,
+    "controller.listener.names": read_names,
+    "inter.broker.listener.name": read_name,
+    "early.start.listeners": read_names,
+}
+
+RULE = Rule(
+    id="KL001",
+    title="Listeners, protocol map, voters and names follow a strict grammar",
+    reason="Kafka accepts hosts, ports and names that its clients cannot use or read differently.",
+    remedy="write it as the grammar allows",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_listeners",
+    check=check,
+    judges="settings",
+)

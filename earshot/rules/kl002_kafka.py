@@ -1,0 +1,71 @@
+"""KL002: what Kafka of the target version would refuse, or silently take in another sense.
+
+The checks follow `KafkaConfig.validateValues` and what it calls. They judge settings that KL001
+can read; a list that it refuses is reported there, and checks that need it are passed over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from earshot.listeners.spec import DEFAULT_KAFKA
+from earshot.rules import (
+    kl002_kafka_advertised,
+    kl002_kafka_controllers,
+    kl002_kafka_inter_broker,
+    kl002_kafka_listeners,
+    kl002_kafka_roles,
+)
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_view import Memo, Objection, Unreadable, View
+from earshot.rules.registry import Rule
+
+CHECKS: tuple[Callable[[View], Iterator[Objection]], ...] = (
+    *kl002_kafka_roles.CHECKS,
+    *kl002_kafka_listeners.CHECKS,
+    *kl002_kafka_advertised.CHECKS,
+    *kl002_kafka_controllers.CHECKS,
+    *kl002_kafka_inter_broker.CHECKS,
+)
+
+
+def objections(
+    values: Mapping[str, str], version: str, memo: Memo | None = None
+) -> Iterator[Objection]:
+    """What Kafka ``version`` ("4.1.1") has against one node's properties."""
+    view = View(values, tuple(int(part) for part in version.split(".")[:3]), memo)
+    for check in CHECKS:
+        try:
+            yield from check(view)
+        except Unreadable:
+            continue
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    yield from RULE.pending(facts)
+    version = facts.kafka_version or DEFAULT_KAFKA
+    memo: Memo = {}
+    for id, settings in facts.settings.items():
+        for item in objections(settings.values, version, memo):
+            yield RULE.finding(
+                f"{item.key}: {item.observed}; Kafka {version} {item.instead or 'does not start'}",
+                item.expected,
+                node=id,
+                role=settings.role,
+                listener=item.listener,
+                remedy=item.remedy,
+                severity=Severity.ERROR if item.grave else Severity.WARNING,
+                inputs=(item.key,),
+            )
+
+
+RULE = Rule(
+    id="KL002",
+    title="Kafka of the target version starts with these settings, and takes them as meant",
+    reason="A broker that refuses its settings says so only when it starts, one by one.",
+    remedy="change the setting as expected",
+    source="https://kafka.apache.org/documentation/#brokerconfigs",
+    check=check,
+    judges="settings",
+)

@@ -1,0 +1,122 @@
+"""KL002: `advertised.listeners` (A) and what a controller advertises (C10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import ANY_IPV4
+from earshot.rules.kl002_kafka_view import Objection, View, is_wildcard
+
+KEY = "advertised.listeners"
+
+
+def some(view: View) -> Iterator[Objection]:
+    """A2."""
+    if view.is_broker and not view.advertised_to_clients:
+        yield Objection(
+            "A2",
+            KEY,
+            f"holds nothing for clients: {', '.join(view.advertised)} belong to the controller",
+            "at least one listener that is not in controller.listener.names",
+        )
+
+
+def bound(view: View) -> Iterator[Objection]:
+    """A1: nothing is advertised that is not listened on."""
+    if not view.is_broker:
+        return
+    for name in view.advertised_to_clients:
+        if name not in view.listeners:
+            yield Objection(
+                "A1",
+                KEY,
+                f"{name} is advertised and not in listeners",
+                f"some of {', '.join(view.listeners)}",
+                remedy=f"add {name} to listeners, or advertise it no more",
+                listener=name,
+            )
+
+
+def routable(view: View) -> Iterator[Objection]:
+    """A3, A4: Kafka knows the one text 0.0.0.0; KL003 knows the others."""
+    inherited = not view.has(KEY)
+    for name, address in view.advertised_to_clients.items() if view.is_broker else ():
+        if address.host == ANY_IPV4:
+            yield Objection(
+                "A4" if inherited else "A3",
+                KEY,
+                f"{name} advertises {address}" + (", taken from listeners" if inherited else ""),
+                "an address that clients can connect to",
+                remedy="advertise the host that was provisioned for these clients",
+                listener=name,
+            )
+        elif inherited and not address.host:
+            yield Objection(
+                "A4a",
+                KEY,
+                f"is not set, and {name} listens on every interface",
+                "an advertised host for every listener",
+                remedy="advertise the host that was provisioned for these clients",
+                listener=name,
+                instead="hands out the machine's own name",
+            )
+
+
+def heeded(view: View) -> Iterator[Objection]:
+    """A5c: a node advertises the listeners of its own roles, and no others."""
+    if not view.has(KEY):
+        return
+    for name in view.advertised:
+        is_quorum = name in view.controllers
+        if (is_quorum and view.is_controller) or (not is_quorum and view.is_broker):
+            continue
+        yield Objection(
+            "A5c",
+            KEY,
+            f"{name} is advertised by a node that is a {'broker' if is_quorum else 'controller'} "
+            "only",
+            "listeners of the node's own roles",
+            remedy=f"take {name} away",
+            listener=name,
+            instead="ignores it",
+        )
+
+
+def quorum(view: View) -> Iterator[Objection]:
+    """A3 and C10 of controllers: advertised explicitly, as wildcards differ between versions."""
+    if not view.is_controller:
+        return
+    for name, address in view.advertised_by_quorum.items():
+        explicit = view.has(KEY) and name in view.advertised
+        if explicit and address.host == ANY_IPV4:
+            yield Objection(
+                "A3",
+                KEY,
+                f"{name} advertises {address}",
+                "the host that the voters name",
+                listener=name,
+            )
+        elif not explicit and is_wildcard(address.host):
+            refused = view.version[:3] == (3, 9, 0) and address.host == ANY_IPV4
+            yield Objection(
+                "C10",
+                KEY,
+                f"lacks {name}, which listens on every interface",
+                "the controller's own entry of the voters, advertised",
+                remedy=f"advertise {name}, which Kafka 3.9 and later allow",
+                listener=name,
+                instead="" if refused else "hands out a name that depends on its version",
+            )
+        elif not explicit and view.has(KEY):
+            yield Objection(
+                "C10",
+                KEY,
+                f"lacks {name}",
+                "every listener of the controller, advertised",
+                remedy=f"add {name}://{address}",
+                listener=name,
+                instead="takes it from listeners",
+            )
+
+
+CHECKS = (some, bound, routable, heeded, quorum)

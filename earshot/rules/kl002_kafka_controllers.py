@@ -1,0 +1,119 @@
+"""KL002: the controllers' listeners (C) and those that open early (E)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.rules.kl002_kafka_view import Objection, View
+
+NAMES = "controller.listener.names"
+AUTO_JOIN = "controller.quorum.auto.join.enable"
+CONTROL_PLANE = "control.plane.listener.name"
+
+
+def named(view: View) -> Iterator[Objection]:
+    """C1."""
+    if view.is_kraft and not view.has(NAMES):
+        yield Objection("C1", NAMES, "is not set", "the controllers' listener, on every node")
+
+
+def on_brokers(view: View) -> Iterator[Objection]:
+    """C2, C3, C4: a broker knows the controllers' listener and does not open it."""
+    if view.is_controller:
+        return
+    for name in view.controllers:
+        if name in view.listeners:
+            yield Objection(
+                "C2",
+                NAMES,
+                f"{name} is in listeners of a node that is a broker only",
+                "a controller listener on controllers alone",
+                remedy=f"take {name} out of listeners",
+                listener=name,
+            )
+        if name not in view.protocols:
+            yield Objection(
+                "C3",
+                NAMES,
+                f"{name} has no entry in listener.security.protocol.map",
+                "an entry for every controller listener, on brokers too",
+                remedy=f"add {name}:PROTOCOL to listener.security.protocol.map",
+                listener=name,
+            )
+    if len(view.controllers) > 1:
+        yield Objection(
+            "C4",
+            NAMES,
+            f"has {', '.join(view.controllers)} on a node that is a broker only",
+            "one name",
+            instead=f"uses {view.controllers[0]} alone",
+            grave=False,
+        )
+
+
+def on_controllers(view: View) -> Iterator[Objection]:
+    """C5, C6, C6a: a controller opens all of its listeners, and alone it opens no other."""
+    if not view.is_controller:
+        return
+    for name in view.controllers:
+        if name not in view.listeners:
+            yield Objection(
+                "C6",
+                NAMES,
+                f"{name} is not in listeners",
+                "every controller listener in listeners of a controller",
+                remedy=f"add {name} to listeners",
+                listener=name,
+            )
+    for name in view.listeners if not view.is_broker else ():
+        if name not in view.controllers:
+            yield Objection(
+                "C5",
+                "listeners",
+                f"has {name} on a node that is a controller only",
+                f"some of {', '.join(view.controllers)}"
+                if view.controllers
+                else f"those of {NAMES}",
+                remedy=f"take {name} out of listeners",
+                listener=name,
+            )
+
+
+def auto_join(view: View) -> Iterator[Objection]:
+    """C11: only a controller joins a quorum."""
+    if not view.is_controller and view.values.get(AUTO_JOIN, "").strip().lower() == "true":
+        yield Objection(
+            "C11",
+            AUTO_JOIN,
+            "is true on a node that is a broker only",
+            "false, or on controllers alone",
+            instead="" if view.version >= (4, 2) else "does not know it",
+        )
+
+
+def control_plane(view: View) -> Iterator[Objection]:
+    """C12: of ZooKeeper's times."""
+    if view.is_kraft and view.has(CONTROL_PLANE):
+        yield Objection(
+            "C12",
+            CONTROL_PLANE,
+            f"is {view.values[CONTROL_PLANE]!r}",
+            f"not set: KRaft has {NAMES}",
+            instead="" if view.version < (4, 0) else "does not know it",
+        )
+
+
+def early(view: View) -> Iterator[Objection]:
+    """E1: what opens early must exist."""
+    for name in view.early:
+        if name not in view.listeners:
+            yield Objection(
+                "E1",
+                "early.start.listeners",
+                f"{name} is not among the listeners",
+                f"some of {', '.join(view.listeners)}",
+                listener=name,
+            )
+
+
+CHECKS = (named, on_brokers, on_controllers, auto_join, control_plane, early)

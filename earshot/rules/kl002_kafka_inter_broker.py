@@ -1,0 +1,95 @@
+"""KL002: the listener over which brokers talk to each other (I)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import Protocol
+from earshot.rules.kl002_kafka_view import Objection, View
+
+NAME = "inter.broker.listener.name"
+PROTOCOL = "security.inter.broker.protocol"
+
+
+def one_of_both(view: View) -> Iterator[Objection]:
+    """I1."""
+    if view.has(NAME) and view.has(PROTOCOL):
+        yield Objection(
+            "I1",
+            NAME,
+            f"is set, and so is {PROTOCOL}",
+            f"one of {NAME} and {PROTOCOL}",
+            remedy=f"take {PROTOCOL} away",
+        )
+
+
+def known_protocol(view: View) -> Iterator[Objection]:
+    """I6: compared with case."""
+    if view.inter_broker_protocol not in list(Protocol):
+        yield Objection(
+            "I6", PROTOCOL, f"is {view.inter_broker_protocol!r}", f"one of {', '.join(Protocol)}"
+        )
+
+
+def mapped(view: View) -> Iterator[Objection]:
+    """I2."""
+    if view.has(NAME) and view.inter_broker not in view.protocols:
+        yield Objection(
+            "I2",
+            NAME,
+            f"{view.inter_broker} has no entry in listener.security.protocol.map",
+            f"one of {', '.join(view.protocols)}",
+            listener=view.inter_broker,
+        )
+
+
+def advertised(view: View) -> Iterator[Objection]:
+    """I3, I4: a listener that this broker advertises; unset, the one named like the protocol."""
+    if not view.is_broker or view.inter_broker in view.advertised_to_clients:
+        return
+    by_default = not view.has(NAME)
+    yield Objection(
+        "I4" if by_default else "I3",
+        NAME,
+        f"{view.inter_broker}{' (by default)' if by_default else ''} is not advertised",
+        f"one of {', '.join(view.advertised_to_clients) or 'the advertised listeners'}",
+        listener=view.inter_broker,
+    )
+
+
+def mechanism(view: View) -> Iterator[Objection]:
+    """I5: SASL between brokers needs its mechanism enabled."""
+    protocol = view.protocols.get(view.inter_broker)
+    if protocol is None or not protocol.sasl:
+        return
+    used = view.values.get("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
+    text = view.values.get("sasl.enabled.mechanisms", "GSSAPI")
+    enabled = [item.strip() for item in text.split(",")]
+    if used not in enabled:
+        yield Objection(
+            "I5",
+            "sasl.mechanism.inter.broker.protocol",
+            f"is {used}, and sasl.enabled.mechanisms has {text or 'none'}",
+            "a mechanism that sasl.enabled.mechanisms has",
+            remedy=f"add {used} to sasl.enabled.mechanisms",
+            listener=view.inter_broker,
+        )
+
+
+def only_for_brokers(view: View) -> Iterator[Objection]:
+    """C7: a controller talks to no broker."""
+    if view.is_broker or not view.has(NAME):
+        return
+    refused = view.version >= (4, 0) and view.inter_broker in view.controllers
+    yield Objection(
+        "C7",
+        NAME,
+        f"is {view.inter_broker} on a node that is a controller only",
+        "no such setting on a controller",
+        remedy="take it away",
+        listener=view.inter_broker,
+        instead="" if refused else "ignores it",
+    )
+
+
+CHECKS = (one_of_both, known_protocol, mapped, advertised, mechanism, only_for_brokers)

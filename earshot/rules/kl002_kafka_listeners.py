@@ -1,0 +1,56 @@
+"""KL002: ports of `listeners` (P) and the protocol map (M)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from earshot.rules.kl002_kafka_view import Objection, View, family, is_wildcard
+
+
+def ports(view: View) -> Iterator[Objection]:
+    """P2, P3: one port, one listener; an IPv4 and an IPv6 address may share it (KIP-797)."""
+    holders: dict[int, list[str]] = defaultdict(list)
+    for name, address in view.listeners.items():
+        holders[address.port].append(name)
+    for port, names in holders.items():
+        hosts = [view.listeners[name].host for name in names]
+        paired = sorted(family(host) or 0 for host in hosts) == [4, 6]
+        if len(names) == 1 or (paired and not all(map(is_wildcard, hosts))):
+            continue
+        yield Objection(
+            "P3" if paired else "P2",
+            "listeners",
+            f"port {port} is bound by {' and '.join(f'{n}://{view.listeners[n]}' for n in names)}",
+            "a port of its own for each listener, or exactly one IPv4 and one IPv6 address on it",
+            remedy=f"move {names[-1]} to another port",
+            listener=names[-1],
+            instead="lets both bind every interface, and one of them may fail" if paired else "",
+        )
+
+
+def mapped(view: View) -> Iterator[Objection]:
+    """M4, M5, M6: every listener has a protocol."""
+    by_default = not view.has("listener.security.protocol.map")
+    for key, names in (
+        ("listeners", view.listeners),
+        ("advertised.listeners", view.advertised if view.has("advertised.listeners") else {}),
+    ):
+        for name in names:
+            if name not in view.protocols:
+                yield Objection(
+                    "M4" if by_default else "M5",
+                    key,
+                    f"{name} has no protocol: "
+                    + (
+                        "listener.security.protocol.map is not set"
+                        if by_default
+                        else f"listener.security.protocol.map has {', '.join(view.protocols)}"
+                    ),
+                    "an entry in listener.security.protocol.map for every listener",
+                    remedy=f"add {name}:PROTOCOL to listener.security.protocol.map",
+                    listener=name,
+                )
+
+
+CHECKS = (ports, mapped)

@@ -1,0 +1,105 @@
+"""KL002: roles, ids and the quorum (R)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.grammar import MAX_ID
+from earshot.listeners.model import ANY_IPV4, Role
+from earshot.rules.kl002_kafka_view import Objection, View
+
+ROLES = "process.roles"
+VOTERS = "controller.quorum.voters"
+SERVERS = "controller.quorum.bootstrap.servers"
+
+
+def roles(view: View) -> Iterator[Objection]:
+    """R1, R1a, R1b, R1c."""
+    if not view.is_kraft:
+        given = view.has(ROLES)
+        zookeeper = view.version < (4, 0) and view.has("zookeeper.connect")
+        lenient = given and (4, 0) <= view.version < (4, 2)
+        yield Objection(
+            "R1c" if given else "R1b",
+            ROLES,
+            "is empty" if given else "is not set",
+            "broker, controller, or both",
+            instead="runs with ZooKeeper, which earshot does not know"
+            if zookeeper
+            else "checks nothing that depends on a role"
+            if lenient
+            else "",
+        )
+        return
+    for role in view.roles:
+        if role not in list(Role):
+            yield Objection("R1", ROLES, f"has {role!r}", "broker, controller, or both")
+    if len(set(view.roles)) < len(view.roles):
+        yield Objection(
+            "R1a",
+            ROLES,
+            f"is {','.join(view.roles)}",
+            "each role once",
+            instead="drops the second" if view.version >= (4, 2) else "",
+        )
+
+
+def ids(view: View) -> Iterator[Objection]:
+    """R2, R2a."""
+    given = [key for key in ("node.id", "broker.id") if view.has(key)]
+    if not given:
+        yield Objection("R2", "node.id", "is not set", f"a number from 0 to {MAX_ID}")
+        return
+    numbers = {key: view.number(key) for key in given}
+    for key, number in numbers.items():
+        if number is None or number < 0:
+            yield Objection("R2", key, f"is {view.values[key]!r}", f"a number from 0 to {MAX_ID}")
+    if len(set(numbers.values())) > 1:
+        yield Objection(
+            "R2a",
+            "broker.id",
+            f"is {view.values['broker.id']} while node.id is {view.values['node.id']}",
+            "the same number",
+            remedy="take broker.id away",
+        )
+
+
+def quorum(view: View) -> Iterator[Objection]:
+    """R3: somebody to ask."""
+    if view.kinds and not view.voters and not view.servers:
+        yield Objection("R3", VOTERS, f"is not set, nor is {SERVERS}", "one of the two")
+
+
+def membership(view: View) -> Iterator[Objection]:
+    """R5, R6: exactly the controllers are voters."""
+    if view.is_controller and view.voters and view.id not in view.voters:
+        yield Objection(
+            "R6",
+            VOTERS,
+            f"has {', '.join(map(str, view.voters))} and not this controller, {view.id}",
+            "every controller of a static quorum",
+        )
+    if not view.is_controller and view.id in view.voters:
+        yield Objection(
+            "R5",
+            VOTERS,
+            f"has this node, {view.id}, which is a broker only",
+            "controllers alone",
+            remedy=f"give node {view.id} the role controller, or take it off the voters",
+        )
+
+
+def addresses(view: View) -> Iterator[Objection]:
+    """R4a: a voter must be somewhere."""
+    for id, address in view.voters.items():
+        if address.host == ANY_IPV4:
+            yield Objection(
+                "R4a",
+                VOTERS,
+                f"places voter {id} at {address}",
+                "an address that the other nodes can connect to",
+                instead="checks it too late and stops while it starts",
+            )
+
+
+CHECKS = (roles, ids, quorum, membership, addresses)

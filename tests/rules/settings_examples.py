@@ -1,0 +1,24 @@
+"""Examples of KL001 and KL002 on disk: raw settings by node id, and what one rule finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from earshot.listeners.properties import Settings
+from earshot.rules import Facts
+from tests.rules.examples import HERE
+
+
+def files(rule: str) -> list[Path]:
+    """Both kinds of a rule's examples."""
+    return sorted((HERE / rule).glob("*/*.yaml"))
+
+
+def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
+    """The facts of an example, and the findings that its rule is expected to yield."""
+    document = yaml.safe_load(path.read_text())
+    notes = {"kafka_version": document["kafka"]} if "kafka" in document else {}
+    settings = {id: Settings(values, notes) for id, values in document["settings"].items()}
+    return Facts(plan=None, settings=settings), document["findings"]

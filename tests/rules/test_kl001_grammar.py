@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from earshot.listeners.model import ClusterPlan, Role
+from earshot.listeners.properties import Settings
+from earshot.rules import Facts, State, judge
+from earshot.rules.kl001_grammar import READERS, RULE, problems
+from tests.listeners.clusters import plans
+from tests.rules.examples import described
+from tests.rules.settings_examples import files, load
+
+
+@pytest.mark.parametrize("path", files("KL001"), ids=lambda path: "/".join(path.parts[-2:]))
+def test_an_example_gives_the_findings_it_states(path: Path) -> None:
+    facts, expected = load(path)
+    assert [described(item, RULE) for item in judge(facts, [RULE])] == expected
+    assert bool(expected) == (path.parts[-2] == "fail")
+
+
+@settings(max_examples=40)
+@given(plans())
+def test_has_nothing_against_a_plan(cluster: ClusterPlan) -> None:
+    assert judge(Facts.of(cluster), [RULE]) == ()
+
+
+def test_names_the_node_by_its_role() -> None:
+    values = {"process.roles": "controller", "listeners": "CONTROLLER://c_1:9093"}
+    (found,) = judge(Facts(None, {9: Settings(values)}), [RULE])
+    assert (found.node, found.role, found.listener) == (9, Role.CONTROLLER, "CONTROLLER")
+    assert (found.inputs, found.state) == (("listeners",), State.VIOLATED)
+
+
+def test_says_the_same_of_every_node_that_has_it() -> None:
+    values = {"controller.quorum.voters": "9@c_9:9093"}
+    found = judge(Facts(None, {id: Settings(values) for id in (1, 2, 3)}), [RULE])
+    assert [item.node for item in found] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("key", READERS)
+def test_an_empty_setting_is_a_problem_of_its_own(key: str) -> None:
+    assert [error for _, error in problems(key, "")]
+
+
+def test_other_settings_are_nobody_s_grammar() -> None:
+    assert list(problems("num.partitions", "")) == []
