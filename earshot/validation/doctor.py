@@ -25,7 +25,7 @@ from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.diagnosis import Facts, Sent, judge, ready, undecided
 from earshot.validation.metadata import Answer, admin_client, identify, match_listener
-from earshot.validation.probe import nameservers, vantage_resolves
+from earshot.validation.probe import connects, nameservers, vantage_resolves
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 from earshot.validation.survey import Place, Sighting, facts_of, look, targets_of, targets_seen
 from earshot.validation.topic import (
@@ -232,9 +232,16 @@ class _Examination:
         # the listener that most brokers can be reached through
         (_, protocol), addresses = max(by_listener.items(), key=lambda entry: len(entry[1]))
         bootstrap = ",".join(addresses)
-        reachable = {
-            item.target.broker for item in waiting.values() if str(item.target.address) in addresses
+        contacts = {
+            item.target.broker: item.contact
+            for item in waiting.values()
+            if str(item.target.address) in addresses and item.contact is not None
         }
+
+        def reachable(broker: int) -> bool:
+            contact = contacts.get(broker)
+            # asked again, as it may have died since
+            return contact is not None and connects(contact, STEER_LIMIT)
 
         def admin() -> AdminClient:
             return admin_client(bootstrap, protocol, self._client, reachable, STEER_LIMIT)

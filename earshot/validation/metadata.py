@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,10 +56,10 @@ def admin_client(
     bootstrap: str,
     protocol: Protocol,
     client: Mapping[str, str],
-    reachable: Container[int],
+    reachable: Callable[[int], bool],
     limit: float,
 ) -> AdminClient:
-    """An admin client for ``bootstrap`` whose requests go to one of the ``reachable`` brokers.
+    """An admin client for ``bootstrap`` whose requests go to a broker that is ``reachable``.
 
     librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
     broker that counts as alive, drawn anew for every answer: one that died just now, or whose
@@ -70,7 +70,7 @@ def admin_client(
     end = time.monotonic() + limit
     while (left := end - time.monotonic()) > 0:
         try:
-            if admin.list_topics(NO_TOPIC, timeout=left).controller_id in reachable:
+            if reachable(admin.list_topics(NO_TOPIC, timeout=left).controller_id):
                 break
         except KafkaException:
             break

@@ -137,6 +137,11 @@ def reach(
     return Contact(address, lookup, tuple(attempts))
 
 
+def connects(contact: Contact, limit: float) -> bool:
+    """Whether the address of ``contact`` accepts a connection now, within ``limit`` seconds."""
+    return reach(contact.address, contact.lookup, None, limit).connected
+
+
 def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
     """The context that ``client`` (librdkafka's properties) describes; raises EarshotError."""
     context = ssl.create_default_context()

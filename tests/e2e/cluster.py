@@ -33,6 +33,9 @@ SMALL = {
     "log.cleaner.dedupe.buffer.size": "2097152",
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "3",
+    # a killed broker is fenced soon, and may register again soon
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
 }
 TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
     {"name": "INTERNAL", "scopes": ["internal"]},
@@ -150,6 +153,18 @@ class Cluster:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
 
+    def reset(self) -> None:
+        """Every node runs as planned again, whatever a test did; those that do are not touched."""
+        directories = {node.id: self.node_directory(node.id) for node in self.plan.nodes}
+        changed = [
+            id for id, folder in directories.items() if id in self.extra or running(folder) is None
+        ]
+        self.extra.clear()
+        for id in changed:
+            self.stop(id)
+        if changed:
+            self.start(*changed)
+
     def pid(self, id: int) -> int:
         return self._record(id).pid
 
@@ -159,7 +174,8 @@ class Cluster:
         values = [
             f"{item.name}://{listeners.get(item.name, item.advertised)}" for item in node.listeners
         ]
-        self.extra[id] = {"advertised.listeners": ",".join(values)}
+        changed = {"advertised.listeners": ",".join(values)}
+        self.extra[id] = self.extra.get(id, {}) | changed
         self.stop(id)
         self.start(id)
 

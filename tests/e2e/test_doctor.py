@@ -8,26 +8,40 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from earshot.listeners.address import Address
 from earshot.validation.client import configuration
-from earshot.validation.contract import Contract
+from earshot.validation.contract import Advertised, Contract
 from earshot.validation.doctor import examine
 from earshot.validation.result import Cell, Report, Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
+from tests.doubles.certificates import self_signed
 from tests.e2e.cluster import Cluster, free_ports, local_plan, running_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """Three brokers with two listeners; each test leaves it as it was."""
+def running() -> Iterator[Cluster]:
+    """Three brokers with two listeners, for all tests; broker 3 is as the last test left it."""
     _, plan = local_plan(brokers=3)
     with running_cluster(plan) as started:
         yield started
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    return self_signed(tmp_path, "DNS:localhost")
+
+
+@pytest.fixture
+def cluster(running: Cluster) -> Cluster:
+    """The same, running as planned."""
+    running.reset()
+    return running
 
 
 def address(contract: Contract, listener: str, broker: int) -> Address:
@@ -44,7 +58,7 @@ def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
 
 
 def settled_topics(contract: Contract, expected: set[str]) -> set[str]:
-    """Our topics, once they are ``expected`` or 10 s have passed: brokers learn of a change late."""
+    """Our topics, once they are ``expected`` or 10 s passed: brokers learn of it late."""
     admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
     end = time.monotonic() + 10
     while True:
@@ -134,21 +148,58 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
     assert examine(cluster.contract).verdict is Verdict.PASS
 
 
-def test_drift(cluster: Cluster) -> None:
+def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
+    """Killed after its metadata was read, before its record: only its cells fail, at the record."""
+    contract = cluster.contract
+    # a cell that fails early tells when the records are about to go out
     (port,) = free_ports(1)
-    cluster.advertise(3, EXTERNAL=f"localhost:{port}")
-    report = examine(cluster.contract)
+    external = {"EXTERNAL": Advertised(host="localhost", port=port)}
+    moved = contract.brokers[2].model_copy(
+        update={"advertised": contract.brokers[2].advertised | external}
+    )
+    contract = contract.model_copy(update={"brokers": (*contract.brokers[:2], moved)})
+
+    def kill(cell: Cell) -> None:
+        if (cell.listener, cell.broker) == ("EXTERNAL", 3):
+            cluster.kill(2)
+
+    report = examine(contract, on_cell=kill)
+    found = failures(report)
+    assert found.pop(("EXTERNAL", 3)) == (Stage.METADATA, "drift")
+    assert found == {
+        (name, 2): (Stage.PRODUCE, "not-acknowledged") for name in ("INTERNAL", "EXTERNAL")
+    }
+    assert all("refused" in str(cell.cause) for cell in report.cells if cell.broker == 2)
+
+
+def test_a_broker_that_hangs_fails_its_own_cells_only(cluster: Cluster) -> None:
+    """It accepts connections, as the kernel does that for it, and never answers."""
+    process = psutil.Process(cluster.pid(2))
+    process.suspend()
+    try:
+        report = examine(cluster.contract, deadline=15)
+    finally:
+        process.resume()
+    assert failures(report) == {
+        (name, 2): (Stage.BOOTSTRAP, "no-answer") for name in ("INTERNAL", "EXTERNAL")
+    }
+
+
+def test_drift(running: Cluster) -> None:
+    (port,) = free_ports(1)
+    running.advertise(3, EXTERNAL=f"localhost:{port}")
+    report = examine(running.contract)
     assert failures(report) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
     cause = report.cells[-1].cause
     assert cause is not None
     assert f"localhost:{port}" in cause.observed
-    assert str(address(cluster.contract, "EXTERNAL", 3)) in cause.expected
+    assert str(address(running.contract, "EXTERNAL", 3)) in cause.expected
 
 
-def test_the_failure_of_the_seeds(cluster: Cluster) -> None:
+def test_the_failure_of_the_seeds(running: Cluster) -> None:
     """Bootstrap is accepted, the advertised name means nothing here."""
-    seed = address(cluster.contract, "EXTERNAL", 1)
-    cluster.advertise(3, EXTERNAL="nope.invalid:9092")
+    seed = address(running.contract, "EXTERNAL", 1)
+    running.advertise(3, EXTERNAL="nope.invalid:9092")
     report = examine([seed])
     assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, "unresolvable")}
     cell = report.cells[-1]
@@ -157,10 +208,10 @@ def test_the_failure_of_the_seeds(cluster: Cluster) -> None:
     assert report.exit_code == 1
 
 
-def test_two_brokers_at_one_address(cluster: Cluster) -> None:
-    shared = address(cluster.contract, "EXTERNAL", 1)
-    cluster.advertise(3, EXTERNAL=str(shared))
-    assert failures(examine(cluster.contract)) == {
+def test_two_brokers_at_one_address(running: Cluster) -> None:
+    shared = address(running.contract, "EXTERNAL", 1)
+    running.advertise(3, EXTERNAL=str(shared))
+    assert failures(examine(running.contract)) == {
         ("EXTERNAL", 1): (Stage.METADATA, "shared-address"),
         ("EXTERNAL", 3): (Stage.METADATA, "drift"),
     }
@@ -170,9 +221,9 @@ def test_two_brokers_at_one_address(cluster: Cluster) -> None:
     }
 
 
-def test_a_broker_without_the_listener_is_missing(cluster: Cluster) -> None:
-    plan = cluster.plan
-    cluster.extra[3] = {
+def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
+    plan = running.plan
+    running.extra[3] = {
         key: ",".join(
             f"{item.name}://{getattr(item, side)}"
             for item in plan.node(3).listeners
@@ -180,20 +231,15 @@ def test_a_broker_without_the_listener_is_missing(cluster: Cluster) -> None:
         )
         for key, side in (("listeners", "bind"), ("advertised.listeners", "advertised"))
     }
-    cluster.stop(3)
-    cluster.start(3)
-    assert failures(examine(cluster.contract)) == {("EXTERNAL", 3): (Stage.METADATA, "missing")}
+    running.stop(3)
+    running.start(3)
+    assert failures(examine(running.contract)) == {("EXTERNAL", 3): (Stage.METADATA, "missing")}
 
 
 def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
-    cluster.extra.pop(3, None)
-    cluster.stop(3)
-    cluster.start(3)
-    assert examine(cluster.contract).verdict is Verdict.PASS
     cluster.kill(2)
     cluster.kill(3)
     found = failures(examine(cluster.contract))
-    cluster.start(2, 3)
     assert {key: kind for key, (_, kind) in found.items() if key[1] == 1} == {
         ("INTERNAL", 1): "no-quorum",
         ("EXTERNAL", 1): "no-quorum",
@@ -277,3 +323,27 @@ def test_credentials() -> None:
     assert failures(bad) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
     assert "wrong" not in bad.model_dump_json()
     assert [stage for stage, _ in failures(unprotected).values()] == [Stage.BOOTSTRAP]
+
+
+def test_tls(certificate: Path) -> None:
+    """A listener with TLS: its authority given, unknown, and for another name."""
+    listeners = (
+        {"name": "INTERNAL", "scopes": ["internal"]},
+        {"name": "EXTERNAL", "scopes": ["host"], "protocol": "SSL"},
+    )
+    prefix = "listener.name.external.ssl.keystore"
+    extra = {f"{prefix}.type": "PEM", f"{prefix}.location": str(certificate)}
+    trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificate)}
+    _, plan = local_plan(brokers=1, listeners=listeners)
+    with running_cluster(plan, extra={1: extra}) as one:
+        good = examine(one.contract, client=trusted)
+        unknown = examine(one.contract)
+        plain = examine([address(one.contract, "EXTERNAL", 1)], deadline=5)
+        one.advertise(1, EXTERNAL=f"127.0.0.1:{address(one.contract, 'EXTERNAL', 1).port}")
+        seed = address(one.contract, "EXTERNAL", 1)
+        unnamed = examine([seed], client=trusted | {"security.protocol": "SSL"})
+    assert good.verdict is Verdict.PASS, failures(good)
+    assert "TLSv1.3" in good.cells[1].stages[4].detail
+    assert failures(unknown) == {("EXTERNAL", 1): (Stage.SECURITY, "certificate-untrusted")}
+    assert [stage for stage, _ in failures(plain).values()] == [Stage.BOOTSTRAP]
+    assert failures(unnamed) == {(str(seed), 1): (Stage.SECURITY, "certificate-name")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from earshot.validation.probe import (
     tls_context,
     vantage_resolves,
 )
+from tests.doubles.certificates import self_signed
 
 
 @contextlib.contextmanager
@@ -133,14 +133,7 @@ def test_nameservers_of_a_resolv_conf(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for broker-1.test and 127.0.0.9, with its key in one file."""
-    folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10"
-    command += " -subj /CN=broker -addext subjectAltName=DNS:broker-1.test,IP:127.0.0.9"
-    command += " -keyout key.pem -out cert.pem"
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
-    whole = folder / "both.pem"
-    whole.write_text((folder / "cert.pem").read_text() + (folder / "key.pem").read_text())
-    return whole
+    return self_signed(tmp_path_factory.mktemp("tls"), "DNS:broker-1.test,IP:127.0.0.9")
 
 
 @pytest.fixture
