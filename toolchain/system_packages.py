@@ -17,11 +17,15 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Tool:
-    """A command that tests use, the Debian package it comes in, and what it is for."""
+    """A command that tests use, the Debian package it comes in, and what it is for.
+
+    ``alias`` is what the command is called on other systems.
+    """
 
     command: str
     package: str
     purpose: str
+    alias: str = ""
 
     def is_there(self) -> bool:
         if self.command == "java":
@@ -30,14 +34,14 @@ class Tool:
             except EarshotError:
                 return False
             return True
-        return shutil.which(self.command) is not None
+        return any(map(shutil.which, filter(None, (self.command, self.alias))))
 
 
 TOOLS = (
     Tool("java", "openjdk-17-jre-headless", "brokers and Spark"),
     Tool("kcat", "kcat", "a second opinion on what a broker advertises"),
     Tool("ip", "iproute2", "vantages in network namespaces"),
-    Tool("chromium", "chromium", "looking at the HTML report"),
+    Tool("chromium", "chromium", "looking at the HTML report", alias="chromium-browser"),
 )
 
 

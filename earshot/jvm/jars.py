@@ -15,6 +15,7 @@ import logging
 import os
 import shutil
 import subprocess
+import threading
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -141,17 +142,22 @@ def _run_ivy(command: Sequence[str | Path]) -> str:
     """What Ivy complained of, or nothing. Its output goes to the log as it comes."""
     lines = []
     with subprocess.Popen(
-        ["timeout", str(ATTEMPT_SECONDS), *command] if shutil.which("timeout") else command,
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     ) as ivy:
         assert ivy.stdout is not None
-        for line in ivy.stdout:
-            if line.strip(" .\n"):  # dots are its way to show progress
-                log.info("%s", line.strip())
-                lines.append(line.strip())
+        deadline = threading.Timer(ATTEMPT_SECONDS, ivy.kill)
+        deadline.start()
+        try:
+            for line in ivy.stdout:
+                if line.strip(" .\n"):  # dots are its way to show progress
+                    log.info("%s", line.strip())
+                    lines.append(line.strip())
+        finally:
+            deadline.cancel()
     if ivy.returncode == 0:
         return ""
     telling = [

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.toolchain.language_host.conftest import Workspace
+from tests.toolchain.language_host.workspace import Workspace
 
 pytestmark = pytest.mark.e2e
 

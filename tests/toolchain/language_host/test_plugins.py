@@ -1,0 +1,33 @@
+"""How packs and provider plugins are started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pulumi.runtime.proto import language_pb2
+
+from toolchain.language_host.interpreter import Interpreter
+from toolchain.language_host.plugins import Plugin
+
+
+def request(kind: str) -> language_pb2.RunPluginRequest:
+    return language_pb2.RunPluginRequest(
+        pwd="/project",
+        args=["--logtostderr", "127.0.0.1:1"],
+        env=["A=b=c", "B="],
+        info=language_pb2.ProgramInfo(root_directory="/plugin", program_directory="/plugin"),
+        kind=kind,
+    )
+
+
+def test_provider_gets_all_arguments_and_the_projects_directory() -> None:
+    plugin = Plugin.of(request("resource"), Interpreter("python3"))
+    assert plugin.command == ("python3", "-u", "/plugin", "--logtostderr", "127.0.0.1:1")
+    assert plugin.cwd == Path("/project")
+    assert plugin.environment == {"A": "b=c", "B": ""}
+
+
+def test_pack_gets_the_address_and_its_own_directory() -> None:
+    plugin = Plugin.of(request("analyzer"), Interpreter("python3"))
+    assert plugin.command[2:] == ("-m", "pulumi.policy", "127.0.0.1:1", "/plugin")
+    assert plugin.cwd == Path("/plugin")

@@ -1,0 +1,71 @@
+"""Whether a Docker engine answers, and how to get one. Standard library only."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+VARIABLE = "DOCKER_HOST"
+DEFAULT = "unix:///var/run/docker.sock"
+PING_SECONDS = 5.0
+CLIENT_SECONDS = 15.0
+INSTALL = """install and start one:
+    Debian, Ubuntu   apt-get install docker.io
+    Fedora           dnf install moby-engine && systemctl start docker
+    macOS, Windows   Docker Desktop, Colima or another
+  or, where one answers elsewhere, set DOCKER_HOST to its address"""
+
+
+def address(environment: Mapping[str, str] = os.environ) -> str:
+    """The engine that Docker's own tools would talk to."""
+    return environment.get(VARIABLE) or DEFAULT
+
+
+def answers(where: str) -> bool:
+    """Whether an engine answers at the address ``where`` (``unix://``, ``tcp://``, ``ssh://``).
+
+    A socket of this machine is asked directly; the rest is left to Docker's command line, which
+    knows about certificates and SSH.
+    """
+    url = urlsplit(where)
+    if url.scheme == "unix":
+        return _ping(Path(unquote(url.path)))
+    client = shutil.which("docker")
+    if client is None:
+        return False
+    command = [client, "--host", where, "version", "--format", "{{.Server.Version}}"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CLIENT_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _ping(path: Path) -> bool:
+    connection = _UnixConnection(path)
+    try:
+        connection.request("GET", "/_ping")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=PING_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PING_SECONDS)
+        self.sock.connect(str(self._path))
