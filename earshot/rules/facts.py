@@ -9,6 +9,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.parse import Settings
 from earshot.listeners.render import notes, settings
 from earshot.names.evidence import Evidence, EvidenceKey
+from earshot.rules.container import Container
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Facts:
 
     ``plan`` is None where settings were given that cannot be read as one; ``settings`` holds each
     node's raw properties by node id; ``addresses`` its own provisioned IP addresses; ``waivers``
-    maps a name (lower case) to the reason why nobody need resolve it here.
+    maps a name (lower case) to the reason why nobody need resolve it here; ``containers`` holds
+    what each node runs in, by node id, where it runs in a container.
     """
 
     plan: ClusterPlan | None
@@ -26,6 +28,7 @@ class Facts:
     addresses: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     evidence: Mapping[EvidenceKey, Evidence] = field(default_factory=dict)
     waivers: Mapping[str, str] = field(default_factory=dict)
+    containers: Mapping[int, Container] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -36,6 +39,7 @@ class Facts:
         addresses: Mapping[int, tuple[str, ...]] | None = None,
         evidence: Mapping[EvidenceKey, Evidence] | None = None,
         waivers: Mapping[str, str] | None = None,
+        containers: Mapping[int, Container] | None = None,
     ) -> Facts:
         """The facts about a plan that earshot computed: the settings are those it renders."""
         return cls(
@@ -45,6 +49,7 @@ class Facts:
             addresses=addresses or {},
             evidence=evidence or {},
             waivers={name.lower(): reason for name, reason in (waivers or {}).items()},
+            containers=containers or {},
         )
 
     @property

@@ -45,11 +45,13 @@ class Finding:
     diagnosis: Diagnosis | None = None
     inputs: tuple[str, ...] = ()
     """The properties or facts that the rule looked at."""
+    container: str = ""
+    """What the node runs in, where it runs in a container."""
 
     @property
     def subject(self) -> str:
-        """Of what: `broker 2, listener EXTERNAL (scope external)`."""
-        parts = []
+        """Of what: `broker 2, listener EXTERNAL (scope external)`, a container's name first."""
+        parts = [f"container {self.container}"] if self.container else []
         if self.node is not None:
             parts.append(f"{self.role} {self.node}")
         if self.listener is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from earshot.names.evidence import EvidenceKind
 from earshot.rules.catalogue import RULES
@@ -15,11 +16,19 @@ def judge(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
     """What ``rules`` find, in the order of the rules and, within one, of the plan.
 
     A rule that does not hold for the cluster's Kafka version, or lacks what it judges, is left
-    out; `unjudged` names it.
+    out; `unjudged` names it. A finding about a node in a container names the container too.
     """
     return tuple(
-        finding for rule in rules if not rule.silent(facts) for finding in rule.check(facts)
+        _placed(facts, finding)
+        for rule in rules
+        if not rule.silent(facts)
+        for finding in rule.check(facts)
     )
+
+
+def _placed(facts: Facts, finding: Finding) -> Finding:
+    container = facts.containers.get(finding.node) if finding.node is not None else None
+    return finding if container is None else replace(finding, container=container.name)
 
 
 def unjudged(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Rule, str], ...]:

@@ -43,7 +43,7 @@ class Rule:
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    judges: Literal["plan", "settings"] = "plan"
+    judges: Literal["plan", "settings", "containers"] = "plan"
     """What must be there for the rule to be judged at all."""
 
     def finding(
@@ -62,6 +62,7 @@ class Rule:
         state: State = State.VIOLATED,
         inputs: tuple[str, ...] = (),
         role: Role = Role.BROKER,
+        container: str = "",
     ) -> Finding:
         """A finding of this rule; a Node gives both id and role."""
         if isinstance(node, Node):
@@ -82,6 +83,7 @@ class Rule:
             resolver=resolver,
             diagnosis=diagnosis,
             inputs=inputs,
+            container=container,
         )
 
     def pending(self, facts: Facts, only: str | None = None) -> Iterator[Finding]:
@@ -113,6 +115,8 @@ class Rule:
             return "the settings cannot be read as a plan"
         if self.judges == "settings" and not facts.settings:
             return "no node's settings are known"
+        if self.judges == "containers" and not facts.containers:
+            return "no node is known to run in a container"
         return ""
 
 

@@ -1,0 +1,167 @@
+"""Kafka's container images: which one it is, and what it makes of its variables.
+
+Sources: the start scripts of each image (`docker/resources/common-scripts` of apache/kafka,
+`kafka/include/etc/confluent/docker` of confluentinc/kafka-images, bitnami's `libkafka.sh`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from earshot.listeners.properties import UNMAPPED, VARIABLE, Settings, property_of
+
+
+class Family(StrEnum):
+    """Images that map variables alike."""
+
+    APACHE = "apache/kafka"
+    CONFLUENT = "confluentinc/cp-kafka"
+    BITNAMI = "bitnami/kafka"
+    WURSTMEISTER = "wurstmeister/kafka"
+    UNKNOWN = "unknown"
+
+
+_FAMILIES = (
+    (Family.APACHE, re.compile(r"(?:.*/)?apache/kafka(?:-native)?")),
+    (
+        Family.CONFLUENT,
+        re.compile(r"(?:.*/)?(?:cp-(?:enterprise-)?kafka|cp-server|confluent-local)"),
+    ),
+    (Family.BITNAMI, re.compile(r"(?:.*/)?bitnami(?:legacy|secure)?/kafka")),
+    (Family.WURSTMEISTER, re.compile(r"(?:.*/)?wurstmeister/kafka")),
+)
+
+PREFIX = "KAFKA_"
+BITNAMI_PREFIX = "KAFKA_CFG_"
+BITNAMI_ALIASES = frozenset(
+    f"KAFKA_{name}"
+    for name in (
+        "ADVERTISED_LISTENERS",
+        "BROKER_ID",
+        "INTER_BROKER_LISTENER_NAME",
+        "LISTENERS",
+        "LISTENER_SECURITY_PROTOCOL_MAP",
+        "LOG_DIRS",
+        "ZOOKEEPER_CONNECT",
+    )
+)
+"""Variables that bitnami takes without `CFG_`, those that matter to listeners."""
+OWN_VARIABLES = UNMAPPED | {
+    # of cp-kafka and its relatives, besides those of apache/kafka
+    "KAFKA_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN",
+    "KAFKA_JMX_PORT",
+    "KAFKA_CREATE_TOPICS",
+}
+"""Variables for an image's scripts, not for the broker."""
+_MARKS = frozenset(
+    {
+        "listeners",
+        "advertised.listeners",
+        "process.roles",
+        "broker.id",
+        "node.id",
+        "zookeeper.connect",
+        "listener.security.protocol.map",
+        "advertised.host.name",
+        "controller.quorum.voters",
+    }
+)
+"""Properties that only a broker or a controller is given."""
+
+CLUSTER_ID = {Family.BITNAMI: ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID")}
+APACHE_DEFAULTS = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+    "advertised.listeners": "PLAINTEXT://localhost:9092",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@localhost:9093",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+}
+"""What apache/kafka runs with where not one property is set."""
+
+
+def family_of(image: str) -> Family:
+    """The family of an image reference, also in a mirror of its registry."""
+    name = repository_of(image)
+    return next((kind for kind, shape in _FAMILIES if shape.fullmatch(name)), Family.UNKNOWN)
+
+
+def repository_of(image: str) -> str:
+    """``image`` without its tag and digest."""
+    name = image.partition("@")[0]
+    head, colon, tag = name.rpartition(":")
+    return head if colon and "/" not in tag else name
+
+
+def tag_of(image: str) -> str:
+    """The tag of ``image``, or an empty text."""
+    name = image.partition("@")[0]
+    return name.removeprefix(repository_of(image)).removeprefix(":")
+
+
+def broker_settings(family: Family, env: Mapping[str, str]) -> Settings:
+    """The broker properties that an image of ``family`` makes of its variables.
+
+    An unknown image is taken to map them as apache/kafka does. Scopes and other notes stand in
+    `EARSHOT_*` variables, which no image maps.
+    """
+    values = {key: value for name, value in env.items() if (key := broker_property(family, name))}
+    notes = {
+        name.removeprefix(VARIABLE).lower(): value
+        for name, value in env.items()
+        if name.startswith(VARIABLE)
+    }
+    return Settings(values, notes)
+
+
+def broker_property(family: Family, name: str) -> str:
+    """The property that a variable sets, or an empty text where it sets none."""
+    if family is Family.BITNAMI:
+        if name.startswith(BITNAMI_PREFIX):
+            return _bitnami(name.removeprefix(BITNAMI_PREFIX))
+        return _bitnami(name.removeprefix(PREFIX)) if name in BITNAMI_ALIASES else ""
+    if not name.startswith(PREFIX) or name in OWN_VARIABLES:
+        return ""
+    if family is Family.WURSTMEISTER:
+        return name.removeprefix(PREFIX).lower().replace("_", ".")
+    return property_of(name)
+
+
+def variable_of(family: Family, key: str) -> str:
+    """The variable that sets a (dotted) property."""
+    prefix = BITNAMI_PREFIX if family is Family.BITNAMI else PREFIX
+    return prefix + key.upper().replace(".", "_")
+
+
+def cluster_id_variables(family: Family) -> tuple[str, ...]:
+    """The variables that an image takes the cluster's id from; the first is the usual one."""
+    return CLUSTER_ID.get(family, ("CLUSTER_ID",))
+
+
+def derived_listeners(advertised: str) -> str:
+    """What apache/kafka and cp-kafka bind where only advertised listeners are given."""
+    return re.sub(r"://[^:,]*:", "://0.0.0.0:", advertised)
+
+
+def is_broker(image: str, env: Mapping[str, str], command: Sequence[str] = ()) -> bool:
+    """Whether a container runs a broker or a controller.
+
+    Such images also serve as clients (`command: kafka-topics …`), and other software takes
+    `KAFKA_*` variables too, so what counts is a property that only brokers are given.
+    """
+    family = family_of(image)
+    if _MARKS & set(broker_settings(family, env).values):
+        return True
+    # bitnami's variables on an image that is none of bitnami's
+    if any(name.startswith(BITNAMI_PREFIX) for name in env):
+        return True
+    return family is not Family.UNKNOWN and not command
+
+
+def _bitnami(rest: str) -> str:
+    text = rest.lower().replace("_", ".")
+    return text.replace("sasl.ssl", "sasl_ssl").replace("sasl.plaintext", "sasl_plaintext")

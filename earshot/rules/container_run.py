@@ -1,0 +1,109 @@
+"""The containers of one run, judged one after the other as they are declared.
+
+What no single container shows is remembered between them: which addresses earlier ones have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.listeners.model import ClusterPlan, Listener, Scope
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.rules import kl004_unique_address, kl006_container_ports
+from earshot.rules.catalogue import RULES
+from earshot.rules.container import Container, PublishedPort, is_loopback
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding
+from earshot.rules.judge import judge
+
+NEEDS_THE_CLUSTER = frozenset({"KL005", "KL011", "KL012", "KL013"})
+"""Rules that one container's inputs cannot answer; KL011 and KL012 take lookups besides."""
+CONTAINER_RULES = tuple(rule for rule in RULES if rule.id not in NEEDS_THE_CLUSTER)
+
+
+class ContainerRun:
+    """Judges container after container; `holder` is what a container is known by, such as a URN."""
+
+    def __init__(self) -> None:
+        self._advertised: dict[tuple[str, str, int], str] = {}
+        self._published: dict[tuple[str, int], list[tuple[PublishedPort, str]]] = {}
+
+    def judge(self, holder: str, facts: Facts, engine: str = "") -> tuple[Finding, ...]:
+        """What the rules find in one container, with what earlier ones of the run have taken.
+
+        ``engine`` tells Docker hosts apart: each has its own ports and its own localhost. The same
+        holder may come again.
+        """
+        return (*judge(facts, CONTAINER_RULES), *self.claim(holder, facts, engine))
+
+    def claim(self, holder: str, facts: Facts, engine: str = "") -> Iterator[Finding]:
+        """Only the second part: what earlier containers have taken. Consume it to the end."""
+        for id, container in facts.containers.items():
+            if facts.plan is not None:
+                yield from self._addresses(holder, facts.plan, id, container, engine)
+            yield from self._ports(holder, id, container, engine)
+
+    def _addresses(
+        self, holder: str, plan: ClusterPlan, id: int, container: Container, engine: str
+    ) -> Iterator[Finding]:
+        for listener in plan.node(id).listeners:
+            host = str(listener.host)
+            key = (_realm(listener, container, engine), _folded(host), listener.port)
+            other = self._advertised.setdefault(key, holder)
+            if other != holder:
+                yield kl004_unique_address.RULE.finding(
+                    f"advertises {listener.advertised}, which container {_short(other)} has taken",
+                    "a host:port of its own for every listener of every broker",
+                    node=id,
+                    listener=listener.name,
+                    host=host,
+                    container=container.name,
+                    inputs=kl004_unique_address.INPUTS,
+                )
+
+    def _ports(self, holder: str, id: int, container: Container, engine: str) -> Iterator[Finding]:
+        for port in container.published:
+            if port.host_port is None or port.protocol != "tcp":
+                continue
+            taken = self._published.setdefault((engine, port.host_port), [])
+            clash = next((o for p, o in taken if o != holder and _overlap(p, port)), None)
+            if clash is None:
+                taken.append((port, holder))
+                continue
+            yield kl006_container_ports.RULE.finding(
+                f"publishes {port}, and container {_short(clash)} has taken port {port.host_port} "
+                "of this host",
+                "a port of the host for each container",
+                node=id,
+                remedy="publish another port of the host, and advertise that one",
+                container=container.name,
+                inputs=kl006_container_ports.INPUTS,
+            )
+
+
+def _realm(listener: Listener, container: Container, engine: str) -> str:
+    """Where the advertised address means this: a network, a host, or everywhere."""
+    host = str(listener.host)
+    if is_loopback(host):
+        inside = set(listener.scopes) <= {Scope.INTERNAL, Scope.CONTROLLER}
+        return f"container {container.name}" if inside else f"engine {engine}"
+    if container.answers_to(host):
+        return f"networks {engine} {','.join(sorted(item.name for item in container.networks))}"
+    return ""
+
+
+def _folded(host: str) -> str:
+    if is_loopback(host):
+        return "localhost"
+    number = ip_of(host)
+    return host.lower() if number is None else str(number)
+
+
+def _overlap(one: PublishedPort, other: PublishedPort) -> bool:
+    ips = [item.host_ip for item in (one, other)]
+    return any(not ip or kind_of(ip) is NameKind.ANY_ADDRESS for ip in ips) or ips[0] == ips[1]
+
+
+def _short(holder: str) -> str:
+    """The last part of a URN, or the holder as it is."""
+    return holder.rsplit("::", 1)[-1]

@@ -1,0 +1,348 @@
+"""KL014: a container is given all that its image needs, and nothing that it drops or refuses.
+
+What each image does with its variables is in `earshot.listeners.images`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from earshot.listeners.grammar import Bad, read_listeners, read_protocols
+from earshot.listeners.images import (
+    APACHE_DEFAULTS,
+    BITNAMI_ALIASES,
+    BITNAMI_PREFIX,
+    PREFIX,
+    Family,
+    broker_property,
+    broker_settings,
+    cluster_id_variables,
+    family_of,
+    variable_of,
+)
+from earshot.listeners.model import Protocol
+from earshot.rules.container import Container
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.registry import Rule
+
+INPUTS = ("env", "image")
+_SCRIPTED = (Family.APACHE, Family.CONFLUENT)
+"""Their start scripts look at advertised listeners, and derive what is not given."""
+_REFUSED = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST_NAME", "KAFKA_HOST", "KAFKA_PORT")
+_SHARED_CONFIG = "/mnt/shared/config"
+_SSL_FILES = (
+    "KAFKA_SSL_KEYSTORE_FILENAME",
+    "KAFKA_SSL_KEY_CREDENTIALS",
+    "KAFKA_SSL_KEYSTORE_CREDENTIALS",
+)
+_KRAFT = ("process.roles", "node.id", "controller.listener.names")
+_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One container with what its image makes of its variables."""
+
+    container: Container
+    family: Family
+    values: Mapping[str, str]
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return self.container.env
+
+    @property
+    def is_zookeeper(self) -> bool:
+        return "zookeeper.connect" in self.values and "process.roles" not in self.values
+
+    @property
+    def is_controller_only(self) -> bool:
+        return self.values.get("process.roles", "").strip() == "controller"
+
+    @property
+    def is_combined(self) -> bool:
+        return "," in self.values.get("process.roles", "")
+
+    @property
+    def on_defaults(self) -> bool:
+        """Not one property is set, and the image has a whole configuration for that."""
+        return self.family is Family.APACHE and not self.values
+
+    @property
+    def has_file(self) -> bool:
+        """A properties file is mounted, which may hold what the variables lack."""
+        return any(path.startswith(_SHARED_CONFIG) for path in self.container.mounts)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Each container by itself; at the end the cluster's id, which all must share."""
+    for id, container in facts.containers.items():
+        family = family_of(container.image)
+        case = Case(container, family, broker_settings(family, container.env).values)
+        for found in _judged(case):
+            yield RULE.finding(
+                found.observed,
+                found.expected,
+                node=id,
+                listener=found.listener,
+                remedy=found.remedy,
+                severity=found.severity,
+                state=found.state,
+                inputs=INPUTS,
+            )
+    yield from _one_cluster(facts)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one container's variables."""
+
+    observed: str
+    expected: str
+    remedy: str = ""
+    severity: Severity | None = None
+    listener: str | None = None
+    state: State = State.VIOLATED
+
+
+def _judged(case: Case) -> Iterator[Fault]:
+    if case.family is Family.WURSTMEISTER:
+        yield Fault(
+            f"{case.container.image} has been archived since 2022, and knows ZooKeeper only",
+            "an image that runs KRaft",
+            "move to apache/kafka; `earshot adopt` writes the settings for it",
+        )
+    yield from _variables(case)
+    yield from _values(case)
+    yield from _names(case)
+    if case.on_defaults or case.family is Family.WURSTMEISTER:
+        return
+    if case.container.unknown or case.has_file:
+        reason = "a properties file is mounted" if case.has_file else "not all inputs are known yet"
+        yield Fault(
+            f"{reason}: what the image still needs cannot be told",
+            "every setting in the container's variables",
+            "nothing yet" if not case.has_file else "set them as variables, or check the file",
+            state=State.UNKNOWN,
+        )
+        return
+    yield from _needs(case)
+    yield from _listeners(case)
+    yield from _cluster_id(case)
+
+
+def _variables(case: Case) -> Iterator[Fault]:
+    """Variables that the image refuses, or drops without a word."""
+    for name in case.env:
+        key = broker_property(case.family, name)
+        if name in _REFUSED and case.family is not Family.WURSTMEISTER:
+            if case.family is Family.CONFLUENT:
+                effect = "the image refuses to start"
+            else:
+                effect = f"it becomes the property {key!r}" if key else "the image drops it"
+            yield Fault(
+                f"sets {name}: {effect}",
+                "listeners and advertised.listeners, which replace it",
+                f"take {name} away; in Kubernetes set enableServiceLinks to false",
+            )
+        elif name.startswith(BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
+            wanted = PREFIX + name.removeprefix(BITNAMI_PREFIX)
+            yield Fault(
+                f"sets {name}, which only bitnami's image reads; here it becomes the property "
+                f"{key!r}",
+                wanted,
+                f"rename it to {wanted}",
+            )
+        elif case.family is Family.BITNAMI and _is_dropped_by_bitnami(name):
+            wanted = BITNAMI_PREFIX + name.removeprefix(PREFIX)
+            yield Fault(
+                f"sets {name}, which bitnami's image drops", wanted, f"rename it to {wanted}"
+            )
+
+
+def _is_dropped_by_bitnami(name: str) -> bool:
+    known = {variable_of(Family.APACHE, key) for key in (*APACHE_DEFAULTS, *_QUORUM)}
+    return name in known and name not in BITNAMI_ALIASES
+
+
+def _values(case: Case) -> Iterator[Fault]:
+    """Values that do not arrive as they are: images write them raw into a properties file."""
+    for name, value in case.env.items():
+        if not broker_property(case.family, name):
+            continue
+        reason = ""
+        if re.search(r"[\r\n]", value):
+            reason = "a line break, after which a second property begins"
+        elif "\\" in value:
+            reason = "a backslash, which the properties reader eats"
+        elif value != value.strip():
+            reason = "a blank at its beginning or end"
+        elif case.family is Family.WURSTMEISTER and "@" in value:
+            reason = "an @, which the start script cannot handle"
+        if reason:
+            yield Fault(f"{name} holds {reason}", "one line of plain text", f"mend {name}")
+
+
+def _names(case: Case) -> Iterator[Fault]:
+    """Listener names: scripts tell TLS and SASL by them, whatever the protocol map says."""
+    advertised = list(_names_in(case.values.get("advertised.listeners", "")))
+    if case.family is Family.BITNAMI:
+        for name in dict.fromkeys((*_names_in(case.values.get("listeners", "")), *advertised)):
+            if "_" in name and not name.startswith("SASL_"):
+                yield Fault(
+                    f"the name {name} has an underscore, so that no variable of this image can "
+                    "stand for a setting of this listener alone",
+                    "a name without underscores",
+                    f"write {name.replace('_', '')}",
+                    Severity.WARNING,
+                    name,
+                )
+    if case.family not in _SCRIPTED:
+        return
+    protocols = {
+        item[0]: item[1]
+        for item in read_protocols(case.values.get("listener.security.protocol.map", ""))
+        if not isinstance(item, Bad)
+    }
+    for name in advertised:
+        fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
+        protocol = protocols.get(name, fallback)
+        looks_tls, looks_sasl = name.endswith("SSL"), "SASL_" in name
+        if (looks_tls and not protocol.tls) or (looks_sasl and not protocol.sasl):
+            yield Fault(
+                f"its name says {'TLS' if looks_tls and not protocol.tls else 'SASL'}, and the "
+                f"protocol map {protocol}: the image's script goes by the name",
+                f"a name without {'SSL' if looks_tls and not protocol.tls else 'SASL_'}",
+                "rename the listener",
+                listener=name,
+            )
+            continue
+        wanted = (*(_SSL_FILES if looks_tls else ()), *(("KAFKA_OPTS",) if looks_sasl else ()))
+        missing = [item for item in wanted if item not in case.env]
+        if missing:
+            yield Fault(
+                f"by its name the image's script demands {', '.join(missing)}, and exits",
+                f"{', '.join(missing)}, or a name that ends otherwise",
+                "set them, or rename the listener and give the settings in full",
+                listener=name,
+            )
+
+
+def _names_in(text: str) -> Iterator[str]:
+    return (item[0] for item in read_listeners(text) if not isinstance(item, Bad))
+
+
+def _needs(case: Case) -> Iterator[Fault]:
+    """The complete set: one lone variable makes the image drop all of its defaults."""
+    if case.is_zookeeper:
+        if case.family is not Family.CONFLUENT:
+            yield Fault(
+                "is set up for ZooKeeper (zookeeper.connect), which Kafka 4 no longer has",
+                "process.roles, node.id and a KRaft quorum",
+                "`earshot adopt` writes the settings for KRaft",
+            )
+        return
+    missing = [key for key in _KRAFT if not case.values.get(key)]
+    if not any(case.values.get(key) for key in _QUORUM):
+        missing.append(_QUORUM[0])
+    if not case.is_controller_only and not case.values.get("advertised.listeners"):
+        missing.append("advertised.listeners")
+    if missing:
+        named = ", ".join(variable_of(case.family, key) for key in missing)
+        yield Fault(
+            f"does not set {named}; with one property set the image drops all of its defaults",
+            "the complete set of settings, never a delta",
+            f"set {named}",
+        )
+    static_only = case.family in _SCRIPTED and "controller" in case.values.get("process.roles", "")
+    if static_only and _QUORUM[1] in case.values and _QUORUM[0] not in case.values:
+        yield Fault(
+            f"sets {_QUORUM[1]} alone: the image formats its storage for static voters only",
+            _QUORUM[0],
+            f"set {variable_of(case.family, _QUORUM[0])} to id@host:port of every controller",
+        )
+
+
+def _listeners(case: Case) -> Iterator[Fault]:
+    advertised = case.values.get("advertised.listeners")
+    if case.is_controller_only and advertised is not None and case.family in _SCRIPTED:
+        yield Fault(
+            "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
+            "no such variable on a controller",
+            "bind CONTROLLER to the container's own name instead, as the voters call it",
+        )
+    explicit = "listeners" in case.values
+    numeric6 = advertised is not None and "[" in advertised
+    if case.family is Family.BITNAMI and ("[" in case.values.get("listeners", "") or numeric6):
+        yield Fault(
+            "has an IPv6 address among its listeners, which bitnami's script takes apart at the "
+            "colons",
+            "names, or IPv4 addresses",
+            "advertise a name",
+        )
+    if not explicit and not case.is_controller_only:
+        severe = case.is_combined or numeric6 or case.family is Family.WURSTMEISTER
+        lacks = "; the controller's listener is missing from what it derives"
+        yield Fault(
+            f"does not set {variable_of(case.family, 'listeners')}: the image derives it from what "
+            "is advertised, ports included"
+            + (lacks if case.is_combined else "")
+            + ("; with an IPv6 address it fails" if numeric6 else ""),
+            "listeners, with the ports inside the container",
+            f"set {variable_of(case.family, 'listeners')}",
+            None if severe else Severity.WARNING,
+        )
+
+
+def _cluster_id(case: Case) -> Iterator[Fault]:
+    names = cluster_id_variables(case.family)
+    if case.is_zookeeper or any(case.env.get(name) for name in names):
+        return
+    if case.family is Family.APACHE:
+        effect, severity = "takes one that every such container has", Severity.WARNING
+    elif case.family is Family.BITNAMI:
+        several = "," in case.values.get("controller.quorum.voters", "")
+        effect, severity = "makes one up", Severity.ERROR if several else Severity.WARNING
+    elif case.family is Family.CONFLUENT:
+        effect, severity = "refuses to start", Severity.ERROR
+    else:
+        return
+    yield Fault(
+        f"does not set {names[0]}: the image {effect}",
+        "the cluster's own id, the same on all of its nodes",
+        f"set {names[0]} (kafka-storage.sh random-uuid makes one)",
+        severity,
+    )
+
+
+def _one_cluster(facts: Facts) -> Iterator[Finding]:
+    first: tuple[str, str] | None = None
+    for id, container in facts.containers.items():
+        names = cluster_id_variables(family_of(container.image))
+        own = next((container.env[name] for name in names if container.env.get(name)), "")
+        if not own:
+            continue
+        first = first or (container.name, own)
+        if own != first[1]:
+            yield RULE.finding(
+                f"has the cluster id {own}",
+                f"{first[1]}, as container {first[0]} has",
+                node=id,
+                remedy=f"give all nodes of a cluster the same {names[0]}",
+                inputs=INPUTS,
+            )
+
+
+RULE = Rule(
+    id="KL014",
+    title="A container is given what its image needs, and nothing that it drops or refuses",
+    reason="Each image maps, derives, drops and refuses variables in its own way, and says so only "
+    "when the container starts, if at all.",
+    remedy="give the image the complete set of settings",
+    source="https://hub.docker.com/r/apache/kafka",
+    check=check,
+    judges="containers",
+)
