@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from earshot.errors import AddressError
@@ -18,6 +19,7 @@ MAX_NAME = 253
 MAX_LABEL = 63
 MAX_PORT = 65535
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?", re.ASCII)
+_DIGITS = re.compile(r"[0-9.]+", re.ASCII)
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]*", re.ASCII)
 _PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
@@ -45,6 +47,7 @@ def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+@lru_cache(maxsize=8192)  # a cluster repeats few hosts often, 0.0.0.0 above all
 def check_host(text: str) -> str:
     """``text`` as a host, without brackets; raises AddressError with the reason."""
     if text.startswith("[") or text.endswith("]"):
@@ -55,7 +58,7 @@ def check_host(text: str) -> str:
         return _ipv6(text, text)
     if not text:
         raise _host_error(text, "is empty")
-    if re.fullmatch(r"[0-9.]+", text, re.ASCII) or text.rsplit(".", 1)[-1].isdigit():
+    if text.rsplit(".", 1)[-1].isdigit() or _DIGITS.fullmatch(text):
         return _ipv4(text)
     if len(text) > MAX_NAME:
         raise _host_error(text, f"has {len(text)} characters")

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+", re.ASCII)
 Scopes = Mapping[str, tuple[Scope, ...]]
 """Whom each listener is for, by its name."""
 
@@ -86,13 +87,16 @@ class _Wide:
                 "inter.broker.listener.name", value("security.inter.broker.protocol", "PLAINTEXT")
             ),
         )
+        version = kafka_version or self.settings.notes.get("kafka_version", "")
+        if version and not _VERSION.match(version):
+            self.problems.append(f"Kafka version: found {version!r}; allowed: as in 4.1.1")
         replicas = self._number("default.replication.factor")
         insync = self._number("min.insync.replicas")
         if self.problems:
             raise SpecError.of("cluster", self.problems)
         protocols = _protocols_of(self.settings.values, [controller])
         return ClusterPlan(
-            kafka_version=kafka_version or self.settings.notes.get("kafka_version", ""),
+            kafka_version=version,
             inter_broker=inter_broker,
             controller=controller,
             controller_protocol=protocols.get(controller, Protocol.PLAINTEXT),

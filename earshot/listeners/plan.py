@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address
+from earshot.listeners.listener_spec import ListenerSpec, override
 from earshot.listeners.model import (
     ANY_IPV4,
     ClusterPlan,
@@ -20,7 +21,7 @@ from earshot.listeners.model import (
     Scope,
     UnknownHost,
 )
-from earshot.listeners.spec import ListenerSpec, LocalSpec, override
+from earshot.listeners.spec import LocalSpec
 
 
 @dataclass(frozen=True)

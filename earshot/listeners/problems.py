@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -45,6 +45,13 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
         for line in _message(item, model).splitlines():
             found.append(f"{key}: {line}" if key else line)
     return found
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """Raise ValueError with one problem per line, as `describe` expects them, if there are any."""
+    lines = list(problems)
+    if lines:
+        raise ValueError("\n".join(lines))
 
 
 def shown(value: object) -> str:

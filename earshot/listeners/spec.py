@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from earshot.errors import AddressError, SpecError
-from earshot.listeners.address import Address, check_host, parse_address
+from earshot.listeners.address import check_host
+from earshot.listeners.listener_spec import ListenerSpec, override
 from earshot.listeners.model import (
-    CLIENT_SCOPES,
-    BindHost,
     Frozen,
     ListenerName,
     Port,
@@ -25,7 +24,20 @@ from earshot.listeners.model import (
     whole_number,
 )
 from earshot.listeners.owned import check_property
-from earshot.listeners.problems import describe, shown
+from earshot.listeners.problems import describe, refuse, shown
+
+__all__ = [
+    "DEFAULT_KAFKA",
+    "FIRST_SEPARATE_CONTROLLER",
+    "MAX_BROKERS",
+    "PLACEMENTS",
+    "ControllerSpec",
+    "ListenerSpec",
+    "LocalSpec",
+    "ValidationSpec",
+    "override",
+    "read_spec",
+]
 
 MAX_BROKERS = 1000
 FIRST_SEPARATE_CONTROLLER = 10_001
@@ -34,80 +46,9 @@ FIRST_SEPARATE_CONTROLLER = 10_001
 DEFAULT_KAFKA = "4.1.1"
 _VERSION = re.compile(r"(3\.9|4\.\d+)\.\d+", re.ASCII)
 _SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
-_ID = re.compile(r"[1-9]\d{0,9}", re.ASCII)
 
 Whole = Annotated[int, BeforeValidator(whole_number)]
 """A whole number; pydantic alone would take `true` for 1."""
-
-
-def _ordered(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
-    """Distinct scopes, from the narrowest to the widest."""
-    return tuple(scope for scope in CLIENT_SCOPES if scope in set(scopes))
-
-
-def _refuse(problems: list[str]) -> None:
-    """One line per problem, as `problems.describe` expects them."""
-    if problems:
-        raise ValueError("\n".join(problems))
-
-
-class ListenerSpec(Frozen):
-    """One listener, for all brokers."""
-
-    name: ListenerName
-    port: Port
-    scopes: tuple[Scope, ...] = Field(min_length=1)
-    protocol: Protocol = Protocol.PLAINTEXT
-    bind: BindHost | None = None
-    """Interface address to bind; default: what the placement thinks right for the scopes."""
-    advertised: dict[int, str] = Field(default_factory=dict)
-    """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
-
-    @field_validator("scopes", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-    @field_validator("scopes")
-    @classmethod
-    def _client_scopes(cls, value: tuple[Scope, ...]) -> tuple[Scope, ...]:
-        if Scope.CONTROLLER in value:
-            raise ValueError(
-                f"found controller; allowed: {', '.join(CLIENT_SCOPES)}; "
-                "the quorum's listener is described by the key `controllers`"
-            )
-        if len(set(value)) != len(value):
-            raise ValueError(f"found {', '.join(value)}; allowed: each scope once")
-        return _ordered(value)
-
-    @field_validator("advertised", mode="before")
-    @classmethod
-    def _overrides(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"found {shown(value)}; allowed: a map from broker ids to addresses")
-        problems: list[str] = []
-        found: dict[int, str] = {}
-        for key, text in value.items():
-            id = str(key)  # YAML has numbers for keys, JSON has text
-            try:
-                if isinstance(key, bool) or not _ID.fullmatch(id):
-                    problems.append(f"found the key {shown(key)}; allowed: a broker's id, from 1")
-                elif not isinstance(text, str):
-                    problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
-                elif int(id) in found:
-                    problems.append(f"{id}: stands twice; allowed: one address per broker")
-                else:
-                    override(text)
-                    found[int(id)] = text
-            except AddressError as error:
-                problems.append(f"{id}: {error.line}")
-        _refuse(problems)
-        return found
-
-    def widened(self) -> ListenerSpec:
-        """The same listener, for clients beyond this host where it was for those on it."""
-        scopes = [Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes]
-        return self.model_copy(update={"scopes": _ordered(scopes)})
 
 
 class ControllerSpec(Frozen):
@@ -184,7 +125,7 @@ class _ClusterSpec(Frozen):
                 found[key] = check_property(key, item)
             except ValueError as error:
                 problems.append(str(error))
-        _refuse(problems)
+        refuse(problems)
         return found
 
     @field_validator("listeners")
@@ -194,12 +135,12 @@ class _ClusterSpec(Frozen):
             raise ValueError("found none; allowed: at least one listener")
         names = Counter(item.name for item in value)
         repeated = [name for name, times in names.items() if times > 1]
-        _refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
+        refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
         return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        _refuse([*self._listener_problems(), *self._quorum_problems(), *self._replica_problems()])
+        refuse([*self._listener_problems(), *self._quorum_problems(), *self._replica_problems()])
         return self
 
     def _listener_problems(self) -> Iterator[str]:
@@ -334,13 +275,6 @@ class LocalSpec(_ClusterSpec):
 
 _MODELS: dict[str, type[LocalSpec]] = {"local": LocalSpec}
 PLACEMENTS = tuple(_MODELS)
-
-
-def override(text: str) -> Address | str:
-    """An `advertised` override: a host, or an Address where a port stands with it."""
-    if text.count(":") == 1 or (text.startswith("[") and not text.endswith("]")):
-        return parse_address(text)
-    return check_host(text)
 
 
 def read_spec(value: object, source: str) -> LocalSpec:

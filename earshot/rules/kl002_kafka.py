@@ -6,6 +6,7 @@ can read; a list that it refuses is reported there, and checks that need it are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.listeners.spec import DEFAULT_KAFKA
@@ -33,8 +34,9 @@ CHECKS: tuple[Callable[[View], Iterator[Objection]], ...] = (
 def objections(
     values: Mapping[str, str], version: str, memo: Memo | None = None
 ) -> Iterator[Objection]:
-    """What Kafka ``version`` ("4.1.1") has against one node's properties."""
-    view = View(values, tuple(int(part) for part in version.split(".")[:3]), memo)
+    """What Kafka ``version`` ("4.1.1", "4.2.0-rc1") has against one node's properties."""
+    numbers = re.findall(r"[0-9]+", version)[:3]
+    view = View(values, tuple(map(int, numbers)), memo)
     for check in CHECKS:
         try:
             yield from check(view)

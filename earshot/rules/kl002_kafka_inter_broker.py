@@ -9,6 +9,7 @@ from earshot.rules.kl002_kafka_view import Objection, View
 
 NAME = "inter.broker.listener.name"
 PROTOCOL = "security.inter.broker.protocol"
+ENABLED = "sasl.enabled.mechanisms"
 
 
 def one_of_both(view: View) -> Iterator[Objection]:
@@ -57,13 +58,26 @@ def advertised(view: View) -> Iterator[Objection]:
     )
 
 
+def mechanisms(view: View) -> Iterator[Objection]:
+    """I5a: since 4.2 a list has no blank entry."""
+    text = view.values.get(ENABLED, "").strip()
+    if text and not all(entry.strip() for entry in text.split(",")):
+        yield Objection(
+            "I5a",
+            ENABLED,
+            f"is {text!r}, with a blank entry",
+            "mechanisms with one comma between them",
+            instead="" if view.version >= (4, 2) else "passes it over, and 4.2 does not",
+        )
+
+
 def mechanism(view: View) -> Iterator[Objection]:
     """I5: SASL between brokers needs its mechanism enabled."""
     protocol = view.protocols.get(view.inter_broker)
     if protocol is None or not protocol.sasl:
         return
     used = view.values.get("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
-    text = view.values.get("sasl.enabled.mechanisms", "GSSAPI")
+    text = view.values.get(ENABLED, "GSSAPI")
     enabled = [item.strip() for item in text.split(",")]
     if used not in enabled:
         yield Objection(
@@ -92,4 +106,12 @@ def only_for_brokers(view: View) -> Iterator[Objection]:
     )
 
 
-CHECKS = (one_of_both, known_protocol, mapped, advertised, mechanism, only_for_brokers)
+CHECKS = (
+    one_of_both,
+    known_protocol,
+    mapped,
+    advertised,
+    mechanisms,
+    mechanism,
+    only_for_brokers,
+)

@@ -133,6 +133,7 @@ def test_refuses_a_noted_scope_that_does_not_exist() -> None:
     ("change", "expected"),
     [
         ({"default.replication.factor": "many"}, "default.replication.factor: found 'many'"),
+        ({"default.replication.factor": ""}, "default.replication.factor: found ''"),
         ({"min.insync.replicas": "0"}, "min.insync.replicas: found '0'"),
         ({"inter.broker.listener.name": "internal"}, "write INTERNAL"),
         ({"controller.listener.names": ""}, "controller.listener.names"),
@@ -152,6 +153,11 @@ def test_refuses_a_cluster_in_which_an_id_stands_twice() -> None:
 def test_refuses_a_cluster_without_a_broker(nodes: list[dict[str, str]]) -> None:
     with pytest.raises(SpecError, match="no node has the role broker"):
         parse_plan([Settings(values) for values in nodes], SCOPES)
+
+
+def test_refuses_a_version_that_is_none() -> None:
+    with pytest.raises(SpecError, match="Kafka version: found 'latest'"):
+        parse_plan([Settings(BROKER)], SCOPES, "latest")
 
 
 def test_takes_the_version_that_is_given_over_the_noted_one() -> None:

@@ -208,6 +208,7 @@ def _map_and_inter_broker() -> Iterator[Vector]:
     }
     yield Vector("V62", "B", sasl, "xxx", "KL002")
     yield Vector("V62", "B", sasl | {"sasl.enabled.mechanisms": "SCRAM-SHA-512, PLAIN"}, "...", "")
+    yield Vector("I5a", "B", {"sasl.enabled.mechanisms": "PLAIN,"}, "..x", "KL002")
     yield from _bound("V63", "...", "KL001", BROKER["listeners"].replace("EXTERNAL", "ExTernal"))
     for name in ("INT-ERNAL", "INT.ERNAL", "1INT", "INT/ERNAL", "INT:ERNAL", "EXT ERNAL"):
         yield Vector(

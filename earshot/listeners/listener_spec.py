@@ -1,0 +1,95 @@
+"""One listener as a stack file describes it, for all brokers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from earshot.errors import AddressError
+from earshot.listeners.address import Address, check_host, parse_address
+from earshot.listeners.model import (
+    CLIENT_SCOPES,
+    BindHost,
+    Frozen,
+    ListenerName,
+    Port,
+    Protocol,
+    Scope,
+)
+from earshot.listeners.problems import refuse, shown
+
+_ID = re.compile(r"[1-9]\d{0,9}", re.ASCII)
+
+
+def _ordered(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    """Distinct scopes, from the narrowest to the widest."""
+    return tuple(scope for scope in CLIENT_SCOPES if scope in set(scopes))
+
+
+class ListenerSpec(Frozen):
+    """One listener, for all brokers."""
+
+    name: ListenerName
+    port: Port
+    scopes: tuple[Scope, ...] = Field(min_length=1)
+    protocol: Protocol = Protocol.PLAINTEXT
+    bind: BindHost | None = None
+    """Interface address to bind; default: what the placement thinks right for the scopes."""
+    advertised: dict[int, str] = Field(default_factory=dict)
+    """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
+
+    @field_validator("scopes", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("scopes")
+    @classmethod
+    def _client_scopes(cls, value: tuple[Scope, ...]) -> tuple[Scope, ...]:
+        if Scope.CONTROLLER in value:
+            raise ValueError(
+                f"found controller; allowed: {', '.join(CLIENT_SCOPES)}; "
+                "the quorum's listener is described by the key `controllers`"
+            )
+        if len(set(value)) != len(value):
+            raise ValueError(f"found {', '.join(value)}; allowed: each scope once")
+        return _ordered(value)
+
+    @field_validator("advertised", mode="before")
+    @classmethod
+    def _overrides(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"found {shown(value)}; allowed: a map from broker ids to addresses")
+        problems: list[str] = []
+        found: dict[int, str] = {}
+        for key, text in value.items():
+            id = str(key)  # YAML has numbers for keys, JSON has text
+            try:
+                if isinstance(key, bool) or not _ID.fullmatch(id):
+                    problems.append(f"found the key {shown(key)}; allowed: a broker's id, from 1")
+                elif not isinstance(text, str):
+                    problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
+                elif int(id) in found:
+                    problems.append(f"{id}: stands twice; allowed: one address per broker")
+                else:
+                    override(text)
+                    found[int(id)] = text
+            except AddressError as error:
+                problems.append(f"{id}: {error.line}")
+        refuse(problems)
+        return found
+
+    def widened(self) -> ListenerSpec:
+        """The same listener, for clients beyond this host where it was for those on it."""
+        scopes = [Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes]
+        return self.model_copy(update={"scopes": _ordered(scopes)})
+
+
+def override(text: str) -> Address | str:
+    """An `advertised` override: a host, or an Address where a port stands with it."""
+    if text.count(":") == 1 or (text.startswith("[") and not text.endswith("]")):
+        return parse_address(text)
+    return check_host(text)

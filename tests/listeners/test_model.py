@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+
+LISTENER: dict[str, Any] = {
+    "name": "EXTERNAL",
+    "scopes": ["external"],
+    "bind_port": 9092,
+    "host": "b1.example.org",
+    "port": 31000,
+}
+
+
+def listener(**change: Any) -> Listener:
+    return Listener.model_validate(LISTENER | change)
+
+
+def node(id: int = 1) -> Node:
+    return Node(id=id, roles=(Role.BROKER,), listeners=(listener(),))
+
+
+def cluster(*nodes: Node) -> ClusterPlan:
+    return ClusterPlan(
+        kafka_version="4.1.1",
+        inter_broker="EXTERNAL",
+        controller="CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=nodes,
+    )
+
+
+def test_a_listener_binds_one_address_and_advertises_another() -> None:
+    found = listener()
+    assert (found.bind, found.advertised) == (
+        Address("0.0.0.0", 9092),
+        Address("b1.example.org", 31000),
+    )
+    assert str(found) == "EXTERNAL://b1.example.org:31000"
+
+
+def test_an_ipv6_host_is_printed_in_brackets() -> None:
+    assert str(listener(host="[2001:db8::1]")) == "EXTERNAL://[2001:db8::1]:31000"
+
+
+def test_an_unknown_host_survives_json_as_a_marker() -> None:
+    found = listener(host=UnknownHost(what="Elastic IP"))
+    assert Listener.model_validate_json(found.model_dump_json()) == found
+    assert not found.known
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "external"}, "write EXTERNAL"),
+        ({"name": None}, "found nothing"),
+        ({"scopes": []}, "at least 1"),
+        ({"scopes": ["everybody"]}, "'controller', 'internal', 'host' or 'external'"),
+        ({"host": "b_1"}, "underscore"),
+        ({"host": 5}, "found 5"),
+        ({"host": {"who": "x"}}, "what"),
+        ({"bind_host": ""}, "host ''"),
+        ({"bind_host": None}, "found nothing"),
+        ({"port": 0}, "found 0"),
+        ({"port": "9092"}, "take the quotes away"),
+        ({"port": 9092.5}, "found 9092.5"),
+        ({"bind_port": 65536}, "found 65536"),
+        ({"protocol": "TLS"}, "PLAINTEXT"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_refuses_a_listener(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        listener(**change)
+    assert words in str(caught.value)
+
+
+def test_takes_the_whole_floats_that_pulumi_hands_over() -> None:
+    assert listener(port=9092.0).port == 9092
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tls", "sasl"),
+    [
+        (Protocol.PLAINTEXT, False, False),
+        (Protocol.SSL, True, False),
+        (Protocol.SASL_PLAINTEXT, False, True),
+        (Protocol.SASL_SSL, True, True),
+    ],
+)
+def test_protocols_are_tls_or_sasl_or_both(protocol: Protocol, tls: bool, sasl: bool) -> None:
+    assert (protocol.tls, protocol.sasl) == (tls, sasl)
+
+
+def test_node_ids_are_distinct() -> None:
+    with pytest.raises(ValidationError, match=r"node ids repeat: \[1, 1\]"):
+        cluster(node(1), node(1))
+
+
+def test_finds_a_node_by_id_and_a_listener_by_name() -> None:
+    plan = cluster(node(1), node(7))
+    assert plan.node(7).id == 7
+    assert plan.node(1).listener("EXTERNAL") == listener()
+    assert plan.node(1).listener("INTERNAL") is None
+    with pytest.raises(KeyError):
+        plan.node(2)
+
+
+def test_what_was_derived_makes_no_difference_to_equality() -> None:
+    one, other = cluster(node()), cluster(node())
+    assert one.brokers == (node(),)
+    assert one == other
+
+
+def test_data_between_rooms_is_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        listener().port = 1
+    assert listener().scopes == (Scope.EXTERNAL,)

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
+from earshot.listeners.render import environment, notes, server_properties, settings, voters
+
+
+def listener(name: str, host: str, port: int, *scopes: Scope) -> Listener:
+    return Listener(name=name, scopes=scopes, bind_port=port, host=host, port=port)
+
+
+BROKER = Node(
+    id=1,
+    roles=(Role.BROKER,),
+    listeners=(
+        listener("PLAINTEXT", "b1.example.org", 9092, Scope.INTERNAL, Scope.EXTERNAL),
+        listener("LISTENER_BOB", "2001:db8::1", 9094, Scope.HOST),
+    ),
+    log_dir="/data/1",
+)
+CONTROLLER = Node(
+    id=9,
+    roles=(Role.CONTROLLER,),
+    listeners=(listener("CONTROLLER", "c9.example.org", 9093, Scope.CONTROLLER),),
+)
+
+
+def cluster(kafka_version: str = "4.1.1", **extra: str) -> ClusterPlan:
+    return ClusterPlan(
+        kafka_version=kafka_version,
+        inter_broker="PLAINTEXT",
+        controller="CONTROLLER",
+        controller_protocol=Protocol.SSL,
+        replication_factor=3,
+        min_insync_replicas=2,
+        extra=tuple(extra.items()),
+        nodes=(BROKER, CONTROLLER),
+    )
+
+
+def test_writes_the_complete_set_of_a_broker() -> None:
+    assert settings(cluster(), BROKER) == {
+        "process.roles": "broker",
+        "node.id": "1",
+        "listeners": "PLAINTEXT://0.0.0.0:9092,LISTENER_BOB://0.0.0.0:9094",
+        "advertised.listeners": (
+            "PLAINTEXT://b1.example.org:9092,LISTENER_BOB://[2001:db8::1]:9094"
+        ),
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,LISTENER_BOB:PLAINTEXT,CONTROLLER:SSL"
+        ),
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": "9@c9.example.org:9093",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": "/data/1",
+        "default.replication.factor": "3",
+        "min.insync.replicas": "2",
+        "offsets.topic.replication.factor": "3",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "share.coordinator.state.topic.replication.factor": "3",
+        "share.coordinator.state.topic.min.isr": "2",
+    }
+
+
+def test_a_controller_advertises_and_knows_no_inter_broker_listener() -> None:
+    found = settings(cluster(), CONTROLLER)
+    assert found["advertised.listeners"] == "CONTROLLER://c9.example.org:9093"
+    assert "inter.broker.listener.name" not in found
+    assert found["controller.quorum.voters"] == voters(cluster())
+
+
+def test_share_groups_came_with_kafka_4() -> None:
+    assert not [key for key in settings(cluster("3.9.2"), BROKER) if key.startswith("share.")]
+
+
+def test_free_properties_come_last() -> None:
+    found = settings(cluster(**{"num.partitions": "6"}), BROKER)
+    assert list(found.items())[-1] == ("num.partitions", "6")
+
+
+def test_notes_hold_what_kafka_has_no_setting_for() -> None:
+    assert notes(cluster(), BROKER) == {
+        "kafka_version": "4.1.1",
+        "scopes": "PLAINTEXT:internal+external,LISTENER_BOB:host",
+    }
+
+
+def test_a_file_begins_with_the_notes() -> None:
+    lines = server_properties(cluster(), BROKER).splitlines()
+    assert lines[:3] == [
+        "#earshot.kafka_version=4.1.1",
+        "#earshot.scopes=PLAINTEXT:internal+external,LISTENER_BOB:host",
+        "process.roles=broker",
+    ]
+    assert lines[-1] == "share.coordinator.state.topic.min.isr=2"
+
+
+def test_an_environment_names_every_setting_as_the_image_maps_it() -> None:
+    found = environment(cluster(**{"a_b.c-d": "x"}), BROKER)
+    assert found["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].endswith("CONTROLLER:SSL")
+    assert found["KAFKA_A__B_C___D"] == "x"
+    assert found["EARSHOT_SCOPES"].startswith("PLAINTEXT:")
+    assert len(found) == len(settings(cluster(), BROKER)) + 3
+
+
+def test_an_environment_refuses_a_key_that_would_arrive_as_another() -> None:
+    with pytest.raises(EarshotError, match=r"broker property My\.key"):
+        environment(cluster(**{"My.key": "x"}), BROKER)
