@@ -9,13 +9,11 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
-
-from confluent_kafka.admin import AdminClient
 
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
@@ -24,28 +22,16 @@ from earshot.validation.client import Failure, configuration, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.diagnosis import Facts, Sent, judge, ready, undecided
-from earshot.validation.metadata import Answer, admin_client, identify, match_listener
-from earshot.validation.probe import connects, nameservers, vantage_resolves
+from earshot.validation.ephemeral import CLEAN_UP_LIMIT, Access, EphemeralTopic
+from earshot.validation.metadata import Answer, identify, match_listener
+from earshot.validation.probe import nameservers, vantage_resolves
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 from earshot.validation.survey import Place, Sighting, facts_of, look, targets_of, targets_seen
-from earshot.validation.topic import (
-    TopicError,
-    create_topic,
-    delete_leftovers,
-    delete_topic,
-    run_id,
-    topic_name,
-)
+from earshot.validation.topic import run_id, topic_name
 
 WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
-CREATE_TRIES: Final = (2.0, 4.0)
-"""Seconds of each attempt to create the topic: the broker that was asked may die meanwhile.
-A quorum that lives takes a fraction of a second."""
-STEER_LIMIT: Final = 1.0
 IDENTIFY_LIMIT: Final = 1.0
-CLEAN_UP_LIMIT: Final = 3.0
-"""Seconds for deleting the topic, beyond the deadline if need be."""
 NOT_ASKED: Final = "records were not asked for"
 
 OnCell = Callable[[Cell], None]
@@ -195,7 +181,6 @@ class _Examination:
         on_cell: OnCell | None,
     ) -> None:
         self.run_id = run_id()
-        self._topic = topic_name(cluster, self.run_id, end.seconds + CLEAN_UP_LIMIT)
         self._cluster = cluster
         self._vantage = vantage
         self._client = client
@@ -213,8 +198,9 @@ class _Examination:
                 waiting[index] = item
             else:
                 cells[index] = self._decide(item if produce else replace(item, skip=NOT_ASKED))
-        for index, item in self._exchange(waiting):
-            cells[index] = self._decide(item)
+        with contextlib.closing(self._exchange(waiting)) as exchanged:
+            for index, item in exchanged:
+                cells[index] = self._decide(item)
         return [cell for cell in cells if cell is not None]
 
     def _decide(self, facts: Facts) -> Cell:
@@ -222,79 +208,31 @@ class _Examination:
         self._on_cell(cell)
         return cell
 
-    def _exchange(self, waiting: Mapping[int, Facts]) -> Iterator[tuple[int, Facts]]:
+    def _exchange(self, waiting: Mapping[int, Facts]) -> Generator[tuple[int, Facts], None, None]:
         if not waiting:
             return
-        by_listener: dict[tuple[str, Protocol], list[str]] = {}
-        for item in waiting.values():
-            key = (item.target.listener, item.target.protocol)
-            by_listener.setdefault(key, []).append(str(item.target.address))
-        # the listener that most brokers can be reached through
-        (_, protocol), addresses = max(by_listener.items(), key=lambda entry: len(entry[1]))
-        bootstrap = ",".join(addresses)
-        contacts = {
-            item.target.broker: item.contact
-            for item in waiting.values()
-            if str(item.target.address) in addresses and item.contact is not None
-        }
-
-        def reachable(broker: int) -> bool:
-            contact = contacts.get(broker)
-            # asked again, as it may have died since
-            return contact is not None and connects(contact, STEER_LIMIT)
-
-        def admin() -> AdminClient:
-            return admin_client(bootstrap, protocol, self._client, reachable, STEER_LIMIT)
-
-        sweep: Future[list[str]] | None = None
-        created: dict[int, int] | Failure | None = None
+        access = Access.widest((item.target for item in waiting.values()), self._client)
+        name = topic_name(self._cluster, self.run_id, self._end.seconds + CLEAN_UP_LIMIT)
+        topic = EphemeralTopic(name, self._cluster, access, self._end)
         try:
-            brokers = sorted({item.target.broker for item in waiting.values()})
-            created = self._create(admin, brokers)
+            created = topic.create(sorted({item.target.broker for item in waiting.values()}))
             if isinstance(created, Failure):
                 yield from ((index, _without_topic(it, created)) for index, it in waiting.items())
                 return
-            sweep = self._pool.submit(self._sweep, admin)
+            sweep = self._pool.submit(topic.sweep)
             futures = {
-                self._pool.submit(self._one, item, created[item.target.broker]): index
+                self._pool.submit(self._one, item, name, created[item.target.broker]): index
                 for index, item in waiting.items()
             }
             for future in as_completed(futures):
                 yield futures[future], future.result()
+            if gone := sweep.result():
+                self._notes.append(f"deleted {len(gone)} topic(s) of killed runs")
         finally:
-            # a topic that could not be created may still come to be: one short attempt
-            self._delete(admin, 1.0 if isinstance(created, Failure) else CLEAN_UP_LIMIT)
-            if sweep is not None and sweep.done() and sweep.result():
-                self._notes.append(f"deleted {len(sweep.result())} topic(s) of killed runs")
+            if note := topic.delete():
+                self._notes.append(note)
 
-    def _create(
-        self, admin: Callable[[], AdminClient], brokers: Sequence[int]
-    ) -> dict[int, int] | Failure:
-        failure = Failure("timeout", "the deadline passed before the topic was created")
-        for limit in CREATE_TRIES:
-            left = self._end.left(limit)
-            if left < 0.1:
-                break
-            try:
-                return create_topic(admin(), self._topic, brokers, left)
-            except TopicError as error:
-                failure = error.failure
-                if failure.error != "timeout":
-                    break
-        return failure
-
-    def _sweep(self, admin: Callable[[], AdminClient]) -> list[str]:
-        return delete_leftovers(admin(), self._cluster, max(0.1, self._end.left(CLEAN_UP_LIMIT)))
-
-    def _delete(self, admin: Callable[[], AdminClient], limit: float) -> None:
-        failure = delete_topic(admin(), self._topic, limit)
-        if failure is not None:
-            self._notes.append(
-                f"topic {self._topic} could not be deleted ({failure.text}); "
-                "the next run removes it when it has expired"
-            )
-
-    def _one(self, facts: Facts, partition: int) -> Facts:
+    def _one(self, facts: Facts, topic: str, partition: int) -> Facts:
         target = facts.target
         values = configuration(str(target.address), target.protocol, self._client)
         headers = {
@@ -303,10 +241,10 @@ class _Examination:
             "broker": str(target.broker),
             "sequence": "0",
         }
-        sent = exchange.produce(values, self._topic, partition, headers, self._end)
+        sent = exchange.produce(values, topic, partition, headers, self._end)
         if not isinstance(sent, Sent):
             return replace(facts, produced=self._misrouted(facts, sent))
-        back = exchange.consume(values, self._topic, sent, self.run_id, self._end)
+        back = exchange.consume(values, topic, sent, self.run_id, self._end)
         return replace(facts, produced=sent, consumed=back)
 
     def _misrouted(self, facts: Facts, failure: Failure) -> Failure:

@@ -137,9 +137,9 @@ def reach(
     return Contact(address, lookup, tuple(attempts))
 
 
-def connects(contact: Contact, limit: float) -> bool:
-    """Whether the address of ``contact`` accepts a connection now, within ``limit`` seconds."""
-    return reach(contact.address, contact.lookup, None, limit).connected
+def connects(address: Address, limit: float) -> bool:
+    """Whether ``address`` accepts a connection now; ``limit`` in seconds, for each of two steps."""
+    return reach(address, resolve([address.host], limit)[address.host], None, limit).connected
 
 
 def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:

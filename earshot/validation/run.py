@@ -13,29 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka.admin import AdminClient
-
 from earshot.listeners.address import parse_address
-from earshot.validation.client import Failure, configuration
+from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
-from earshot.validation.doctor import CREATE_TRIES, examine
+from earshot.validation.diagnosis import Target
+from earshot.validation.doctor import examine
+from earshot.validation.ephemeral import Access, EphemeralTopic
 from earshot.validation.merge import merge, without_spark
 from earshot.validation.result import Cell, Report, Verdict
 from earshot.validation.spark_job import Entrance, Findings, Job, Route
 from earshot.validation.spark_session import Opening, Session, SparkSettings
-from earshot.validation.topic import (
-    TopicError,
-    create_topic,
-    delete_leftovers,
-    delete_topic,
-    run_id,
-    topic_name,
-)
+from earshot.validation.topic import run_id, topic_name
 
 DOCTOR_SECONDS: Final = 15.0
-CLEAN_UP_SECONDS: Final = 5.0
-"""For deleting the topic, beyond the deadline if need be."""
 
 OnEvent = Callable[[str], None]
 
@@ -123,12 +114,13 @@ def _prove(
     if not living:
         return tuple(cells), Findings()
     entrances = _entrances(contract, living, options.client)
-    topic = topic_name(contract.cluster, run, options.deadline)
-    leaders = [cell.broker for cell in living]
+    name = topic_name(contract.cluster, run, options.deadline)
+    access = Access.widest((_target(contract, cell) for cell in living), options.client)
+    topic = EphemeralTopic(name, contract.cluster, access, end)
     try:
-        failure = _create(entrances, topic, leaders, end)
-        if failure is not None:
-            reason = f"no topic could be created for Spark's records: {failure.text}"
+        created = topic.create([cell.broker for cell in living])
+        if isinstance(created, Failure):
+            reason = f"no topic could be created for Spark's records: {created.text}"
             return without_spark(cells, reason), Findings()
         routes = [_route(cell, partition) for partition, cell in enumerate(living)]
         try:
@@ -137,10 +129,11 @@ def _prove(
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
         share = -(-options.records // len(routes))
-        findings = Job(session, entrances, topic, run, end, on_event).prove(routes, share)
+        findings = Job(session, entrances, name, run, end, on_event).prove(routes, share)
         return merge(cells, findings), findings
     finally:
-        _clean_up(entrances, topic, contract.cluster, notes)
+        if note := topic.delete():
+            notes.append(note)
 
 
 def _entrances(
@@ -163,37 +156,6 @@ def _route(cell: Cell, partition: int) -> Route:
     return Route(cell.listener, cell.broker, address.host, address.port, partition)
 
 
-def _admin(entrances: Mapping[str, Entrance]) -> AdminClient:
-    """A client that comes in by the listener with the most living brokers."""
-    widest = max(entrances.values(), key=lambda item: item.bootstrap.count(","))
-    return AdminClient(configuration(widest.bootstrap, widest.protocol, widest.client))
-
-
-def _create(
-    entrances: Mapping[str, Entrance], topic: str, leaders: Sequence[int], end: Deadline
-) -> Failure | None:
-    failure = Failure("timeout", "the deadline passed")
-    for limit in CREATE_TRIES:
-        try:
-            create_topic(_admin(entrances), topic, leaders, max(0.1, end.left(limit)))
-            return None
-        except TopicError as error:
-            failure = error.failure
-            if failure.error != "timeout":
-                break
-    return failure
-
-
-def _clean_up(
-    entrances: Mapping[str, Entrance], topic: str, cluster: str, notes: list[str]
-) -> None:
-    admin = _admin(entrances)
-    failure = delete_topic(admin, topic, CLEAN_UP_SECONDS)
-    if failure is not None:
-        notes.append(
-            f"topic {topic} could not be deleted ({failure.text}); "
-            "the next run removes it when it has expired"
-        )
-    gone = delete_leftovers(admin, cluster, CLEAN_UP_SECONDS)
-    if gone:
-        notes.append(f"deleted {len(gone)} topic(s) of killed runs")
+def _target(contract: Contract, cell: Cell) -> Target:
+    protocol = contract.listener(cell.listener).protocol
+    return Target(cell.listener, protocol, cell.broker, parse_address(cell.address))

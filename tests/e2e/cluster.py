@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyspark
-
 from components.local.process import Launch, Record, last_words, running, start, stop
-from earshot import cache
+from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
+from earshot.jvm.java import find_java
 from earshot.listeners.model import ClusterPlan, Node, Scope
 from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import server_properties
 from earshot.listeners.spec import LocalSpec, read_spec
 from earshot.validation.contract import Contract
 
-VERSION = "4.1.1"
+VERSION = KAFKA_VERSION
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 READY = 60.0
 """Seconds that a broker may take to start on a busy machine."""
@@ -196,7 +194,7 @@ class Cluster:
         ]
         lines += [f"{key}={value}" for key, value in changed.items()]
         (directory / "server.log").unlink(missing_ok=True)
-        java = Path(shutil.which("java") or "java")
+        java = find_java().executable
         launch = Launch(id, directory, "\n".join(lines) + "\n", self.heap, VERSION, java, self.jars)
         start(launch, CLUSTER_ID)
 
@@ -217,7 +215,7 @@ def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
     ``settings`` are fields of Cluster (`heap`, `name`, `extra`).
     """
     directory = Path(tempfile.mkdtemp(prefix="earshot-cluster-"))
-    cluster = Cluster(planned, directory, broker_jars(), **settings)
+    cluster = Cluster(planned, directory, kafka_broker_jars(VERSION), **settings)
     try:
         cluster.start()
         yield cluster
@@ -226,23 +224,3 @@ def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
             # nobody waits for a hand-over of leadership that is about to end
             list(pool.map(lambda node: stop(cluster.node_directory(node.id), 0.5), planned.nodes))
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def broker_jars(version: str = VERSION) -> tuple[Path, ...]:
-    """Kafka's jars, fetched once into the user's cache by the Ivy that PySpark ships."""
-    folder = cache.ensure(
-        cache.root() / "tests" / f"kafka-{version}", lambda it: _fetch(version, it)
-    )
-    return tuple(sorted(folder.glob("*.jar")))
-
-
-def _fetch(version: str, folder: Path) -> None:
-    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-    for organisation, module, revision in (
-        ("org.apache.kafka", "kafka_2.13", version),
-        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
-    ):
-        command = ["java", "-jar", str(ivy), "-cache", str(folder.parent / "ivy")]
-        command += ["-dependency", organisation, module, revision, "-confs", "default"]
-        command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
-        subprocess.run(command, check=True, capture_output=True)

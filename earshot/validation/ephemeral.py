@@ -1,0 +1,104 @@
+"""A run's topic on a cluster of which a part may be dead, or die meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka.admin import AdminClient
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.diagnosis import Target
+from earshot.validation.metadata import admin_client
+from earshot.validation.probe import connects
+from earshot.validation.topic import TopicError, create_topic, delete_leftovers, delete_topic
+
+CREATE_TRIES: Final = (2.0, 4.0)
+"""Seconds of each attempt to create the topic: the broker that was asked may die meanwhile.
+A quorum that lives takes a fraction of a second."""
+STEER_LIMIT: Final = 1.0
+"""Seconds for finding a broker to ask."""
+CLEAN_UP_LIMIT: Final = 3.0
+"""Seconds for deleting the topic, beyond the deadline if need be."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Brokers that were reached through one listener: who can be asked to change the cluster."""
+
+    protocol: Protocol
+    brokers: Mapping[int, Address]
+    client: Mapping[str, str]
+
+    @classmethod
+    def widest(cls, reached: Iterable[Target], client: Mapping[str, str]) -> Access:
+        """By the listener through which most brokers of ``reached`` (at least one) were."""
+        by_listener: dict[str, list[Target]] = {}
+        for target in reached:
+            by_listener.setdefault(target.listener, []).append(target)
+        chosen = max(by_listener.values(), key=len)
+        return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
+
+    def admin(self) -> AdminClient:
+        """A client whose requests go to one of the brokers that still accepts connections."""
+
+        def reachable(broker: int) -> bool:
+            return broker in self.brokers and connects(self.brokers[broker], STEER_LIMIT)
+
+        bootstrap = ",".join(map(str, self.brokers.values()))
+        return admin_client(bootstrap, self.protocol, self.client, reachable, STEER_LIMIT)
+
+
+class EphemeralTopic:
+    """One topic from its creation to its end; nothing here raises for what the cluster does."""
+
+    def __init__(self, name: str, cluster: str, access: Access, end: Deadline) -> None:
+        self.name = name
+        self._cluster = cluster
+        self._access = access
+        self._end = end
+        self._created: dict[int, int] | Failure | None = None
+
+    def create(self, leaders: Sequence[int]) -> dict[int, int] | Failure:
+        """The partition that each broker of ``leaders`` leads, or why there is none.
+
+        A failure with the word `timeout` means that nothing changes the cluster at the moment:
+        its quorum is lost.
+        """
+        self._created = Failure("timeout", "the deadline passed before the topic was created")
+        for limit in CREATE_TRIES:
+            left = self._end.left(limit)
+            if left < 0.1:
+                break
+            try:
+                self._created = create_topic(self._access.admin(), self.name, leaders, left)
+                break
+            except TopicError as error:
+                self._created = error.failure
+                if error.failure.error != "timeout":
+                    break
+        return self._created
+
+    def sweep(self) -> list[str]:
+        """Deletes what killed runs against this cluster left behind; returns the names."""
+        limit = max(0.1, self._end.left(CLEAN_UP_LIMIT))
+        return delete_leftovers(self._access.admin(), self._cluster, limit)
+
+    def delete(self) -> str:
+        """Deletes the topic; a note for the report where that failed, else an empty text.
+
+        Also after a creation that failed: the request may still be carried out, so it gets one
+        short attempt.
+        """
+        limit = 1.0 if isinstance(self._created, Failure) else CLEAN_UP_LIMIT
+        failure = delete_topic(self._access.admin(), self.name, limit)
+        if failure is None:
+            return ""
+        return (
+            f"topic {self.name} could not be deleted ({failure.text}); "
+            "the next run removes it when it has expired"
+        )
