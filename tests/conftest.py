@@ -6,12 +6,17 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from tests.listeners.oracle import oracle
 from toolchain.system_packages import TOOLS, install_command
+
+if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engine
+    from tests.e2e.docker_engine import Engine
 
 __all__ = ["oracle"]  # a fixture for several folders
 
@@ -63,3 +68,41 @@ def _marked(mark: str) -> list[psutil.Process]:
         if inherited and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
             found.append(process)
     return found
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[Engine]:
+    """A Docker engine: the one that answers, or one of ours until the session ends; else skipped.
+
+    To be had only here: two of ours on one machine would erase each other's packet rules.
+    """
+    from tests.e2e.docker_engine import engine_for_tests
+
+    with engine_for_tests() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def kafka_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
+    """The stand-in for ``apache/kafka`` in `docker_engine`."""
+    from tests.e2e.images.load import kafka_image
+
+    with _shown(pytestconfig):
+        return kafka_image(docker_engine)
+
+
+@pytest.fixture(scope="session")
+def client_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
+    """An image with kcat, netcat, dig and curl in `docker_engine`."""
+    from tests.e2e.images.load import client_image
+
+    with _shown(pytestconfig):
+        return client_image(docker_engine)
+
+
+def _shown(config: pytest.Config) -> AbstractContextManager[None]:
+    """Let a long step say on the terminal that it goes on."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    assert capture is not None
+    shown: AbstractContextManager[None] = capture.global_and_fixture_disabled()
+    return shown

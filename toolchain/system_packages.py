@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
-from toolchain import progress
+from toolchain import docker_engine, progress
 from toolchain.paths import LOGS
 
 ATTEMPTS = 3
@@ -34,6 +34,8 @@ class Tool:
             except EarshotError:
                 return False
             return True
+        if self.command == "dockerd" and docker_engine.answers(docker_engine.address()):
+            return True  # it need not be this machine's
         return any(map(shutil.which, filter(None, (self.command, self.alias))))
 
 
@@ -42,10 +44,14 @@ TOOLS = (
     Tool("kcat", "kcat", "a second opinion on what a broker advertises"),
     Tool("ip", "iproute2", "vantages in network namespaces"),
     Tool("chromium", "chromium", "looking at the HTML report", alias="chromium-browser"),
+    Tool("dockerd", "docker.io", "tests on a Docker engine"),
+    Tool("debootstrap", "debootstrap", "images for it, without a registry"),
 )
 
 
 JAVA = TOOLS[0]
+DOCKER = ("dockerd", "debootstrap")
+DOCKER_VARIABLE = "EARSHOT_TEST_DOCKER"
 
 
 def missing() -> list[Tool]:
@@ -63,6 +69,12 @@ def may_install(environment: Mapping[str, str] = os.environ) -> bool:
     return in_ci and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
+def docker_is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
+    """Root may ask for the Docker engine's packages, and for nothing else, by one variable."""
+    wanted = environment.get(DOCKER_VARIABLE) == "1"
+    return wanted and os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
 def ensure(*, for_tests: bool) -> None:
     """Install what is missing where that is allowed, else say what tests will be skipped for.
 
@@ -71,16 +83,21 @@ def ensure(*, for_tests: bool) -> None:
     tools = [tool for tool in missing() if for_tests or tool is JAVA]
     if not tools or (tools == [JAVA] and not may_install()):  # without Java nothing goes: see setup
         return
-    names = ", ".join(tool.command for tool in tools)
-    if not may_install():
+    allowed = [
+        tool for tool in tools if may_install() or (tool.command in DOCKER and docker_is_wanted())
+    ]
+    if denied := [tool for tool in tools if tool not in allowed]:
+        names = ", ".join(tool.command for tool in denied)
         progress.say(
             f"Not on this machine: {names}. Tests that need them are skipped; to have them:"
         )
-        progress.say(f"  {install_command(tools)}")
+        progress.say(f"  {install_command(denied)}")
+    if not allowed:
         return
+    names = ", ".join(tool.command for tool in allowed)
     with progress.step(f"System packages: installing {names}"):
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in ("apt-get update", install_command(tools)):
+        for command in ("apt-get update", install_command(allowed)):
             _retry(command.split(), environment)
 
 

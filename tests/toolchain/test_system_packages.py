@@ -13,6 +13,7 @@ from toolchain import system_packages
 from toolchain.system_packages import TOOLS, Tool
 
 KCAT = Tool("kcat", "kcat", "looking")
+DOCKERD = Tool("dockerd", "docker.io", "running containers")
 
 
 @pytest.fixture
@@ -65,6 +66,37 @@ def test_only_root_in_ci_may_install(
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert system_packages.may_install({"CI": ci}) is expected
+
+
+def test_one_variable_asks_for_dockers_packages_alone(
+    commands: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(system_packages, "may_install", lambda: False)
+    monkeypatch.setattr(system_packages, "docker_is_wanted", lambda: True)
+    monkeypatch.setattr(system_packages, "missing", lambda: [KCAT, DOCKERD])
+    system_packages.ensure(for_tests=True)
+    assert commands == [["apt-get", "update"], ["apt-get", "install", "--yes", "docker.io"]]
+    assert "apt-get install --yes kcat\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "uid", "expected"), [("1", 0, True), ("", 0, False), ("1", 1000, False)]
+)
+def test_only_root_is_given_docker(
+    monkeypatch: pytest.MonkeyPatch, value: str, uid: int, expected: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert system_packages.docker_is_wanted({"EARSHOT_TEST_DOCKER": value}) is expected
+
+
+def test_an_engine_elsewhere_makes_dockerd_unnecessary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    monkeypatch.setattr("toolchain.docker_engine.answers", lambda _address: True)
+    assert DOCKERD.is_there()
+    assert not KCAT.is_there()
 
 
 def test_failing_installation_is_tried_again_and_then_told(

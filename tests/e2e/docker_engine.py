@@ -1,0 +1,256 @@
+"""A Docker engine for tests: the one that answers, or one of our own that ends with them.
+
+Ours runs as root beside nothing else: own directories, own socket, stopped by pid, and what it
+left in the kernel (bridge, packet rules, forwarding, mounts) is put back. Two engines in one
+network namespace erase each other's packet rules, so only one session of a machine starts one
+there; more hosts come from `tests/e2e/docker_hosts.py`, each in a namespace of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import psutil
+import pytest
+
+from earshot import cache
+from tests.e2e.packet_rules import restored
+from toolchain.docker_engine import INSTALL, VARIABLE, address, answers
+
+WANTED = "EARSHOT_TEST_DOCKER"
+READY_SECONDS = 60.0
+STOP_SECONDS = 40.0
+CLIENT_SECONDS = 120
+RECORD = Path("/run/lock/earshot-test-docker.json")
+"""Held (flock) by the session whose engine runs in the machine's own network namespace."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that answers at ``address``."""
+
+    address: str
+    started: bool = False
+    """By us; else it was there, and what else runs on it is not ours."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For Docker's tools and SDKs."""
+        return {VARIABLE: self.address}
+
+    def client(self) -> docker.DockerClient:
+        """To be closed by the caller (`with contextlib.closing(engine.client())`)."""
+        return docker.DockerClient(base_url=self.address, timeout=CLIENT_SECONDS)
+
+    def run(self, *arguments: str) -> str:
+        """Docker's command line; its output. Fails with what it said."""
+        command = ["docker", "--host", self.address, *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
+        return done.stdout
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """The directories of one dockerd, everything below two of them.
+
+    ``run`` is short, for a path of a socket has at most 107 bytes; ``data`` is on a real disk,
+    for overlay2 does not work on every temporary file system.
+    """
+
+    run: Path
+    data: Path
+
+    @classmethod
+    def fresh(cls) -> Daemon:
+        parent = cache.root() / "tests"
+        parent.mkdir(parents=True, exist_ok=True)
+        return cls(
+            Path(tempfile.mkdtemp(prefix="earshot-docker-", dir="/tmp")),
+            Path(tempfile.mkdtemp(prefix="docker-", dir=parent)),
+        )
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "docker.sock"
+
+    @property
+    def address(self) -> str:
+        return f"unix://{self.socket}"
+
+    @property
+    def log(self) -> Path:
+        return self.run / "dockerd.log"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.run / "docker.pid"
+
+    def start(self, prefix: Sequence[str] = (), options: Sequence[str] = ()) -> None:
+        """Start it, by way of the command ``prefix``, and wait until it answers."""
+        command = [
+            *prefix, "dockerd", "--host", self.address, "--data-root", str(self.data),
+            "--exec-root", str(self.run / "exec"), "--pidfile", str(self.pid_file),
+            "--log-level", "warn", *options,
+        ]  # fmt: skip
+        with self.log.open("ab") as log:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # an interrupted session stops it in its own order
+            )
+        end = time.monotonic() + READY_SECONDS
+        while not answers(self.address):
+            alive = child.poll() is None and time.monotonic() < end
+            assert alive, f"dockerd does not answer; its log ends:\n{self._last_words()}"
+            time.sleep(0.1)
+
+    def process(self) -> psutil.Process | None:
+        """The running dockerd, recognised by its pid file and its command line."""
+        try:
+            process = psutil.Process(int(self.pid_file.read_text()))
+            return process if str(self.pid_file) in process.cmdline() else None
+        except (OSError, ValueError, psutil.Error):
+            return None
+
+    def stop(self) -> None:
+        """Stop it with all that runs on it, and remove what it kept. Safe to call twice."""
+        process = self.process()
+        if process is not None:
+            with contextlib.suppress(docker.errors.DockerException, OSError):
+                self._empty()
+            process.send_signal(signal.SIGTERM)
+            _, alive = psutil.wait_procs([process], STOP_SECONDS)
+            for still in alive:
+                still.kill()
+                still.wait(STOP_SECONDS)
+        for folder in (self.run, self.data):
+            unmount_below(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+        left = [folder for folder in (self.run, self.data) if folder.exists()]
+        assert not left, f"left of a Docker engine: {left}"
+
+    def _empty(self) -> None:
+        """Containers first, so that nothing is waited for, then the networks' bridges."""
+        with contextlib.closing(Engine(self.address).client()) as client:
+            for container in client.containers.list(all=True, ignore_removed=True):
+                with contextlib.suppress(docker.errors.APIError):
+                    container.remove(force=True, v=True)
+            client.networks.prune()
+
+    def _last_words(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+
+
+def unmount_below(folder: Path) -> None:
+    """Undo every mount under ``folder``, the deepest first."""
+    lines = Path("/proc/mounts").read_text().splitlines()
+    targets = [line.split()[1].replace("\\040", " ") for line in lines]
+    for target in sorted((t for t in targets if Path(t).is_relative_to(folder)), reverse=True):
+        subprocess.run(["umount", "--lazy", target], check=True)
+
+
+def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Why no engine of our own may be started here, or None."""
+    in_ci = environment.get("CI", "").lower() in ("1", "true")
+    if not in_ci and environment.get(WANTED) != "1":
+        return (
+            f"no Docker engine answers at {address(environment)}; to have tests start one, as"
+            f" root: {WANTED}=1 make test. Or {INSTALL}"
+        )
+    if os.geteuid() != 0:
+        return f"no Docker engine answers at {address(environment)}, and only root can start one"
+    missing = [tool for tool in ("dockerd", "ip", "iptables") if shutil.which(tool) is None]
+    if missing:
+        return f"not on this machine: {', '.join(missing)}; to have it: apt-get install docker.io"
+    return None
+
+
+@contextlib.contextmanager
+def own_engine() -> Iterator[Engine]:
+    """An engine in the machine's own network namespace, gone without a trace at the end."""
+    with _only_one() as record:
+        daemon = Daemon.fresh()
+        record(daemon)
+        with restored():
+            try:
+                daemon.start()
+                yield Engine(daemon.address, started=True)
+            finally:
+                daemon.stop()
+
+
+@contextlib.contextmanager
+def _only_one() -> Iterator[Any]:
+    """Hold the machine-wide record; what a killed session left running is stopped first."""
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    with RECORD.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            other = _recorded(file.read())
+            where = f"{VARIABLE}={other.address}" if other else VARIABLE
+            pytest.fail(
+                "another test session runs a Docker engine on this machine, and two would erase"
+                f" each other's packet rules; wait for it, or share it: {where}",
+                pytrace=False,
+            )
+        file.seek(0)
+        if (left := _recorded(file.read())) is not None:
+            left.stop()
+
+        def record(daemon: Daemon) -> None:
+            file.seek(0)
+            file.truncate()
+            json.dump({"run": str(daemon.run), "data": str(daemon.data)}, file)
+            file.flush()
+
+        yield record
+        file.seek(0)
+        file.truncate()
+
+
+def _recorded(text: str) -> Daemon | None:
+    try:
+        found = json.loads(text)
+        return Daemon(Path(found["run"]), Path(found["data"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+@contextlib.contextmanager
+def engine_for_tests() -> Iterator[Engine]:
+    """The engine that answers, used as it is; else ours; else the test is skipped, in CI failed."""
+    where = address()
+    if answers(where):
+        yield Engine(where)
+        return
+    if (reason := refusal()) is not None:
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    with own_engine() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[Engine]:
+    """An engine for the whole session. Import it into a conftest to use it."""
+    with engine_for_tests() as engine:
+        yield engine

@@ -1,0 +1,62 @@
+"""The Debian root file system below the images for tests, made once per user without a registry.
+
+debootstrap fetches ordinary packages from a Debian mirror; the result is kept as a tar file in the
+user's cache and imported into whatever engine wants it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from earshot import cache
+from toolchain import progress
+from toolchain.paths import LOGS
+
+SUITE = "bookworm"
+MIRROR = "http://deb.debian.org/debian"
+PACKAGES = (
+    "openjdk-17-jre-headless", "ca-certificates", "kcat", "netcat-openbsd", "bind9-dnsutils",
+    "curl", "iproute2", "iputils-ping",
+)  # fmt: skip
+# Nothing that runs needs these, and they are a fifth of the size.
+DROPPED = (
+    "var/cache/apt", "var/lib/apt/lists", "var/log", "usr/share/doc", "usr/share/man",
+    "usr/share/locale",
+)  # fmt: skip
+
+
+def digest() -> str:
+    """Changes with whatever decides what is in the file system."""
+    return hashlib.sha256(repr((SUITE, PACKAGES, DROPPED)).encode()).hexdigest()[:12]
+
+
+def archive() -> Path:
+    """The file system as a tar file, made if it is not cached. Needs root and debootstrap."""
+    folder = cache.root() / "tests" / f"debian-{SUITE}-{digest()}"
+    return cache.ensure(folder, _make) / "root.tar"
+
+
+def _make(folder: Path) -> None:
+    with progress.step(f"A Debian {SUITE} file system for test images (once, a minute or more)"):
+        root = folder / "root"
+        # In a mount namespace of its own: what debootstrap mounts ends with it, also when killed.
+        progress.run(
+            [
+                "unshare", "--mount", "--propagation", "private",
+                "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}",
+                SUITE, root, MIRROR,
+            ],
+            log=LOGS / "debootstrap.log",
+            failure="debootstrap",
+            remedy=f"is {MIRROR} within reach?",
+        )  # fmt: skip
+        for name in DROPPED:
+            shutil.rmtree(root / name, ignore_errors=True)
+            (root / name).mkdir(parents=True)
+        subprocess.run(
+            ["tar", "--numeric-owner", "-C", root, "-cf", folder / "root.tar", "."], check=True
+        )
+        shutil.rmtree(root)

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Run a class of Kafka's with the variables that Kafka's own script of this name reads.
+set -eu
+home=$(cd "$(dirname "$0")/.." && pwd)
+logging=$home/config/tools-log4j2.yaml
+[[ -e $logging ]] || logging=/etc/kafka/docker/tools-log4j2.yaml # before the wrapper has run
+# Several options in one variable are several words.
+# shellcheck disable=SC2086
+exec java ${KAFKA_HEAP_OPTS:--Xmx256M} ${KAFKA_JVM_PERFORMANCE_OPTS:--XX:+UseG1GC} \
+    ${KAFKA_GC_LOG_OPTS-} ${KAFKA_JMX_OPTS-} -Dkafka.logs.dir="$home/logs" \
+    ${KAFKA_LOG4J_OPTS:--Dlog4j2.configurationFile=file:$logging} \
+    -cp "$home/libs/*" ${KAFKA_OPTS-} "$@"

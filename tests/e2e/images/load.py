@@ -1,0 +1,125 @@
+"""The images for tests, loaded into an engine unless it has them: told by a digest in a label."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import docker
+
+from earshot.jvm import jars
+from tests.e2e.docker_engine import Engine
+from tests.e2e.images import base
+
+LABEL = "earshot-test.digest"
+CONTEXT = Path(__file__).parent / "kafka"
+OLDEST = 4
+# The scripts of Kafka's that one may want in a health check or a test, and what they run.
+SCRIPTS = {
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+}
+
+
+def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
+    """The stand-in for ``apache/kafka:<version>`` (4.0 or newer); its name, never the official one.
+
+    A real broker with the image's start-up rules; its own additions are kcat and network tools.
+    """
+    if int(version.partition(".")[0]) < OLDEST:
+        raise ValueError(f"a stand-in for Kafka {version}: only for {OLDEST}.0 and newer")
+    name = f"earshot-test/apache-kafka-stand-in:{version}"
+    files = {
+        path.relative_to(CONTEXT).as_posix(): path.read_bytes()
+        for path in CONTEXT.rglob("*")
+        if path.is_file()
+    }
+    for script, kind in SCRIPTS.items():
+        line = f'exec "$(dirname "$0")/kafka-run-class.sh" {kind} "$@"'
+        files[f"bin/{script}.sh"] = f"#!/usr/bin/env bash\n{line}\n".encode()
+    files |= {f"libs/{path.name}": path.read_bytes() for path in kafka_jars(version)}
+    _build(engine, name, files)
+    return name
+
+
+def kafka_jars(version: str = jars.KAFKA_VERSION) -> tuple[Path, ...]:
+    """A broker's jars and those of Kafka's command-line tools."""
+    group = "org.apache.kafka"
+    wanted = [f"{group}:kafka_{jars.SCALA}:{version}", f"{group}:kafka-tools:{version}"]
+    return jars.fetch(f"kafka-tools-{version}", [*wanted, jars.LOG4J_BINDING])
+
+
+def client_image(engine: Engine) -> str:
+    """An image that does nothing by itself; with kcat, netcat, dig and curl for `docker exec`."""
+    name = "earshot-test/client:latest"
+    text = 'ARG BASE\nFROM ${BASE}\nSTOPSIGNAL SIGKILL\nCMD ["sleep", "infinity"]\n'
+    _build(engine, name, {"Dockerfile": text.encode()})
+    return name
+
+
+def base_image(engine: Engine) -> str:
+    """Debian with a JRE and network tools, as imported from the cached file system."""
+    name = f"earshot-test/debian:{base.digest()}"
+    with contextlib.closing(engine.client()) as client:
+        if _digest(client, name) != base.digest():
+            client.api.import_image(
+                str(base.archive()),
+                repository="earshot-test/debian",
+                tag=base.digest(),
+                changes=[f"LABEL {LABEL}={base.digest()}"],
+            )
+            if _digest(client, name) != base.digest():
+                raise RuntimeError(f"importing {name} into {engine.address} left no such image")
+    return name
+
+
+def _build(engine: Engine, name: str, files: Mapping[str, bytes]) -> None:
+    parent = base_image(engine)
+    summed = hashlib.sha256(parent.encode())
+    for path in sorted(files):
+        summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
+    digest = summed.hexdigest()
+    with contextlib.closing(engine.client()) as client:
+        if _digest(client, name) != digest:
+            client.images.build(
+                fileobj=_archive(files),
+                custom_context=True,
+                tag=name,
+                buildargs={"BASE": parent},
+                labels={LABEL: digest},
+                rm=True,
+                forcerm=True,
+            )
+
+
+def _archive(files: Mapping[str, bytes]) -> io.BytesIO:
+    """A build context; what starts with #! may be executed."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, content in sorted(files.items()):
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            member.mode = 0o755 if content.startswith(b"#!") else 0o644
+            archive.addfile(member, io.BytesIO(content))
+    buffer.seek(0)
+    return buffer
+
+
+def _digest(client: docker.DockerClient, name: str) -> str | None:
+    try:
+        labels: dict[str, str] = client.images.get(name).labels
+    except docker.errors.ImageNotFound:
+        return None
+    return labels.get(LABEL)

@@ -1,0 +1,47 @@
+"""What a Docker engine changes in the kernel of its network namespace, put back at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+BRIDGE = "docker0"
+# An engine's tables, and how they are where nobody has touched them.
+UNTOUCHED = {
+    "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
+    "filter": ("INPUT", "FORWARD", "OUTPUT"),
+}
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+    """Give forwarding, packet rules and the default bridge back as they were found."""
+    forwarding = FORWARDING.read_text()
+    tables = {name: saved(name) for name in UNTOUCHED}
+    had_bridge = _has_bridge()
+    try:
+        yield
+    finally:
+        for text in tables.values():
+            subprocess.run(["iptables-restore"], input=text, text=True, check=True)
+        FORWARDING.write_text(forwarding)
+        if not had_bridge and _has_bridge():
+            subprocess.run(["ip", "link", "delete", BRIDGE], check=True)
+
+
+def saved(table: str) -> str:
+    """The rules of ``table`` as ``iptables-restore`` reads them; never empty."""
+    done = subprocess.run(
+        ["iptables-save", "--table", table], check=True, capture_output=True, text=True
+    )
+    if f"*{table}" in done.stdout:
+        return done.stdout
+    chains = "".join(f":{chain} ACCEPT [0:0]\n" for chain in UNTOUCHED[table])
+    return f"*{table}\n{chains}COMMIT\n"
+
+
+def _has_bridge() -> bool:
+    return Path("/sys/class/net", BRIDGE).exists()
