@@ -251,5 +251,50 @@ def rules(
     command.run(id, json=format is Document.JSON)
 
 
+@app.command()
+def adopt(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A docker-compose.yml or a server.properties.")
+    ],
+    env_file: Annotated[
+        Path | None,
+        typer.Option("--env-file", metavar="FILE", help="Default: .env beside the compose file."),
+    ] = None,
+    service: Annotated[
+        list[str] | None,
+        typer.Option("--service", metavar="NAME", help="Only this service; may be repeated."),
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            metavar="NAME=SCOPE",
+            help="Whom a listener is for: internal, host or external; may be repeated.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the stack file there."),
+    ] = None,
+    format: Annotated[Document, typer.Option("--format", "-f")] = Document.TEXT,
+) -> None:
+    """Turn a compose file or a server.properties into a stack file, and name its mistakes.
+
+    Says of every listener whom it is for and why; where nothing tells, it asks (--scope) instead
+    of guessing, and writes nothing.
+
+      earshot adopt docker-compose.yml
+      earshot adopt docker-compose.yml --scope PARTNER=external -o stacks/Pulumi.docker-ours.yaml
+      earshot adopt server.properties --format json
+    """
+    from earshot.cli import adopt as command
+
+    _exit(
+        command.run(
+            file, env_file, service or [], scope or [], output, json=format is Document.JSON
+        )
+    )
+
+
 def _exit(code: int) -> NoReturn:
     raise typer.Exit(code)

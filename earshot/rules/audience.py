@@ -52,10 +52,10 @@ def audience(
     if not reached:
         if between:
             return Audience(*_joined(internal))
-        return Audience((), f"{host} is no name of the container, and no port is published for it")
+        return Audience((), f"{host} is no name of the container, and its port is not published")
     if is_loopback(advertised.host):
         return Audience(*_joined(internal, Scope.HOST, f"{host} on the published port {reached}"))
-    why = f"{host}, a name or address of the outside, on the published port {reached}"
+    why = f"{host}, which is elsewhere, on the published port {reached}"
     return Audience(*_joined(internal, Scope.EXTERNAL, why))
 
 

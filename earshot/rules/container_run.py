@@ -41,7 +41,7 @@ class ContainerRun:
         for id, container in facts.containers.items():
             if facts.plan is not None:
                 yield from self._addresses(holder, facts.plan, id, container, engine)
-            yield from self._ports(holder, id, container, engine)
+            yield from self.claim_ports(holder, id, container, engine)
 
     def _addresses(
         self, holder: str, plan: ClusterPlan, id: int, container: Container, engine: str
@@ -61,7 +61,10 @@ class ContainerRun:
                     inputs=kl004_unique_address.INPUTS,
                 )
 
-    def _ports(self, holder: str, id: int, container: Container, engine: str) -> Iterator[Finding]:
+    def claim_ports(
+        self, holder: str, id: int, container: Container, engine: str = ""
+    ) -> Iterator[Finding]:
+        """The host's ports alone. Consume it to the end."""
         for port in container.published:
             if port.host_port is None or port.protocol != "tcp":
                 continue

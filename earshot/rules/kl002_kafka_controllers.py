@@ -80,14 +80,20 @@ def on_controllers(view: View) -> Iterator[Objection]:
 
 
 def auto_join(view: View) -> Iterator[Objection]:
-    """C11: only a controller joins a quorum."""
-    if not view.is_controller and view.values.get(AUTO_JOIN, "").strip().lower() == "true":
+    """C11: only a controller joins a quorum; Kafka knows the setting since 4.2."""
+    text = view.values.get(AUTO_JOIN, "false").strip().lower()
+    instead = "" if view.version >= (4, 2) else "does not know it"
+    if text not in ("true", "false"):
+        yield Objection(
+            "C11", AUTO_JOIN, f"is {view.values[AUTO_JOIN]!r}", "true or false", instead=instead
+        )
+    elif text == "true" and not view.is_controller:
         yield Objection(
             "C11",
             AUTO_JOIN,
             "is true on a node that is a broker only",
             "false, or on controllers alone",
-            instead="" if view.version >= (4, 2) else "does not know it",
+            instead=instead,
         )
 
 

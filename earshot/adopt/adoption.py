@@ -1,0 +1,162 @@
+"""What became of a file: listeners understood, mistakes seen, questions left, and the stack.
+
+Where a question is left there is no stack: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from earshot.adopt.cluster_document import docker_document, local_document
+from earshot.adopt.compose import Compose, Service
+from earshot.adopt.compose_brokers import brokers_in
+from earshot.adopt.kafka_broker import KafkaBroker
+from earshot.adopt.leftovers import Leftover, leftovers
+from earshot.adopt.mistakes import facts_of, left_out, mistakes_in
+from earshot.adopt.properties import read_broker
+from earshot.errors import EarshotError
+from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import CLIENT_SCOPES, Scope
+from earshot.rules.container_facts import Heard
+from earshot.rules.finding import Finding, Severity, State
+
+Scopes = Mapping[str, tuple[Scope, ...]]
+
+
+@dataclass(frozen=True)
+class Understood:
+    """One listener of one broker, and whom it is for."""
+
+    broker: str
+    id: int
+    listener: Heard
+    published: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the source leaves open about a listener, and what decides it."""
+
+    broker: str
+    id: int
+    listener: str
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """The result; ``document`` is `earshot:cluster`, None where something is undecided."""
+
+    source: str
+    listeners: tuple[Understood, ...]
+    undecided: tuple[Question, ...]
+    mistakes: tuple[Finding, ...]
+    unjudged: tuple[str, ...]
+    leftovers: tuple[Leftover, ...]
+    notes: tuple[str, ...]
+    document: Mapping[str, Any] | None
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something is undecided or a rule is broken, else 0."""
+        grave = any(
+            item.severity is Severity.ERROR and item.state is State.VIOLATED
+            for item in self.mistakes
+        )
+        return 1 if grave or self.undecided else 0
+
+
+def adopt_compose(
+    compose: Compose, shown: str, chosen: Sequence[str] = (), scopes: Scopes | None = None
+) -> Adoption:
+    """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError."""
+    brokers = brokers_in(compose.services, chosen, scopes or {})
+    if not any(item.is_broker for item in brokers):
+        raise EarshotError(shown, observed="runs controllers only", allowed="at least one broker")
+    notes = [
+        f"the variable {name} is not set, and an empty text stands for it"
+        for name in compose.missing
+    ]
+    notes += [
+        f"service {item.name}: runs {item.replicas} times in the source, with one id and one "
+        "advertised address; it is taken as one broker"
+        for item in compose.services
+        if item.replicas not in ("", "1") and item.name in [broker.name for broker in brokers]
+    ]
+    return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {})
+
+
+def adopt_properties(text: str, shown: str, scopes: Scopes | None = None) -> Adoption:
+    """The broker of a properties file as a stack of placement `local`. Raises EarshotError."""
+    broker = read_broker(text, shown, scopes or {})
+    if not broker.is_broker:
+        raise EarshotError(shown, observed="is a controller only", allowed="a broker")
+    return _adoption(shown, (broker,), "local", (), [], scopes or {})
+
+
+def _adoption(
+    shown: str,
+    brokers: Sequence[KafkaBroker],
+    placement: str,
+    services: Sequence[Service],
+    notes: list[str],
+    scopes: Scopes,
+) -> Adoption:
+    listeners = tuple(_understood(broker, heard) for broker in brokers for heard in broker.heard)
+    known = {item.listener.name for item in listeners}
+    for name in scopes:
+        if name not in known:
+            raise EarshotError(
+                f"--scope {name}",
+                observed=f"{shown} has no such listener",
+                allowed=", ".join(sorted(known)) or "none: no listener could be read",
+            )
+    facts = facts_of(brokers, placement)
+    undecided = tuple(question for broker in brokers for question in _questions(broker))
+    clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
+    document: dict[str, Any] | None = None
+    if clients and not undecided:
+        build = docker_document(brokers) if placement == "docker" else local_document(brokers[0])
+        document = build[0]
+        notes = [*notes, *build[1]]
+    return Adoption(
+        source=shown,
+        listeners=listeners,
+        undecided=undecided,
+        mistakes=mistakes_in(brokers, facts),
+        unjudged=tuple(f"{rule.id}: {reason}" for rule, reason in left_out(brokers, facts)),
+        leftovers=leftovers(brokers, services),
+        notes=tuple(notes),
+        document=document,
+    )
+
+
+def _understood(broker: KafkaBroker, heard: Heard) -> Understood:
+    ports = broker.container.published_at(heard.bind.port) if broker.container is not None else ()
+    return Understood(broker.name, broker.id, heard, tuple(map(str, ports)))
+
+
+def _questions(broker: KafkaBroker) -> Iterator[Question]:
+    """Listeners that cannot be read, and those that nothing tells the clients of."""
+    for key in ("listeners", "advertised.listeners"):
+        for entry in read_listeners(broker.values.get(key, "")):
+            if isinstance(entry, Bad):
+                yield Question(
+                    broker.name,
+                    broker.id,
+                    entry.name or "?",
+                    f"{key}: {entry.error.object} {entry.error.observed}",
+                    "mend it in the source, and adopt that",
+                )
+    for heard in broker.heard:
+        if not heard.audience.scopes:
+            yield Question(
+                broker.name,
+                broker.id,
+                heard.name,
+                heard.audience.why,
+                f"--scope {heard.name}={'|'.join(CLIENT_SCOPES)}",
+            )

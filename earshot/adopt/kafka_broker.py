@@ -1,0 +1,53 @@
+"""A broker or controller as it was found in a file: its settings, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from earshot.listeners.images import Family, family_of
+from earshot.listeners.model import Role
+from earshot.listeners.parse import Settings
+from earshot.rules.container import Container
+from earshot.rules.container_facts import Heard, inter_broker_name, roles_of
+
+
+@dataclass(frozen=True)
+class KafkaBroker:
+    """One Kafka process of the source.
+
+    ``raw`` are its properties as written, ``values`` those with what image and Kafka put where
+    nothing is set, ``heard`` its listeners.
+    """
+
+    id: int
+    name: str
+    raw: Settings
+    values: Mapping[str, str]
+    heard: tuple[Heard, ...]
+    container: Container | None = None
+
+    @property
+    def is_broker(self) -> bool:
+        return Role.BROKER in roles_of(self.values)
+
+    @property
+    def is_controller(self) -> bool:
+        return Role.CONTROLLER in roles_of(self.values)
+
+    @property
+    def is_zookeeper(self) -> bool:
+        """Set up for ZooKeeper: without `process.roles` Kafka takes itself for that."""
+        return not self.values.get("process.roles", "").strip()
+
+    @property
+    def inter_broker(self) -> str:
+        return inter_broker_name(self.values)
+
+    @property
+    def image(self) -> str:
+        return self.container.image if self.container is not None else ""
+
+    @property
+    def family(self) -> Family:
+        return family_of(self.image)

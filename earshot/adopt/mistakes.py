@@ -1,0 +1,105 @@
+"""Which mistakes the source holds: the rules, over what was understood of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from earshot.adopt.kafka_broker import KafkaBroker
+from earshot.errors import AddressError
+from earshot.listeners.address import check_listener_name
+from earshot.listeners.grammar import Bad, read_voters
+from earshot.listeners.model import ANY_IPV4, ClusterPlan, Listener, Node
+from earshot.rules import RULES, Facts, Finding, Rule, judge
+from earshot.rules.container_facts import controller_names, roles_of, version_of
+from earshot.rules.container_run import ContainerRun
+
+_LOOKUPS = "names are looked up by the policy pack, where their clients stand"
+_ZOOKEEPER = "the source is set up for ZooKeeper"
+
+
+def facts_of(brokers: Sequence[KafkaBroker], placement: str) -> Facts:
+    """The facts about all brokers together; a listener that is for nobody yet is left out."""
+    return Facts(
+        plan=_plan(brokers),
+        settings={item.id: item.raw for item in brokers},
+        placement=placement,
+        containers={item.id: item.container for item in brokers if item.container is not None},
+    )
+
+
+def left_out(brokers: Sequence[KafkaBroker], facts: Facts) -> tuple[tuple[Rule, str], ...]:
+    """The rules that cannot be judged here, each with the reason."""
+    found = []
+    for rule in RULES:
+        reason = rule.silent(facts)
+        if rule.id in ("KL011", "KL012"):
+            reason = _LOOKUPS
+        elif rule.id in ("KL002", "KL013") and any(item.is_zookeeper for item in brokers):
+            reason = _ZOOKEEPER
+        elif rule.id == "KL013" and _lone_voter(brokers):
+            reason = "the one controller asks nobody but itself"
+        if reason:
+            found.append((rule, reason))
+    return tuple(found)
+
+
+def mistakes_in(brokers: Sequence[KafkaBroker], facts: Facts) -> tuple[Finding, ...]:
+    """What the rules find in the source as it is written."""
+    silent = {rule.id for rule, _ in left_out(brokers, facts)}
+    run = ContainerRun()
+    return (
+        *judge(facts, [rule for rule in RULES if rule.id not in silent]),
+        *(
+            finding
+            for id, container in facts.containers.items()
+            for finding in run.claim_ports(container.name, id, container)
+        ),
+    )
+
+
+def _plan(brokers: Sequence[KafkaBroker]) -> ClusterPlan | None:
+    nodes = tuple(
+        Node(
+            id=item.id,
+            roles=roles_of(item.values),
+            listeners=tuple(
+                Listener(
+                    name=heard.name,
+                    protocol=heard.protocol,
+                    scopes=heard.audience.scopes,
+                    bind_host=heard.bind.host or ANY_IPV4,
+                    bind_port=heard.bind.port,
+                    host=heard.advertised.host,
+                    port=heard.advertised.port,
+                )
+                for heard in item.heard
+                if heard.audience.scopes
+            ),
+        )
+        for item in brokers
+        if any(heard.audience.scopes for heard in item.heard)
+    )
+    first = next((item for item in brokers if item.is_broker), brokers[0])
+    controller = next(iter(controller_names(first.values)), "CONTROLLER")
+    if not nodes or not (_is_name(first.inter_broker) and _is_name(controller)):
+        return None  # KL001 says why
+    return ClusterPlan(
+        kafka_version=version_of(first.image),
+        inter_broker=first.inter_broker,
+        controller=controller,
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=nodes,
+    )
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return bool(check_listener_name(text))
+    except AddressError:
+        return False
+
+
+def _lone_voter(brokers: Sequence[KafkaBroker]) -> bool:
+    text = next((item.values.get("controller.quorum.voters", "") for item in brokers), "")
+    return len([item for item in read_voters(text) if not isinstance(item, Bad)]) == 1

@@ -1,0 +1,124 @@
+"""What `earshot adopt` says: as text for a reader, or as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from earshot.adopt.adoption import Adoption, Understood
+from earshot.report.terminal import Terminal, columns
+from earshot.report.wording import visible
+
+HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
+
+
+def as_text(adoption: Adoption, terminal: Terminal) -> str:
+    """Understood, undecided, mistakes, what is not carried over, and what was not judged."""
+    lines = [terminal.bold(f"{visible(adoption.source)}: {_counted(adoption)}"), ""]
+    head, *rows = columns([HEAD, *(_row(item) for item in adoption.listeners)])
+    lines += [terminal.bold(head), *rows]
+    parts = (
+        ("undecided: no stack file is written", _questions(adoption)),
+        ("mistakes", (visible(str(item)) for item in adoption.mistakes)),
+        ("not carried over", (visible(str(item)) for item in adoption.leftovers)),
+        ("notes", (visible(item) for item in adoption.notes)),
+        ("not judged here", adoption.unjudged),
+    )
+    for title, items in parts:
+        listed = list(items)
+        if listed:
+            lines += ["", terminal.bold(title), *(_item(text) for text in listed)]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(adoption: Adoption) -> str:
+    """The same as JSON, with the stack's `earshot:cluster` under `cluster`."""
+    document: dict[str, Any] = {
+        "source": adoption.source,
+        "listeners": [_facts(item) for item in adoption.listeners],
+        "undecided": [
+            {
+                "broker": item.broker,
+                "listener": item.listener,
+                "why": item.why,
+                "remedy": item.remedy,
+            }
+            for item in adoption.undecided
+        ],
+        "mistakes": [
+            {
+                "rule": item.rule,
+                "severity": str(item.severity),
+                "state": str(item.state),
+                "subject": item.subject,
+                "container": item.container,
+                "node": item.node,
+                "listener": item.listener,
+                "observed": item.observed,
+                "expected": item.expected,
+                "remedy": item.remedy,
+            }
+            for item in adoption.mistakes
+        ],
+        "left_over": [{"what": item.what, "why": item.why} for item in adoption.leftovers],
+        "notes": list(adoption.notes),
+        "not_judged": list(adoption.unjudged),
+        "cluster": adoption.document,
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _row(item: Understood) -> tuple[str, ...]:
+    told = item.listener.audience
+    return tuple(
+        visible(text)
+        for text in (
+            f"{item.id} ({item.broker})",
+            item.listener.name,
+            f"{item.listener.bind.host or '*'}:{item.listener.bind.port}",
+            ", ".join(item.published) or "-",
+            str(item.listener.advertised),
+            "+".join(told.scopes) or "?",
+            told.why,
+        )
+    )
+
+
+def _facts(item: Understood) -> dict[str, Any]:
+    heard = item.listener
+    return {
+        "broker": item.id,
+        "name": item.broker,
+        "listener": heard.name,
+        "protocol": str(heard.protocol),
+        "binds": f"{heard.bind.host}:{heard.bind.port}",
+        "published": list(item.published),
+        "advertises": str(heard.advertised),
+        "scopes": [str(scope) for scope in heard.audience.scopes],
+        "why": heard.audience.why,
+    }
+
+
+def _questions(adoption: Adoption) -> Iterator[str]:
+    for item in adoption.undecided:
+        yield visible(
+            f"broker {item.id} ({item.broker}), listener {item.listener}: {item.why}\n"
+            f"  to decide it: {item.remedy}"
+        )
+
+
+def _item(text: str) -> str:
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([f"- {first}", *(f"  {line}" for line in rest)])
+
+
+def _counted(adoption: Adoption) -> str:
+    brokers = len({item.broker for item in adoption.listeners})
+    counts = (
+        (brokers, "broker"),
+        (len(adoption.listeners), "listener"),
+        (len(adoption.mistakes), "mistake"),
+        (len(adoption.undecided), "question"),
+    )
+    return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)

@@ -1,0 +1,119 @@
+"""`${VARIABLE}` in a compose file, as Docker Compose replaces it.
+
+Forms: `$X`, `${X}`, `${X:-default}` and `${X-default}` (where X is unset or, with the colon,
+empty), `${X:?message}` and `${X?message}` (required), `${X:+other}` and `${X+other}` (where X is
+set), and `$$` for a dollar sign. Defaults may hold variables themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from earshot.errors import EarshotError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_OPERATOR = re.compile(r":?[-?+]")
+MAX_DEPTH = 20
+ALLOWED = "$X, ${X}, ${X:-default}, ${X:?message}, ${X:+other}, and $$ for a dollar sign"
+
+
+@dataclass
+class Variables:
+    """The variables that a file may name, and those that it named and nobody has set."""
+
+    values: Mapping[str, str]
+    missing: dict[str, None] = field(default_factory=dict)
+
+    def substitute(self, text: str, where: str = "") -> str:
+        """``text`` with every variable replaced; one that is not set becomes empty.
+
+        Raises EarshotError for a form that compose does not know, and for a required variable.
+        """
+        if "$" not in text:
+            return text
+        return _Substitution(self, text, where).whole()
+
+
+class _Substitution:
+    def __init__(self, variables: Variables, text: str, where: str) -> None:
+        self.variables = variables
+        self.text = text
+        self.where = where
+        self.at = 0
+
+    def whole(self) -> str:
+        return self._until("", 0)
+
+    def _until(self, end: str, depth: int) -> str:
+        if depth > MAX_DEPTH:
+            raise self._error("is nested too deeply")
+        parts: list[str] = []
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == end:
+                self.at += 1
+                return "".join(parts)
+            self.at += 1
+            parts.append(self._dollar(depth) if char == "$" else char)
+        if end:
+            raise self._error("has a ${ that is not closed")
+        return "".join(parts)
+
+    def _dollar(self, depth: int) -> str:
+        if self.text.startswith("$", self.at):
+            self.at += 1
+            return "$"
+        if self.text.startswith("{", self.at):
+            self.at += 1
+            return self._braced(depth)
+        return self._plain(self._name())
+
+    def _braced(self, depth: int) -> str:
+        name = self._name()
+        if self.text.startswith("}", self.at):
+            self.at += 1
+            return self._plain(name)
+        operator = _OPERATOR.match(self.text, self.at)
+        if operator is None:
+            raise self._error("has a form that compose does not know")
+        self.at = operator.end()
+        missing = dict(self.variables.missing)
+        rest = self._until("}", depth + 1)
+        value = self.variables.values.get(name)
+        there = bool(value) if operator[0].startswith(":") else value is not None
+        kind = operator[0][-1]
+        if (kind == "+") is not there:
+            self.variables.missing = missing  # nobody needs what stands in the unused part
+        if kind == "-":
+            return str(value) if there else rest
+        if kind == "+":
+            return rest if there else ""
+        if not there:
+            raise EarshotError(
+                self.where or f"variable {name}",
+                observed=f"the variable {name} is required, and not set"
+                + (f" ({rest})" if rest else ""),
+                remedy=f"set {name} in the environment, in .env, or in a file for --env-file",
+            )
+        return str(value)
+
+    def _name(self) -> str:
+        match = _NAME.match(self.text, self.at)
+        if match is None:
+            raise self._error("has a $ that no variable's name follows")
+        self.at = match.end()
+        return match[0]
+
+    def _plain(self, name: str) -> str:
+        if name not in self.variables.values:
+            self.variables.missing[name] = None
+        return self.variables.values.get(name, "")
+
+    def _error(self, observed: str) -> EarshotError:
+        return EarshotError(
+            self.where or "text",
+            observed=f"{observed} (at character {min(self.at, len(self.text)) + 1})",
+            allowed=ALLOWED,
+        )

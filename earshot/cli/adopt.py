@@ -1,0 +1,95 @@
+"""`earshot adopt`: from the file that a team has to a stack file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
+from earshot.adopt.compose import read_compose
+from earshot.adopt.dotenv import read_env_file
+from earshot.adopt.report import as_json, as_text
+from earshot.adopt.stack_file import stack_file
+from earshot.cli.output import emit, save
+from earshot.errors import EarshotError
+from earshot.listeners.model import CLIENT_SCOPES, Scope
+from earshot.report.terminal import Terminal
+
+COMPOSE = (".yml", ".yaml")
+PROPERTIES = (".properties",)
+_SCOPE_FORM = f"NAME={'|'.join(CLIENT_SCOPES)}, several joined with +"
+
+
+def run(
+    file: Path,
+    env_file: Path | None,
+    services: Sequence[str],
+    scopes: Sequence[str],
+    output: Path | None,
+    *,
+    json: bool,
+) -> int:
+    """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError."""
+    if output is not None and output.is_dir():
+        raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
+    adoption = _adopt(file, env_file, services, read_scopes(scopes))
+    emit(as_json(adoption) if json else as_text(adoption, Terminal.of(sys.stdout)))
+    if adoption.document is not None:
+        if output is not None:
+            save(output, stack_file(adoption))
+            if not json:
+                emit(f"\nwritten: {output}\n")
+        elif not json:
+            emit(f"\n{stack_file(adoption)}")
+    return adoption.exit_code
+
+
+def read_scopes(texts: Sequence[str]) -> Scopes:
+    """`NAME=internal`, `NAME=host+external`; raises EarshotError."""
+    found: dict[str, tuple[Scope, ...]] = {}
+    for text in texts:
+        name, sign, listed = text.partition("=")
+        wanted = listed.split("+")
+        if not sign or not name or any(item not in list(CLIENT_SCOPES) for item in wanted):
+            raise EarshotError(f"--scope {text}", observed="names no scope", allowed=_SCOPE_FORM)
+        if name in found:
+            raise EarshotError(f"--scope {text}", observed=f"{name} is given twice")
+        found[name] = tuple(scope for scope in CLIENT_SCOPES if scope in wanted)
+    return found
+
+
+def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: Scopes) -> Adoption:
+    if file.suffix in PROPERTIES:
+        for option, given in (("--service", services), ("--env-file", env_file)):
+            if given:
+                raise EarshotError(option, observed=f"{file} is no compose file")
+        return adopt_properties(_text(file), str(file), scopes)
+    if file.suffix not in COMPOSE:
+        raise EarshotError(
+            f"file {file}",
+            observed="its suffix says neither compose file nor properties",
+            allowed=", ".join((*COMPOSE, *PROPERTIES)),
+        )
+    folder = file.parent
+    environment = dict(os.environ)
+    dotenv = env_file or folder / ".env"
+    if env_file is not None or dotenv.is_file():
+        environment = read_env_file(_text(dotenv), str(dotenv), environment) | environment
+
+    def read(path: str) -> str:
+        # as the file writes it, or already with its folder where another file wrote it
+        return (folder / path).read_text(encoding="utf-8")
+
+    compose = read_compose(_text(file), file.name, environment, read)
+    return adopt_compose(compose, str(file), services, scopes)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as reason:
+        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+    except UnicodeDecodeError:
+        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
