@@ -16,10 +16,12 @@ from earshot.validation.diagnosis import Sent
 
 PAYLOAD: Final = 64
 """Bytes of a record's value; random, so that no other record can pass for it."""
-STAGE_LIMIT: Final = 5.0
-"""Seconds for the record to be acknowledged, and as much for it to come back."""
+STAGE_LIMIT: Final = 8.0
+"""Seconds for the record to be acknowledged, and as much for it to come back: ample, as a broker
+that has only just started on a busy machine is slow and not dead."""
 GROUP: Final = "earshot"
-"""The consumer's group: never joined and never committed to, but librdkafka insists on one."""
+"""The consumer's group: never joined and never committed to, but librdkafka insists on one.
+It also looks up the group's coordinator, at which a new cluster makes `__consumer_offsets`."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, so that a run that is told to stop stops."""
 _BYSTANDERS: Final = frozenset({"unreachable", "group-authorization-failed"})
