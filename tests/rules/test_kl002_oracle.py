@@ -89,9 +89,12 @@ def broken(draw: st.DrawFn) -> dict[str, str]:
 def test_nothing_that_kafka_refuses_passes_silently(oracle: Oracle, values: dict[str, str]) -> None:
     refusal = oracle.refusal(values)
     grammar = grammar_of(values)
-    refused = [item for item in objections(values, oracle.version) if item.refused]
+    found = list(objections(values, oracle.version))
+    refused = [item for item in found if item.refused]
     if refusal:
-        assert grammar or refused, refusal
+        # reported whatever the version makes of it: no role at all, a voter at 0.0.0.0
+        hedged = [item for item in found if item.check in ("R1c", "R4a")]
+        assert grammar or refused or hedged, refusal
     elif not grammar:
         assert not refused
 

@@ -314,6 +314,7 @@ def _controllers() -> Iterator[Vector]:
         }
         yield Vector(name, "X", combined, "...", "KL002")
     yield Vector("V109", "B", {"controller.quorum.auto.join.enable": "true"}, "..x", "KL002")
+    yield Vector("V109", "X", {"controller.quorum.auto.join.enable": "rue"}, "..x", "KL002")
     yield Vector("V110", "B", {"early.start.listeners": "FOO"}, "xxx", "KL002")
     yield Vector("V110", "B", {"early.start.listeners": "internal"}, "xxx", "KL001")
     yield Vector("V111", "B", {"early.start.listeners": "INTERNAL"}, "...", "")
