@@ -36,7 +36,7 @@ class _Loader(yaml.SafeLoader):
 
     def refuse_tag(self, suffix: str, node: yaml.Node) -> object:
         raise yaml.constructor.ConstructorError(
-            problem=f"the tag !{suffix} is not read here; adopt what `docker compose config` prints",
+            problem=f"the tag !{suffix} is not read; adopt what `docker compose config` prints",
             problem_mark=node.start_mark,
         )
 

@@ -9,8 +9,9 @@ import pytest
 from earshot.rules import RULES, State, judge
 from tests.rules.examples import described, files, load
 
-RAW = ("KL001", "KL002")
-"""Their examples are settings that need not even be readable; they have tests of their own."""
+RAW = ("KL001", "KL002", "KL006", "KL014")
+"""Their examples are settings that need not even be readable, or a container's inputs; they have
+tests of their own."""
 RULE_OF = {rule.id: rule for rule in RULES}
 
 

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from earshot.listeners.images import (
+    Family,
+    broker_property,
+    broker_settings,
+    derived_listeners,
+    family_of,
+    is_broker,
+    repository_of,
+    tag_of,
+    variable_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("image", "family"),
+    [
+        ("apache/kafka:4.1.1", Family.APACHE),
+        ("docker.io/apache/kafka-native@sha256:0123", Family.APACHE),
+        ("localhost:5000/apache/kafka", Family.APACHE),
+        ("confluentinc/cp-enterprise-kafka:5.2.1", Family.CONFLUENT),
+        ("registry.example.com:5000/mirror/cp-kafka:8.0.0", Family.CONFLUENT),
+        ("bitnamilegacy/kafka", Family.BITNAMI),
+        ("wurstmeister/kafka:2.13", Family.WURSTMEISTER),
+        ("ours/kafka:1", Family.UNKNOWN),
+        ("confluentinc/cp-kafkacat", Family.UNKNOWN),
+        ("confluentinc/cp-kafka-connect", Family.UNKNOWN),
+        ("", Family.UNKNOWN),
+    ],
+)
+def test_families(image: str, family: Family) -> None:
+    assert family_of(image) is family
+
+
+@pytest.mark.parametrize(
+    ("image", "repository", "tag"),
+    [
+        ("a/b:1.2", "a/b", "1.2"),
+        ("h:5000/a/b", "h:5000/a/b", ""),
+        ("h:5000/a/b:t@sha256:00", "h:5000/a/b", "t"),
+    ],
+)
+def test_references(image: str, repository: str, tag: str) -> None:
+    assert (repository_of(image), tag_of(image)) == (repository, tag)
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "key"),
+    [
+        (Family.APACHE, "KAFKA_LOG_DIRS", "log.dirs"),
+        (Family.CONFLUENT, "KAFKA_A__B___C", "a_b-c"),
+        (Family.WURSTMEISTER, "KAFKA_A__B", "a..b"),
+        (Family.BITNAMI, "KAFKA_CFG_LISTENER_NAME_SASL_SSL_X", "listener.name.sasl_ssl.x"),
+        (Family.BITNAMI, "KAFKA_LISTENERS", "listeners"),
+        (Family.BITNAMI, "KAFKA_NODE_ID", ""),
+        (Family.APACHE, "KAFKA_HEAP_OPTS", ""),
+        (Family.APACHE, "CLUSTER_ID", ""),
+    ],
+)
+def test_each_image_maps_in_its_own_way(family: Family, name: str, key: str) -> None:
+    assert broker_property(family, name) == key
+
+
+def test_notes_stand_in_variables_that_no_image_maps() -> None:
+    found = broker_settings(Family.APACHE, {"EARSHOT_SCOPES": "A:host", "KAFKA_NODE_ID": "1"})
+    assert (dict(found.values), dict(found.notes)) == ({"node.id": "1"}, {"scopes": "A:host"})
+    assert variable_of(Family.BITNAMI, "node.id") == "KAFKA_CFG_NODE_ID"
+
+
+def test_the_image_keeps_names_and_ports_when_it_derives() -> None:
+    assert derived_listeners("A://h:1,B://localhost:2") == "A://0.0.0.0:1,B://0.0.0.0:2"
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "command", "expected"),
+    [
+        ("apache/kafka:4.1.1", {}, (), True),
+        ("apache/kafka:4.1.1", {}, ("kafka-topics.sh",), False),
+        ("ours/kafka", {"KAFKA_LISTENERS": "A://:1"}, ("start",), True),
+        ("ours/kafka", {"KAFKA_CFG_NODE_ID": "1"}, (), True),
+        ("ours/ui", {"KAFKA_BOOTSTRAP_SERVERS": "a:1"}, (), False),
+        ("postgres", {}, (), False),
+    ],
+)
+def test_brokers_are_told_from_clients(
+    image: str, env: dict[str, str], command: tuple[str, ...], expected: bool
+) -> None:
+    assert is_broker(image, env, command) is expected
