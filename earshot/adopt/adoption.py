@@ -19,7 +19,7 @@ from earshot.adopt.properties import read_broker
 from earshot.errors import EarshotError
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.model import CLIENT_SCOPES, Scope
-from earshot.rules.container_facts import Heard
+from earshot.rules.container_facts import Heard, controller_names
 from earshot.rules.finding import Finding, Severity, State
 
 Scopes = Mapping[str, tuple[Scope, ...]]
@@ -115,6 +115,7 @@ def _adoption(
                 allowed=", ".join(sorted(known)) or "none: no listener could be read",
             )
     facts = facts_of(brokers, placement)
+    notes = [*notes, *(note for broker in brokers for note in _unadvertised(broker))]
     undecided = tuple(question for broker in brokers for question in _questions(broker))
     clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
     document: dict[str, Any] | None = None
@@ -142,15 +143,9 @@ def _understood(broker: KafkaBroker, heard: Heard) -> Understood:
 def _questions(broker: KafkaBroker) -> Iterator[Question]:
     """Listeners that cannot be read, and those that nothing tells the clients of."""
     for key in ("listeners", "advertised.listeners"):
-        for entry in read_listeners(broker.values.get(key, "")):
-            if isinstance(entry, Bad):
-                yield Question(
-                    broker.name,
-                    broker.id,
-                    entry.name or "?",
-                    f"{key}: {entry.error.object} {entry.error.observed}",
-                    "mend it in the source, and adopt that",
-                )
+        for name, why in _unread(broker.values.get(key), key != "listeners"):
+            remedy = "mend it in the source, and adopt that"
+            yield Question(broker.name, broker.id, name or "?", f"{key}: {why}", remedy)
     for heard in broker.heard:
         if not heard.audience.scopes:
             yield Question(
@@ -159,4 +154,25 @@ def _questions(broker: KafkaBroker) -> Iterator[Question]:
                 heard.name,
                 heard.audience.why,
                 f"--scope {heard.name}={'|'.join(CLIENT_SCOPES)}",
+            )
+
+
+def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
+    """Entries of a listener list that say nothing usable, each with its listener and why."""
+    for entry in read_listeners(text) if text is not None else ():
+        if isinstance(entry, Bad):
+            yield entry.name, f"{entry.error.object} {entry.error.observed}"
+        elif is_advertised and not entry[1].host:
+            yield entry[0], f"{entry[0]}://:{entry[1].port} has no host"
+
+
+def _unadvertised(broker: KafkaBroker) -> Iterator[str]:
+    heard = {item.name for item in broker.heard}
+    asked = {item.listener for item in _questions(broker)}
+    controllers = controller_names(broker.values)
+    for entry in read_listeners(broker.values.get("listeners", "")):
+        if not isinstance(entry, Bad) and entry[0] not in heard | asked | {*controllers}:
+            yield (
+                f"broker {broker.id}: {entry[0]} is bound and not advertised, so that no client "
+                "is sent to it; it is left out"
             )

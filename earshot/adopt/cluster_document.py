@@ -9,7 +9,7 @@ from typing import Any
 from earshot.adopt.kafka_broker import KafkaBroker
 from earshot.adopt.leftovers import free_properties
 from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
-from earshot.listeners.spec import DEFAULT_KAFKA
+from earshot.listeners.spec import DEFAULT_KAFKA, FIRST_SEPARATE_CONTROLLER
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.container import Container, is_loopback
 from earshot.rules.container_facts import Heard, controller_names, version_of
@@ -27,9 +27,8 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
     serving = [item for item in brokers if item.is_broker]
     version = version_of(serving[0].image) or DEFAULT_KAFKA
     if version_of(serving[0].image) == "":
-        notes.append(
-            f"{serving[0].image or 'no image'} becomes apache/kafka:{version}, which runs KRaft"
-        )
+        source = serving[0].image or "an image that is not named"
+        notes.append(f"{source} becomes apache/kafka:{version}, which runs KRaft (3.9 and later)")
     document: dict[str, Any] = {
         "placement": "docker",
         "brokers": len(serving),
@@ -152,8 +151,12 @@ def _rest(
         ("min.insync.replicas", "min_insync_replicas"),
     ):
         text = first.values.get(key, "")
-        if _NUMBER.fullmatch(text):
+        if not _NUMBER.fullmatch(text):
+            continue
+        if int(text) <= len(serving):
             found[name] = int(text)
+        else:
+            notes.append(f"{key}: {text} is more than there are brokers; it is left out")
     extra = free_properties(first)
     for other in serving[1:]:
         theirs = free_properties(other)
@@ -188,7 +191,8 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
         found["count"] = len(separate) or len(controlling)
     if separate:
         ids = ", ".join(str(item.id) for item in separate)
-        notes.append(f"controllers {ids} get node ids of their own, from 10001")
+        first = FIRST_SEPARATE_CONTROLLER
+        notes.append(f"separate controllers have node ids from {first} on, and not {ids}")
     if names:
         found["name"] = names[0]
     found["port"] = port

@@ -36,7 +36,9 @@ def left_out(brokers: Sequence[KafkaBroker], facts: Facts) -> tuple[tuple[Rule, 
             reason = _LOOKUPS
         elif rule.id in ("KL002", "KL013") and any(item.is_zookeeper for item in brokers):
             reason = _ZOOKEEPER
-        elif rule.id == "KL013" and _lone_voter(brokers):
+        elif rule.id == "KL013" and not _voters(brokers) <= {item.id for item in brokers}:
+            reason = "not every voter is among the brokers and controllers that were adopted"
+        elif rule.id == "KL013" and len(_voters(brokers)) == 1:
             reason = "the one controller asks nobody but itself"
         if reason:
             found.append((rule, reason))
@@ -100,6 +102,6 @@ def _is_name(text: str) -> bool:
         return False
 
 
-def _lone_voter(brokers: Sequence[KafkaBroker]) -> bool:
+def _voters(brokers: Sequence[KafkaBroker]) -> set[int]:
     text = next((item.values.get("controller.quorum.voters", "") for item in brokers), "")
-    return len([item for item in read_voters(text) if not isinstance(item, Bad)]) == 1
+    return {item[0] for item in read_voters(text) if not isinstance(item, Bad)}

@@ -28,7 +28,7 @@ def stack_file(adoption: Adoption) -> str:
         raise ValueError("nothing is written while something is undecided")
     lines = [f"# Adopted from {visible(adoption.source)}."]
     if adoption.mistakes:
-        lines.append("# Mistakes that were seen there, and are kept here to be mended:")
+        lines.append("# Mistakes that were seen there; see that they are mended here:")
         lines += [f"# - {visible(item.subject)} [{item.rule}]" for item in adoption.mistakes]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
     for key, value in adoption.document.items():

@@ -1,0 +1,115 @@
+"""`earshot adopt` as it is typed: exit codes, files, `.env` beside the compose file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from earshot.cli import run
+
+FILES = Path(__file__).parent / "files"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(FILES, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OUTSIDE", raising=False)
+    return tmp_path
+
+
+def test_all_well_is_0_and_shows_the_stack_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["adopt", "three_listeners.yml"]) == 0
+    assert "    placement: docker\n" in capsys.readouterr().out
+
+
+def test_a_mistake_is_1_and_the_file_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["adopt", "two_listeners.yml", "-o", "Pulumi.adopted.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert "[KL006]" in out and "written: Pulumi.adopted.yaml" in out and "placement:" not in out
+    written = yaml.safe_load(Path("Pulumi.adopted.yaml").read_text())
+    assert written["config"]["earshot:cluster"]["placement"] == "docker"
+
+
+def test_a_question_is_1_and_nothing_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["adopt", "undecided.yml", "-o", "out.yaml"]) == 1
+    assert "--scope PARTNER=internal|host|external" in capsys.readouterr().out
+    assert not Path("out.yaml").exists()
+    run(["adopt", "undecided.yml", "--scope", "PARTNER=host+external", "-o", "out.yaml"])
+    assert Path("out.yaml").exists()
+
+
+def test_json_is_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["adopt", "two_listeners.yml", "-f", "json", "-o", "out.yaml"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["mistakes"][0]["container"] == "kafka0"
+    assert document["cluster"]["broker_ids"] == [0]
+
+
+@pytest.mark.parametrize("option", [[], ["--env-file", "our.env"]])
+def test_variables_come_from_an_env_file(
+    option: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(".env").write_text("OUTSIDE=one.example.com\n")
+    Path("our.env").write_text("OUTSIDE=two.example.com\n")
+    assert run(["adopt", "three_brokers.yml", *option]) == 0
+    name = "two" if option else "one"
+    assert f"1: {name}.example.com:9192" in capsys.readouterr().out
+
+
+def test_the_environment_goes_before_env_files(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".env").write_text("OUTSIDE=one.example.com\n")
+    monkeypatch.setenv("OUTSIDE", "mine.example.com")
+    assert run(["adopt", "three_brokers.yml", "--service", "kafka3"]) == 0
+    assert "3: mine.example.com:9194" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone.yml"], "file gone.yml: cannot be read (No such file"),
+        (["base.txt"], "its suffix says neither compose file nor properties"),
+        (["three_brokers.yml"], "the variable OUTSIDE is required, and not set (the host's name)"),
+        (["two_listeners.yml", "--env-file", "no.env"], "file no.env: cannot be read"),
+        (["two_listeners.yml", "--service", "x"], "--service x: the file has no such service"),
+        (["two_listeners.yml", "--scope", "X"], "--scope X: names no scope"),
+        (["two_listeners.yml", "--scope", "X=controller"], "names no scope"),
+        (["two_listeners.yml", "--scope", "X=host", "--scope", "X=host"], "X is given twice"),
+        (["two_listeners.yml", "--scope", "X=host"], "--scope X: two_listeners.yml has no such"),
+        (["two_listeners.yml", "-o", "."], "--output .: is a folder"),
+        (["aws.properties", "--service", "x"], "--service: aws.properties is no compose file"),
+        (["common.env"], "allowed: .yml, .yaml, .properties"),
+    ],
+)
+def test_wrong_input_is_2_and_one_message(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["adopt", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and message in captured.err and "Traceback" not in captured.err
+
+
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["adopt", "--help"]) == 0
+    assert "earshot adopt docker-compose.yml" in capsys.readouterr().out
+
+
+def test_a_real_file_is_read_where_it_lies(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("OUTSIDE", "h.example.com")
+    assert run(["adopt", str(folder / "three_brokers.yml")]) == 0
+    assert "3 brokers" in capsys.readouterr().out
