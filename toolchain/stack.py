@@ -19,13 +19,13 @@ import psutil
 import yaml
 
 from earshot import cache
+from earshot.cli import run as earshot
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
 from toolchain.environment import variables
-from toolchain.paths import ROOT, VENV
+from toolchain.paths import ROOT
 from toolchain.progress import say
 
-EARSHOT = VENV / "bin" / "earshot"
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
 FAILED = 1
@@ -62,7 +62,7 @@ class Stack:
         """Check, refresh, update, validate, print the matrix."""
         self._from_template()
         say(f"Checking {self.file.relative_to(ROOT)} ...")
-        code = _run([EARSHOT, "plan", "--stack", self.name], self.environment)
+        code = self._earshot("plan")
         if code != 0:
             return code
         before = self._run_id()
@@ -73,9 +73,9 @@ class Stack:
         if code != 0:
             return code
         if self._run_id() != before:
-            return _run([EARSHOT, "report", "--stack", self.name], self.environment)
+            return self._earshot("report")
         say("Nothing changed; validating what runs ...")
-        return _run([EARSHOT, "validate", "--stack", self.name], self.environment)
+        return self._earshot("validate")
 
     def down(self) -> int:
         """Stop the brokers; their data stays."""
@@ -95,6 +95,12 @@ class Stack:
         if code == 0:
             shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
         return code
+
+    def _earshot(self, command: str) -> int:
+        # in this process: one interrupt, one handler
+        os.chdir(ROOT)
+        os.environ.update(self.environment)
+        return earshot([command, "--stack", self.name])
 
     def _from_template(self) -> None:
         """A stack without a file gets one from the template whose name its own begins with."""

@@ -35,15 +35,18 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the result is the exit code."""
     debug = DEBUG in arguments or bool(os.environ.get("EARSHOT_DEBUG"))
-    from earshot.cli.commands import app
-
     try:
+        from earshot.cli.commands import app
+
         app([item for item in arguments if item != DEBUG], prog_name="earshot")
     except SystemExit as ending:  # the command-line library ends this way, Ctrl-C included
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         if code in STOPPED:
             _say(STOPPED[code])
         return code
+    except KeyboardInterrupt:
+        _say(STOPPED[INTERRUPTED])
+        return INTERRUPTED
     except EarshotError as error:
         if debug:
             traceback.print_exc()

@@ -1,0 +1,169 @@
+"""Interrupts leave nothing behind but what the next `make up` picks up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from components.local.process import running
+from earshot.project import Project
+from tests.e2e.engine import local_cluster
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PATIENCE = 60.0
+
+
+@dataclass
+class Made:
+    """A stack of this checkout, moved by the commands behind `make`."""
+
+    name: str
+
+    @property
+    def project(self) -> Project:
+        return Project(ROOT)
+
+    @property
+    def nodes(self) -> Path:
+        return self.project.state_dir(self.name) / "kafka"
+
+    def start(self, command: str) -> subprocess.Popen[str]:
+        """Runs a command as the leader of a process group, as a terminal does."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            process_group=0,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+    def run(self, command: str) -> str:
+        child = self.start(command)
+        output, _ = child.communicate(timeout=300)
+        assert child.returncode == 0, output
+        return output
+
+    def pids(self) -> set[int]:
+        records = (running(directory) for directory in self.nodes.glob("node-*"))
+        return {record.pid for record in records if record is not None}
+
+
+@pytest.fixture
+def stack() -> Iterator[Made]:
+    made = Made(f"local-e2e-{os.getpid()}")
+    file = made.project.stack_file(made.name)
+    # one broker: what is tested is who cleans up, and that takes as long with one
+    config = {"earshot:cluster": local_cluster(1, validation={"records": 60, "deadline": 120})}
+    file.write_text(yaml.safe_dump({"config": config}))
+    try:
+        yield made
+    finally:
+        made.run("clean")
+        file.unlink()
+        assert made.pids() == set()
+
+
+def descendants(child: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Everything below ``child`` but the brokers, which are meant to stay."""
+    try:
+        below = psutil.Process(child.pid).children(recursive=True)
+    except psutil.Error:
+        return []
+    return [process for process in below if "kafka.Kafka" not in _arguments(process)]
+
+
+def _arguments(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [
+        process
+        for process in processes
+        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+def validating(child: subprocess.Popen[str]) -> bool:
+    return any("validate" in _arguments(process) for process in descendants(child))
+
+
+MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
+    "the engine starts": lambda _made, child: any(
+        "up" in _arguments(process) for process in descendants(child)
+    ),
+    "a broker starts": lambda made, _child: made.pids(),
+    "the validation runs": lambda _made, child: validating(child),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+    child = stack.start("up")
+    until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
+    assert child.poll() is None, child.communicate()[0]
+    below = descendants(child)
+    os.killpg(child.pid, signal.SIGINT)
+    output, _ = child.communicate(timeout=PATIENCE)
+    assert child.returncode != 0, output
+    assert "Traceback" not in output
+    until(lambda: not alive(below), "processes of the interrupted run are left")
+    before = stack.pids()
+    assert "PASS" in stack.run("up")
+    assert before <= stack.pids(), "a broker of the interrupted run was not picked up"
+
+
+def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made) -> None:
+    child = stack.start("up")
+    until(lambda: stack.pids() or child.poll() is not None, "a broker starts")
+    assert child.poll() is None, child.communicate()[0]
+    below = descendants(child)
+    (engine,) = (process for process in below if process.name() == "pulumi")
+    engine.kill()
+    output, _ = child.communicate(timeout=PATIENCE)
+    assert child.returncode != 0, output
+    until(lambda: not alive(below), "processes of the killed engine are left")
+    before = stack.pids()
+    again = stack.run("up")
+    assert "Clearing the lock of pulumi process" in again
+    assert "PASS" in again
+    assert before <= stack.pids()
+
+
+def test_up_twice_and_down(stack: Made) -> None:
+    assert "PASS" in stack.run("up")
+    before = stack.pids()
+    assert len(before) == 1
+    again = stack.run("up")
+    assert "validating what runs" in again and "PASS" in again
+    assert stack.pids() == before
+    tracked = ["git", "status", "--porcelain", "--", "stacks"]
+    assert subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout == b""
+    stack.run("down")
+    assert stack.pids() == set()
+    assert any(stack.nodes.glob("node-1/log/*")), "the data stays"
