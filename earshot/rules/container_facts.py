@@ -35,9 +35,14 @@ from earshot.rules.audience import Audience, Context, audience
 from earshot.rules.container import (
     DEFAULT_BRIDGES,
     Container,
-    Network,
-    PublishedPort,
     is_loopback,
+)
+from earshot.rules.container_inputs import (
+    Envs,
+    Inputs,
+    read_networks,
+    read_ports,
+    read_variables,
 )
 from earshot.rules.facts import Facts
 
@@ -46,10 +51,6 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 T = TypeVar("T")
-Envs = Mapping[str, str | None] | Iterable[str | None]
-"""By name, or as `NAME=value` texts; None stands for what is not known yet."""
-Inputs = Iterable[Mapping[str, object] | None]
-"""As the properties of `docker.Container`; None, or a value of None, is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,9 @@ def container_facts(
         name=name,
         image=image,
         hostname=hostname,
-        networks=tuple(_networks(networks, unknown)),
-        published=tuple(_ports(ports, unknown)),
-        env=_variables(envs, unknown),
+        networks=tuple(read_networks(networks, unknown)),
+        published=tuple(read_ports(ports, unknown)),
+        env=read_variables(envs, unknown),
         mounts=tuple(mounts),
         network_mode=network_mode,
     )
@@ -289,54 +290,3 @@ def _is_host(text: str) -> bool:
         return bool(check_host(text))
     except AddressError:
         return False
-
-
-def _variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
-    pairs = envs.items() if isinstance(envs, Mapping) else [_pair(text) for text in envs]
-    found = {}
-    for name, value in pairs:
-        if value is None:
-            unknown.append(f"variable {name}" if name else "a variable")
-        else:
-            found[name] = value
-    return found
-
-
-def _pair(text: str | None) -> tuple[str, str | None]:
-    if text is None:
-        return "", None
-    name, _, value = text.partition("=")
-    return name, value
-
-
-def _ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
-    for item in ports:
-        if item is None or (internal := item.get("internal")) is None:
-            unknown.append("a published port")
-            continue
-        if "external" in item and item["external"] is None:
-            unknown.append(f"the host's port for {_whole(internal)}")
-        external = item.get("external")
-        yield PublishedPort(
-            _whole(internal),
-            None if external is None else _whole(external),
-            str(item.get("ip") or ""),
-            str(item.get("protocol") or "tcp"),
-        )
-
-
-def _networks(networks: Inputs, unknown: list[str]) -> Iterator[Network]:
-    for item in networks:
-        if item is None or item.get("name") is None:
-            unknown.append("a network")
-            continue
-        aliases = item.get("aliases") or ()
-        yield Network(
-            str(item["name"]),
-            tuple(str(alias) for alias in aliases) if isinstance(aliases, (list, tuple)) else (),
-            str(item.get("ipv4Address") or ""),
-        )
-
-
-def _whole(value: object) -> int:
-    return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats

@@ -23,6 +23,7 @@ _ANY = "0.0.0.0"
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Per listener: where it binds, then what leads to it, then whom its name is meant for."""
+    nodes = {node.id: node for node in facts.plan.nodes} if facts.plan is not None else {}
     for id, container in facts.containers.items():
         if container.unknown:
             yield RULE.finding(
@@ -34,12 +35,12 @@ def check(facts: Facts) -> Iterator[Finding]:
                 inputs=INPUTS,
             )
             continue
-        for node in facts.plan.nodes if facts.plan is not None else ():
-            if node.id == id:
-                for listener in node.listeners:
-                    yield from _bound(facts, node, listener, container)
-                    if listener.known:
-                        yield from _reached(facts, node, listener, container)
+        if (node := nodes.get(id)) is None:
+            continue  # its settings cannot be read: KL001 and KL002 say so
+        for listener in node.listeners:
+            yield from _bound(facts, node, listener, container)
+            if listener.known:
+                yield from _reached(facts, node, listener, container)
 
 
 def _bound(facts: Facts, node: Node, listener: Listener, container: Container) -> Iterator[Finding]:
