@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ import pytest
 
 from earshot import cache
 from tests.e2e.packet_rules import restored
-from toolchain.docker_engine import INSTALL, VARIABLE, address, answers
+from toolchain.docker_engine import VARIABLE, address, answers
 
 WANTED = "EARSHOT_TEST_DOCKER"
 READY_SECONDS = 60.0
@@ -63,7 +63,7 @@ class Engine:
         return done.stdout
 
 
-@dataclass(frozen=True)
+@dataclass
 class Daemon:
     """The directories of one dockerd, everything below two of them.
 
@@ -73,14 +73,15 @@ class Daemon:
 
     run: Path
     data: Path
+    _child: subprocess.Popen[bytes] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def fresh(cls) -> Daemon:
-        parent = cache.root() / "tests"
+        parent = cache.root() / "docker"
         parent.mkdir(parents=True, exist_ok=True)
         return cls(
             Path(tempfile.mkdtemp(prefix="earshot-docker-", dir="/tmp")),
-            Path(tempfile.mkdtemp(prefix="docker-", dir=parent)),
+            Path(tempfile.mkdtemp(prefix="engine-", dir=parent)),
         )
 
     @property
@@ -107,7 +108,7 @@ class Daemon:
             "--log-level", "warn", *options,
         ]  # fmt: skip
         with self.log.open("ab") as log:
-            child = subprocess.Popen(
+            child = self._child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -128,17 +129,25 @@ class Daemon:
         except (OSError, ValueError, psutil.Error):
             return None
 
-    def stop(self) -> None:
-        """Stop it with all that runs on it, and remove what it kept. Safe to call twice."""
+    def halt(self) -> None:
+        """Stop it as when its machine stops: containers end, data stays."""
         process = self.process()
         if process is not None:
-            with contextlib.suppress(docker.errors.DockerException, OSError):
-                self._empty()
             process.send_signal(signal.SIGTERM)
             _, alive = psutil.wait_procs([process], STOP_SECONDS)
             for still in alive:
                 still.kill()
                 still.wait(STOP_SECONDS)
+        if self._child is not None:
+            self._child.wait(STOP_SECONDS)
+            self._child = None
+
+    def stop(self) -> None:
+        """Stop it with all that runs on it, and remove what it kept. Safe to call twice."""
+        if self.process() is not None:
+            with contextlib.suppress(docker.errors.DockerException, OSError):
+                self._empty()
+        self.halt()
         for folder in (self.run, self.data):
             unmount_below(folder)
             shutil.rmtree(folder, ignore_errors=True)
@@ -170,8 +179,8 @@ def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
     in_ci = environment.get("CI", "").lower() in ("1", "true")
     if not in_ci and environment.get(WANTED) != "1":
         return (
-            f"no Docker engine answers at {address(environment)}; to have tests start one, as"
-            f" root: {WANTED}=1 make test. Or {INSTALL}"
+            f"no Docker engine answers at {address(environment)}; start one, or as root let the"
+            f" tests have one of their own: {WANTED}=1 make test"
         )
     if os.geteuid() != 0:
         return f"no Docker engine answers at {address(environment)}, and only root can start one"

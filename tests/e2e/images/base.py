@@ -35,7 +35,7 @@ def digest() -> str:
 
 def archive() -> Path:
     """The file system as a tar file, made if it is not cached. Needs root and debootstrap."""
-    folder = cache.root() / "tests" / f"debian-{SUITE}-{digest()}"
+    folder = cache.root() / "docker" / f"debian-{SUITE}-{digest()}"
     return cache.ensure(folder, _make) / "root.tar"
 
 

@@ -1,0 +1,143 @@
+"""Docker hosts beside each other on this machine, each in a network namespace of its own.
+
+A host is a namespace with an engine in it: own bridge, own packet rules, own images and data. All
+hosts and this machine meet on one switch (a bridge in a namespace that no engine touches), so a
+host has an address under which the others reach it, as on a local network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.docker_engine import Daemon, Engine, refusal
+
+NAMESPACES = Path("/run/netns")
+# For measuring network devices (RFC 2544): nobody routes it, and Docker does not choose from it.
+POOL = IPv4Network("198.18.0.0/15")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A Docker host: its namespace, its address on the network, its engine."""
+
+    namespace: str
+    address: str
+    engine: Engine
+    daemon: Daemon = field(repr=False)
+
+    def inside(self, *command: str) -> list[str]:
+        """``command`` as seen from this host's network. Not `ip netns exec`, which hides cgroups
+        from an engine."""
+        return inside(self.namespace, *command)
+
+    def stop_engine(self) -> None:
+        """As when the machine stops: containers end, data stays."""
+        self.daemon.halt()
+
+    def start_engine(self) -> None:
+        self.daemon.start(prefix=self.inside())
+
+
+@dataclass
+class Network:
+    """The switch and what is plugged into it. `gateway` is this machine's address on it."""
+
+    name: str
+    subnet: IPv4Network
+    gateway: str
+    _cleanup: contextlib.ExitStack
+    _count: Iterator[int] = field(default_factory=lambda: itertools.count(11))
+
+    def host(self) -> Host:
+        """One more Docker host, ready to use; gone with the network."""
+        number = next(self._count)
+        address = str(self.subnet[number])
+        namespace = f"{self.name}-{number}"
+        _add_namespace(namespace, self._cleanup)
+        self.plug(namespace, "eth0", address)
+        daemon = Daemon.fresh()
+        self._cleanup.callback(daemon.stop)
+        daemon.start(prefix=inside(namespace))
+        return Host(namespace, address, Engine(daemon.address, started=True), daemon)
+
+    def plug(self, namespace: str | None, device: str, address: str) -> None:
+        """Give ``namespace`` (None: this machine's own) a device on the switch."""
+        end = f"p{address.rpartition('.')[2]}"
+        owner = str(os.getpid()) if namespace is None else namespace
+        _ip("-n", self.name, "link", "add", end, "type", "veth", "peer", device, "netns", owner)
+        _ip("-n", self.name, "link", "set", end, "master", "switch", "up")
+        there = () if namespace is None else ("-n", namespace)
+        _ip(*there, "address", "add", f"{address}/{self.subnet.prefixlen}", "dev", device)
+        _ip(*there, "link", "set", device, "up")
+        if namespace is not None:
+            _ip(*there, "route", "add", "default", "via", self.gateway)
+
+
+@contextlib.contextmanager
+def docker_network() -> Iterator[Network]:
+    """A network for Docker hosts. Skips as `docker_engine` does where none may be started.
+
+    Removing a namespace ends every process in it, the engines having been stopped before.
+    """
+    if (reason := refusal()) is not None:
+        pytest.skip(reason)
+    subnet = _free_subnet()
+    name = f"earshot{subnet.network_address.packed[2]:02x}"
+    with contextlib.ExitStack() as cleanup:
+        if not NAMESPACES.is_mount():  # the first namespace makes it one
+            cleanup.callback(_forget_namespaces)
+        _add_namespace(name, cleanup)
+        _ip("-n", name, "link", "add", "switch", "type", "bridge")
+        _ip("-n", name, "link", "set", "switch", "up")
+        network = Network(name, subnet, str(subnet[1]), cleanup)
+        network.plug(None, name, network.gateway)
+        cleanup.callback(_ip, "link", "delete", name)  # a namespace's own devices go later
+        yield network
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    return ["nsenter", f"--net={NAMESPACES / namespace}", *command]
+
+
+def _add_namespace(name: str, cleanup: contextlib.ExitStack) -> None:
+    _ip("netns", "add", name)
+    cleanup.callback(_ip, "netns", "delete", name)
+    cleanup.callback(_end_processes, name)
+    _ip("-n", name, "link", "set", "lo", "up")
+
+
+def _forget_namespaces() -> None:
+    """Fails, and may, where somebody has made another since."""
+    subprocess.run(["umount", NAMESPACES], capture_output=True)
+
+
+def _end_processes(namespace: str) -> None:
+    """Of tests that left something running in there; else the namespace would live on."""
+    done = _ip("netns", "pids", namespace)
+    for pid in map(int, done.split()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).kill()
+
+
+def _free_subnet(choose: Callable[[Sequence[int]], int] = random.choice) -> IPv4Network:
+    """A /24 of the pool that no device of this machine is in."""
+    taken = _ip("-4", "-o", "address")
+    free = [n for n in range(256) if f" {POOL.network_address.packed[0]}.18.{n}." not in taken]
+    return IPv4Network(f"198.18.{choose(free)}.0/24")
+
+
+def _ip(*arguments: str) -> str:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr.strip()}"
+    return done.stdout

@@ -1,0 +1,218 @@
+"""What the stand-in's start script demands, refuses and derives: as documented for apache/kafka."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from earshot.jvm.java import find_java
+from tests.e2e.images.load import CONTEXT, kafka_jars
+
+CONFIGURE = CONTEXT / "docker" / "configure"
+CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
+
+
+def configured(secrets: Path | None = None, **variables: str) -> tuple[int, str, dict[str, str]]:
+    """Exit status, what was said, and the Kafka variables afterwards."""
+    script = f"set -eu; source {CONFIGURE}; echo ---; env -0"
+    environment = {"PATH": os.environ["PATH"], "SECRETS": str(secrets or "/none"), **variables}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+    said, _, after = done.stdout.partition("---\n")
+    pairs = dict(item.split("=", 1) for item in after.split("\0") if item)
+    kafka = {name: value for name, value in pairs.items() if name.startswith("KAFKA_")}
+    return done.returncode, said + done.stderr, kafka
+
+
+@pytest.mark.parametrize(
+    ("advertised", "derived"),
+    [
+        ("A://b1:9092", "A://0.0.0.0:9092"),
+        ("A://b1:9092,B://ext.example:39092", "A://0.0.0.0:9092,B://0.0.0.0:39092"),
+        ("A://[::1]:9092", "A://0.0.0.0::1]:9092"),  # broken in the image as well
+    ],
+)
+def test_listeners_are_derived_from_the_advertised_ones(advertised: str, derived: str) -> None:
+    code, said, after = configured(KAFKA_ADVERTISED_LISTENERS=advertised)
+    assert (code, said) == (0, "")
+    assert after["KAFKA_LISTENERS"] == derived
+    assert after["KAFKA_ADVERTISED_LISTENERS"] == advertised
+
+
+def test_listeners_that_are_given_stay() -> None:
+    _, _, after = configured(
+        KAFKA_ADVERTISED_LISTENERS="A://b1:9092", KAFKA_LISTENERS="A://0.0.0.0:19092"
+    )
+    assert after["KAFKA_LISTENERS"] == "A://0.0.0.0:19092"
+
+
+def test_a_controller_alone_may_not_advertise_by_variable() -> None:
+    code, said, _ = configured(
+        KAFKA_PROCESS_ROLES="controller", KAFKA_ADVERTISED_LISTENERS="CONTROLLER://c1:9093"
+    )
+    assert code == 1
+    assert said == "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller.\n"
+
+
+def test_an_empty_variable_of_a_controller_is_dropped() -> None:
+    code, _, after = configured(KAFKA_PROCESS_ROLES="controller", KAFKA_ADVERTISED_LISTENERS="")
+    assert code == 0
+    assert "KAFKA_ADVERTISED_LISTENERS" not in after
+    assert "KAFKA_LISTENERS" not in after
+
+
+def test_a_combined_node_may_advertise() -> None:
+    code, _, _ = configured(
+        KAFKA_PROCESS_ROLES="broker,controller", KAFKA_ADVERTISED_LISTENERS="A://b1:9092"
+    )
+    assert code == 0
+
+
+TLS = {
+    "KAFKA_SSL_KEYSTORE_FILENAME": "keys",
+    "KAFKA_SSL_KEYSTORE_CREDENTIALS": "keys-password",
+    "KAFKA_SSL_KEY_CREDENTIALS": "key-password",
+}
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    for name in ("keys", "keys-password", "key-password", "trust", "trust-password"):
+        (tmp_path / name).write_text(f"{name}!\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["SSL", "SASL_SSL", "INTERNAL_SSL"])
+@pytest.mark.parametrize("missing", TLS)
+def test_ssl_in_a_name_demands_stores(secrets: Path, name: str, missing: str) -> None:
+    given = {key: value for key, value in TLS.items() if key != missing}
+    code, said, _ = configured(
+        secrets, KAFKA_ADVERTISED_LISTENERS=f"{name}://b:1", KAFKA_OPTS="-Dx", **given
+    )
+    assert (code, said) == (1, f"{missing} environment variable not set\n")
+
+
+def test_ssl_in_a_name_sets_locations_and_passwords(secrets: Path) -> None:
+    code, said, after = configured(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
+    assert (code, said) == (0, "")
+    assert after["KAFKA_SSL_KEYSTORE_LOCATION"] == f"{secrets}/keys"
+    assert after["KAFKA_SSL_KEYSTORE_PASSWORD"] == "keys-password!"
+    assert after["KAFKA_SSL_KEY_PASSWORD"] == "key-password!"
+
+
+def test_a_store_that_is_not_there_is_named(secrets: Path) -> None:
+    (secrets / "keys").unlink()
+    code, said, _ = configured(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
+    assert (code, said) == (1, f"{secrets}/keys file does not exist\n")
+
+
+@pytest.mark.parametrize("demand", ["required", "requested"])
+def test_client_certificates_demand_a_trust_store(secrets: Path, demand: str) -> None:
+    given = {**TLS, "KAFKA_ADVERTISED_LISTENERS": "SSL://b:1", "KAFKA_SSL_CLIENT_AUTH": demand}
+    code, said, _ = configured(secrets, **given)
+    assert (code, said) == (1, "KAFKA_SSL_TRUSTSTORE_FILENAME environment variable not set\n")
+    given |= {
+        "KAFKA_SSL_TRUSTSTORE_FILENAME": "trust",
+        "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "trust-password",
+    }
+    code, _, after = configured(secrets, **given)
+    assert code == 0
+    assert after["KAFKA_SSL_TRUSTSTORE_PASSWORD"] == "trust-password!"
+
+
+def test_other_names_demand_nothing_whatever_the_map_says() -> None:
+    code, _, after = configured(
+        KAFKA_ADVERTISED_LISTENERS="EXTERNAL://b:1",
+        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="EXTERNAL:SSL",
+    )
+    assert code == 0
+    assert not any(name.startswith("KAFKA_SSL") for name in after)
+
+
+def test_sasl_in_a_name_demands_options() -> None:
+    advertised = "SASL_PLAINTEXT://b:1"
+    code, said, _ = configured(KAFKA_ADVERTISED_LISTENERS=advertised)
+    assert (code, said) == (1, "KAFKA_OPTS environment variable not set\n")
+    code, _, _ = configured(KAFKA_ADVERTISED_LISTENERS=advertised, KAFKA_OPTS="-Dx")
+    assert code == 0
+
+
+# Kafka's own wrapper on our default files, without a container.
+
+VOTER = {
+    "KAFKA_NODE_ID": "1",
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9093",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER://:9093",
+    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092",
+}
+
+
+def wrapped(folder: Path, mounted: str | None = None, **variables: str) -> tuple[str, str]:
+    """The properties that Kafka's wrapper writes, and what it said where it failed."""
+    for name in ("default", "mounted", "final"):
+        (folder / name).mkdir()
+    for name in ("server.properties", "log4j2.yaml", "tools-log4j2.yaml"):
+        shutil.copy(CONTEXT / "docker" / name, folder / "default")
+    shipped = folder / "default" / "server.properties"
+    shipped.write_text(shipped.read_text().replace("/tmp/", f"{folder}/"))
+    if mounted is not None:
+        (folder / "mounted" / "server.properties").write_text(mounted)
+    done = subprocess.run(
+        [
+            find_java().executable, "-cp", os.pathsep.join(map(str, kafka_jars())),
+            "kafka.docker.KafkaDockerWrapper", "setup", "-D", folder / "default",
+            "-M", folder / "mounted", "-F", folder / "final",
+        ],
+        env={"PATH": os.environ["PATH"], "CLUSTER_ID": CLUSTER_ID, **variables},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    said = (done.stdout + done.stderr) if done.returncode else ""
+    return (folder / "final" / "server.properties").read_text(), said
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_variables_become_properties_and_storage_is_formatted(tmp_path: Path) -> None:
+    extra = {"KAFKA_LOG_DIRS": f"{tmp_path}/data", "KAFKA_A__B_C": "x", "KAFKA_A___B": "y"}
+    written, said = wrapped(tmp_path, **VOTER, **extra, KAFKA_HEAP_OPTS="-Xmx1G", OTHER="z")
+    assert said == ""
+    lines = written.split()
+    assert "controller.quorum.voters=1@localhost:9093" in lines
+    assert {"a_b.c=x", "a-b=y"} <= set(lines)
+    assert "heap.opts" not in written and "OTHER" not in written
+    assert "offsets.topic" not in written, "any setting drops every shipped default"
+    assert f"cluster.id={CLUSTER_ID}" in (tmp_path / "data" / "meta.properties").read_text()
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_shipped_properties_are_used_where_nothing_is_set(tmp_path: Path) -> None:
+    written, said = wrapped(tmp_path)
+    assert said == ""
+    assert "advertised.listeners=PLAINTEXT://localhost:9092" in written
+    assert (tmp_path / "kraft-combined-logs" / "meta.properties").exists()
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_variables_come_after_a_mounted_file(tmp_path: Path) -> None:
+    mounted = f"log.dirs={tmp_path}/data\nnode.id=7\n"
+    written, said = wrapped(tmp_path, mounted, **VOTER)
+    assert said == ""
+    assert written.index("node.id=7") < written.index("node.id=1")
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_a_dynamic_quorum_is_not_formatted(tmp_path: Path) -> None:
+    dynamic = {key: value for key, value in VOTER.items() if "VOTERS" not in key}
+    dynamic |= {"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "localhost:9093"}
+    _, said = wrapped(tmp_path, KAFKA_LOG_DIRS=f"{tmp_path}/data", **dynamic)
+    assert "controller.quorum.voters is not set" in said.replace("\n", " ")
+    assert not (tmp_path / "data" / "meta.properties").exists()

@@ -1,0 +1,259 @@
+"""The engine, the images and the hosts that Docker tests stand on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e import docker_engine as engines
+from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
+from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
+from tests.e2e.images import load
+from tests.e2e.packet_rules import restored, saved
+
+e2e = pytest.mark.e2e
+pytestmark = pytest.mark.timeout(600)
+READY_SECONDS = 60
+
+
+def container(engine: Engine, *arguments: str) -> str:
+    """A started container, its id."""
+    return engine.run("run", "--detach", *arguments).strip()
+
+
+@contextlib.contextmanager
+def removed(engine: Engine, id: str) -> Iterator[str]:
+    try:
+        yield id
+    finally:
+        engine.run("rm", "--force", "--volumes", id)
+
+
+def metadata(engine: Engine, id: str, port: int = 9092) -> str:
+    """What kcat in the container lists, as soon as the broker answers."""
+    end = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            return engine.run("exec", id, "kcat", "-b", f"localhost:{port}", "-L", "-m", "2")
+        except AssertionError:
+            assert time.monotonic() < end, engine.run("logs", "--tail", "20", id)
+            time.sleep(0.2)
+
+
+def test_nobody_gets_an_engine_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = refusal({})
+    assert reason is not None and "EARSHOT_TEST_DOCKER=1 make test" in reason
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    reason = refusal({"CI": "true"})
+    assert reason is not None and "only root" in reason
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    reason = refusal({"EARSHOT_TEST_DOCKER": "1"})
+    assert reason is not None and "apt-get install docker.io" in reason
+
+
+def test_without_an_engine_a_test_is_skipped_and_in_ci_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    monkeypatch.setattr(engines, "refusal", lambda: "no engine")
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no engine"), engines.engine_for_tests():
+        pass
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no engine"), engines.engine_for_tests():
+        pass
+
+
+@e2e
+def test_an_engine_that_answers_is_used_as_it_is(
+    docker_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", docker_engine.address)
+    with engines.engine_for_tests() as found:
+        assert found == Engine(docker_engine.address, started=False)
+    assert docker_engine.run("info", "--format", "{{.ID}}").strip()
+
+
+@e2e
+def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
+    if not docker_engine.started:
+        pytest.skip("the engine was there; ours is not running")
+    with (
+        pytest.raises(pytest.fail.Exception, match=f"DOCKER_HOST={docker_engine.address}"),
+        engines.own_engine(),
+    ):
+        pass
+    assert str(Path(docker_engine.address.removeprefix("unix://")).parent) in RECORD.read_text()
+
+
+@e2e
+def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
+    """On a chain of our own, so that no engine's rules are touched in between."""
+    if not docker_engine.started:
+        pytest.skip("packet rules are ours to change only where the engine is")
+
+    def rules() -> list[str]:
+        return [line for line in saved("filter").splitlines() if not line.startswith(("#", ":"))]
+
+    before = rules()
+    with restored():
+        subprocess.run(["iptables", "-N", "EARSHOT-TEST"], check=True)
+        subprocess.run(["iptables", "-A", "EARSHOT-TEST", "-j", "DROP"], check=True)
+        assert rules() != before
+    assert rules() == before
+    assert "EARSHOT-TEST" not in saved("filter")
+
+
+@e2e
+def test_the_stand_in_cannot_be_mistaken(docker_engine: Engine, kafka_image: str) -> None:
+    assert kafka_image.startswith("earshot-test/apache-kafka-stand-in:")
+    with contextlib.closing(docker_engine.client()) as client:
+        image = client.images.get(kafka_image)
+        assert image.tags == [kafka_image]
+        config = image.attrs["Config"]
+    assert config["User"] == "appuser"
+    assert set(config["ExposedPorts"]) == {"9092/tcp"}
+    assert "/var/lib/kafka/data" in config["Volumes"]
+
+
+@e2e
+def test_an_image_that_is_there_is_not_built_again(
+    docker_engine: Engine, kafka_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_arguments: object) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(load, "_archive", never)
+    assert load.kafka_image(docker_engine) == kafka_image
+
+
+def test_a_stand_in_for_an_old_kafka_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"only for 4\.0 and newer"):
+        load.kafka_image(Engine("unix:///none"), "3.9.1")
+
+
+@e2e
+def test_a_broker_with_nothing_set_serves_on_localhost(
+    docker_engine: Engine, kafka_image: str
+) -> None:
+    with removed(docker_engine, container(docker_engine, kafka_image)) as id:
+        assert "broker 1 at localhost:9092" in metadata(docker_engine, id)
+        assert docker_engine.run("exec", id, "id", "-un").strip() == "appuser"
+        said = docker_engine.run(
+            "exec", id, "/opt/kafka/bin/kafka-metadata-quorum.sh",
+            "--bootstrap-server", "localhost:9092", "describe", "--status",
+        )  # fmt: skip
+        assert "LeaderId:               1" in said
+
+
+@e2e
+def test_a_broker_keeps_its_volume_and_takes_what_is_set(
+    docker_engine: Engine, kafka_image: str
+) -> None:
+    volume = docker_engine.run("volume", "create").strip()
+    settings = {
+        "KAFKA_NODE_ID": "4",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "4@localhost:9093",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_LISTENERS": "OUTER://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093",
+        "KAFKA_ADVERTISED_LISTENERS": "OUTER://ear.example:39092,CONTROLLER://localhost:9093",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "OUTER",
+        "KAFKA_LOG_DIRS": "/var/lib/kafka/data",
+        "CLUSTER_ID": "ZWFyc2hvdC10ZXN0cy1ydQ",
+    }
+    arguments = [f"--env={name}={value}" for name, value in settings.items()]
+    arguments += ["--add-host=ear.example:127.0.0.1", f"--volume={volume}:/var/lib/kafka/data"]
+    try:
+        for _start in ("formatted", "already formatted"):
+            with removed(docker_engine, container(docker_engine, *arguments, kafka_image)) as id:
+                assert "broker 4 at ear.example:39092" in metadata(docker_engine, id)
+                written = docker_engine.run(
+                    "exec", id, "cat", "/var/lib/kafka/data/meta.properties"
+                )
+                assert "cluster.id=ZWFyc2hvdC10ZXN0cy1ydQ" in written
+    finally:
+        docker_engine.run("volume", "rm", volume)
+
+
+@e2e
+def test_a_refusal_is_the_containers_last_word(docker_engine: Engine, kafka_image: str) -> None:
+    arguments = [
+        "--env=KAFKA_PROCESS_ROLES=controller",
+        "--env=KAFKA_ADVERTISED_LISTENERS=CONTROLLER://c:9093",
+    ]
+    with removed(docker_engine, container(docker_engine, *arguments, kafka_image)) as id:
+        assert docker_engine.run("wait", id).strip() == "1"
+        assert "not supported on a KRaft controller" in docker_engine.run("logs", id)
+
+
+@e2e
+def test_the_client_image_has_its_tools(docker_engine: Engine, client_image: str) -> None:
+    with removed(docker_engine, container(docker_engine, client_image)) as id:
+        for tool in ("kcat", "nc", "dig", "curl"):
+            docker_engine.run("exec", id, "which", tool)
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    with docker_network() as made:
+        yield made
+
+
+def reaches(command: list[str], address: str, port: int) -> bool:
+    """Whether a connection from where ``command`` runs is accepted."""
+    probe = [*command, "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}"]
+    return subprocess.run(probe, capture_output=True, timeout=20).returncode == 0
+
+
+@e2e
+def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Network) -> None:
+    first, second = network.host(), network.host()
+    image = load.client_image(first.engine)
+    load.client_image(second.engine)
+    arguments = ("--publish=8080:80", image, "nc", "-lk", "-p", "80")
+    id = container(first.engine, *arguments)
+    assert reaches([], first.address, 8080)
+    assert reaches(second.inside(), first.address, 8080)
+    second.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", first.address, "8080")
+    assert not reaches(second.inside(), first.address, 80)
+
+    inner = first.engine.run("inspect", "-f", "{{.NetworkSettings.IPAddress}}", id).strip()
+    first.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", inner, "80")
+    first.engine.run("network", "create", "elsewhere")
+    connect = ("run", "--rm", "--network=elsewhere", image, "nc", "-z", "-w", "2")
+    first.engine.run(*connect, first.address, "8080")
+    with pytest.raises(AssertionError):
+        first.engine.run(*connect, inner, "80")
+
+    first.stop_engine()
+    assert not reaches([], first.address, 8080)
+    first.start_engine()
+    assert first.engine.run("inspect", "-f", "{{.State.Running}}", id).strip() == "false"
+
+
+@e2e
+def test_a_network_of_hosts_leaves_nothing() -> None:
+    before = set(psutil.net_if_addrs())
+    with docker_network() as made:
+        host = made.host()
+        daemon: Daemon = host.daemon
+        left_running = subprocess.Popen(host.inside("sleep", "600"))
+        assert (NAMESPACES / host.namespace).exists()
+        assert daemon.process() is not None
+    left_running.wait(10)
+    assert daemon.process() is None
+    assert not daemon.run.exists() and not daemon.data.exists()
+    assert not (NAMESPACES / host.namespace).exists()
+    assert set(psutil.net_if_addrs()) == before
+    assert str(daemon.run) not in Path("/proc/mounts").read_text()
