@@ -217,14 +217,15 @@ class Job:
             options = self._entrances[reader].options | dict(READING)
             options["assign"] = json.dumps({self._topic: partitions})
             rows = self._spark.read.format("kafka").options(**options).load()
-            return spark_records.received(rows, reader, self._run)
+            return spark_records.received(rows, self._run)
 
         def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:
-            outlines = spark_records.outline(records(chosen), shares)
+            reader = chosen[0].listener
+            outlines = spark_records.outline(records(chosen), reader, self._run, shares)
             if all(item.proven for item in outlines if _judged(item.tally)):
                 return tuple(item.tally for item in outlines)
-            self._say(f"counting one by one what came back through {chosen[0].listener}")
-            return spark_records.exact(records(chosen), shares)
+            self._say(f"counting one by one what came back through {reader}")
+            return spark_records.exact(records(chosen), reader, self._run, shares)
 
         self._say("reading all of it back through every listener")
         outcomes = self._attempts(routes, read)

@@ -8,9 +8,9 @@ counted by `exact`, which sorts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from earshot.validation.verdict import EXAMPLES, Share, Tally
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 PAYLOAD: Final = 100
 """Bytes of a record's value."""
-HEADERS: Final = ("run", "listener", "broker", "attempt", "sequence", "checksum")
+HEADERS: Final = ("origin", "sequence", "checksum")
+"""Three and not more: a header costs Spark as much as the record around it."""
+
+
+def origin(run: str, share: Share) -> str:
+    """What all records of ``share`` say in their first header: run/listener/broker/attempt."""
+    return f"{run}/{share.listener}/{share.broker}/{share.attempt}"
 
 
 def written(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame:
@@ -32,18 +38,13 @@ def written(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame
 
     size = shares[0].records
     index = (f.col("id") / size).cast("int")
-    values = {
-        "run": f.lit(run),
-        "listener": _pick([f.lit(item.listener) for item in shares], index),
-        "broker": _pick([f.lit(str(item.broker)) for item in shares], index),
-        "attempt": _pick([f.lit(str(item.attempt)) for item in shares], index),
-        "sequence": (f.col("id") % size).cast("string"),
-    }
-    payload = f.rpad(f.concat_ws("/", *values.values(), f.lit("")), PAYLOAD, "earshot.")
-    values["checksum"] = f.crc32(payload.cast("binary")).cast("string")
+    whence = _pick([f.lit(origin(run, item)) for item in shares], index)
+    sequence = (f.col("id") % size).cast("string")
+    payload = f.rpad(f.concat_ws("/", whence, sequence, f.lit("")), PAYLOAD, "earshot.")
+    values = (whence, sequence, f.crc32(payload.cast("binary")).cast("string"))
     headers = [
-        f.struct(f.lit(key).alias("key"), values[key].cast("binary").alias("value"))
-        for key in HEADERS
+        f.struct(f.lit(key).alias("key"), value.cast("binary").alias("value"))
+        for key, value in zip(HEADERS, values, strict=True)
     ]
     return spark.range(0, size * len(shares), 1, len(shares)).select(
         _pick([f.lit(item.partition) for item in shares], index).alias("partition"),
@@ -58,11 +59,11 @@ def _pick(values: Sequence[Column], index: Column) -> Column:
     return values[0] if len(values) == 1 else f.get(f.array(*values), index)
 
 
-def received(rows: DataFrame, read_through: str, run: str) -> DataFrame:
+def received(rows: DataFrame, run: str) -> DataFrame:
     """``rows`` of the connector (value, headers, partition, offset) as records of a run.
 
-    Columns: read_through, own, listener, broker, attempt, sequence, partition, offset, intact.
-    What a header does not say is null.
+    Columns: origin (null for another run's), sequence (null where unreadable), partition, offset,
+    intact.
     """
     from pyspark.sql import functions as f
 
@@ -70,13 +71,10 @@ def received(rows: DataFrame, read_through: str, run: str) -> DataFrame:
         at = HEADERS.index(name)
         return f.get(f.col("headers"), f.lit(at))["value"].cast("string")
 
-    own = f.coalesce(header("run") == run, f.lit(False))
     intact = f.crc32(f.col("value")).cast("string") == header("checksum")
     return rows.select(
-        f.lit(read_through).alias("read_through"),
-        own.alias("own"),
-        *(f.when(own, header(name)).alias(name) for name in ("listener", "broker", "attempt")),
-        f.when(own, header("sequence")).try_cast("long").alias("sequence"),
+        f.when(header("origin").startswith(f"{run}/"), header("origin")).alias("origin"),
+        header("sequence").try_cast("long").alias("sequence"),
         "partition",
         "offset",
         f.coalesce(intact, f.lit(False)).alias("intact"),
@@ -85,20 +83,20 @@ def received(rows: DataFrame, read_through: str, run: str) -> DataFrame:
 
 @dataclass(frozen=True)
 class Outline:
-    """What one pass without a sort says of the records of one (listener, broker, attempt)."""
+    """What one pass without a sort says of the records of one origin in one partition."""
 
     tally: Tally
     proven: bool
     """Its records are distinct, in order and all there could be: nothing is left to count."""
 
 
-def outline(records: DataFrame, shares: Collection[Share]) -> list[Outline]:
-    """One aggregation over the records of ``received``, of several listeners if need be."""
+def outline(records: DataFrame, reader: str, run: str, shares: Collection[Share]) -> list[Outline]:
+    """One aggregation over the records of ``received``, which came through ``reader``."""
     from pyspark.sql import functions as f
 
     shift = f.col("offset") - f.col("sequence")
     rows = (
-        records.groupBy("read_through", "own", "listener", "broker", "attempt", "partition")
+        records.groupBy("origin", "partition")
         .agg(
             f.count("*").alias("records"),
             f.count("sequence").alias("numbered"),
@@ -110,58 +108,45 @@ def outline(records: DataFrame, shares: Collection[Share]) -> list[Outline]:
         )
         .collect()
     )
-    homes = {(item.listener, str(item.broker), str(item.attempt)): item for item in shares}
-    return [_outline(row.asDict(), homes) for row in rows]
+    homes = {origin(run, item): item for item in shares}
+    return [_outline(row.asDict(), reader, homes) for row in rows]
 
 
-def _outline(row: Mapping[str, Any], homes: Mapping[tuple[str, str, str], Share]) -> Outline:
-    share = homes.get((row["listener"], row["broker"], row["attempt"])) if row["own"] else None
-    count = row["records"]
+def _outline(row: Mapping[str, Any], reader: str, homes: Mapping[str, Share]) -> Outline:
+    share, count, place = homes.get(row["origin"]), row["records"], row["partition"]
     if share is None:
-        stray = count if row["own"] else 0
-        found = Tally(row["read_through"], None, row["partition"], count, row["own"], corrupt=stray)
-        return Outline(found, proven=not row["own"])
-    found = Tally(
-        row["read_through"],
-        share,
-        row["partition"],
-        count,
-        distinct=count,
-        corrupt=row["corrupt"],
-        missing=(),
-    )
-    whole = row["numbered"] == count == share.records and row["first"] == 0
-    risen = row["least"] == row["most"] and row["last"] == share.records - 1
-    return Outline(found, proven=whole and risen and row["partition"] == share.partition)
+        return Outline(_astray(row, reader), proven=row["origin"] is None)
+    whole = row["numbered"] == count == share.records and place == share.partition
+    numbers = (row["first"], row["last"]) == (0, share.records - 1)
+    found = Tally(reader, share, place, count, distinct=count, corrupt=row["corrupt"])
+    return Outline(found, proven=whole and numbers and row["least"] == row["most"])
 
 
-def exact(records: DataFrame, shares: Collection[Share]) -> tuple[Tally, ...]:
+def _astray(row: Mapping[str, Any], reader: str) -> Tally:
+    """Records of another run, or of ours with headers that nobody wrote."""
+    own, count = row["origin"] is not None, row["records"]
+    return Tally(reader, None, row["partition"], count, own, corrupt=count if own else 0)
+
+
+def exact(
+    records: DataFrame, reader: str, run: str, shares: Collection[Share]
+) -> tuple[Tally, ...]:
     """The tallies of the records of ``received``, as `verdict.tally` counts them; sorts."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    spark = records.sparkSession
-    order = list(shares)
-    columns = "share int, listener string, broker string, attempt string, home int, size long"
-    written_as = [
-        (i, it.listener, str(it.broker), str(it.attempt), it.partition, it.records)
-        for i, it in enumerate(order)
-    ]
-    homes = spark.createDataFrame(written_as, columns)
-    known = f.col("sequence").between(0, f.col("size") - 1)
-    rows = (
-        records.join(f.broadcast(homes), ["listener", "broker", "attempt"], "left")
-        .withColumn("share", f.when(f.col("own") & known, f.col("share")))
-        .select("read_through", "own", "share", "home", "sequence", "partition", "offset", "intact")
-    )
-    same = Window.partitionBy("read_through", "own", "share", "sequence")
-    place = same.orderBy(f.col("partition") != f.col("home"), "partition", "offset")
-    numbered = rows.withColumn("first", f.row_number().over(place) == 1)
-    line = Window.partitionBy("read_through", "share", "partition", "first").orderBy("offset")
+    written_as = [(origin(run, item), item.partition, item.records) for item in shares]
+    homes = records.sparkSession.createDataFrame(written_as, "origin string, home int, size long")
+    known = f.coalesce(f.col("sequence").between(0, f.col("size") - 1), f.lit(False))
+    rows = records.join(f.broadcast(homes), "origin", "left").withColumn("known", known)
+    again = Window.partitionBy("origin", "known", "sequence")
+    place = again.orderBy(f.col("partition") != f.col("home"), "partition", "offset")
+    line = Window.partitionBy("origin", "known", "partition", "first").orderBy("offset")
     fell = f.col("first") & (f.col("sequence") < f.lag("sequence").over(line))
     counted = (
-        numbered.withColumn("fell", f.coalesce(fell, f.lit(False)))
-        .groupBy("read_through", "own", "share", "partition")
+        rows.withColumn("first", f.row_number().over(place) == 1)
+        .withColumn("fell", f.coalesce(fell, f.lit(False)))
+        .groupBy("origin", "known", "partition")
         .agg(
             f.count("*").alias("records"),
             f.count_if("first").alias("distinct"),
@@ -170,41 +155,35 @@ def exact(records: DataFrame, shares: Collection[Share]) -> tuple[Tally, ...]:
         )
         .collect()
     )
-    found = []
-    missing: dict[tuple[str, int], tuple[int, ...]] = {}
+    by_origin = {origin(run, item): item for item in shares}
+    found: dict[str, int] = Counter()
     for row in counted:
-        reader, count = row["read_through"], row["records"]
-        if row["share"] is None:
-            stray = count if row["own"] else 0
-            found.append(Tally(reader, None, row["partition"], count, row["own"], corrupt=stray))
-            continue
-        key = (reader, row["share"])
-        if key not in missing:
-            missing[key] = _missing(rows, reader, row["share"], order[row["share"]])
-        found.append(
-            Tally(
-                reader,
-                order[row["share"]],
-                row["partition"],
-                count,
-                distinct=row["distinct"],
-                descents=row["descents"],
-                corrupt=row["corrupt"],
-                missing=missing[key],
-            )
+        found[row["origin"]] += row["distinct"] if row["known"] else 0
+    gone = {
+        whence: _missing(rows.where("known"), whence, share)
+        for whence, share in by_origin.items()
+        if share.records > found[whence] > 0
+    }
+    return tuple(
+        Tally(
+            reader,
+            by_origin[row["origin"]],
+            row["partition"],
+            row["records"],
+            distinct=row["distinct"],
+            descents=row["descents"],
+            corrupt=row["corrupt"],
+            missing=gone.get(row["origin"], ()),
         )
-    return tuple(found)
+        if row["known"]
+        else _astray(row.asDict(), reader)
+        for row in counted
+    )
 
 
-def _missing(rows: DataFrame, reader: str, number: int, share: Share) -> tuple[int, ...]:
+def _missing(known: DataFrame, whence: str, share: Share) -> tuple[int, ...]:
     from pyspark.sql import functions as f
 
-    chosen = (f.col("read_through") == reader) & (f.col("share") == number)
-    met = rows.where(chosen).select(f.col("sequence").alias("id"))
-    gone = rows.sparkSession.range(share.records).join(met, "id", "left_anti")
+    met = known.where(f.col("origin") == whence).select(f.col("sequence").alias("id"))
+    gone = known.sparkSession.range(share.records).join(met, "id", "left_anti")
     return tuple(row["id"] for row in gone.orderBy("id").limit(EXAMPLES).collect())
-
-
-def union(frames: Sequence[DataFrame]) -> DataFrame:
-    """All rows of ``frames``, which have the same columns."""
-    return reduce(lambda one, other: one.union(other), frames)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import re
 import shlex
@@ -90,6 +91,7 @@ class Opening:
         """Starts the JVM and returns; raises EarshotError for settings that cannot be used."""
         self._settings = settings
         self._session: Session | None = None
+        _quieten_py4j()
         self._jvm = None if GATEWAY in os.environ else _start(settings)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="spark-session")
         # not in the main thread, where a new context would take over Ctrl-C
@@ -230,8 +232,19 @@ def _names_master(given: Mapping[str, str]) -> bool:
     return False
 
 
+def _quieten_py4j() -> None:
+    """Keeps py4j from printing stack traces for calls that were under way when their JVM ended."""
+    root = logging.getLogger()
+    if _is_not_py4j not in root.filters:
+        root.addFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _forget_context() -> None:
-    """Lets PySpark forget a context whose JVM is about to go, so that a next one can be opened."""
+    """Lets PySpark forget a context whose JVM is gone, so that a next one can be opened."""
     import pyspark
     from pyspark.sql import SparkSession
 
