@@ -10,18 +10,16 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
 
 import psutil
 
 POLL_SECONDS = 0.5
 _lock = threading.Lock()
-_last_acts: list[Callable[[], None]] = []
 _watching = False
 
 
 def exit_with_parent() -> None:
-    """From now on this process ends, after its last acts, when the process above it is gone."""
+    """From now on this process ends when the engine above it is gone."""
     global _watching
     with _lock:
         if _watching:
@@ -31,18 +29,6 @@ def exit_with_parent() -> None:
     logging.getLogger("grpc").addHandler(logging.NullHandler())
     logging.getLogger("grpc").propagate = False
     threading.Thread(target=_watch, args=(_engine(),), daemon=True).start()
-
-
-def last_act(act: Callable[[], None]) -> Callable[[], None]:
-    """``act`` is run before the process ends with its parent; the result takes that back."""
-    with _lock:
-        _last_acts.append(act)
-
-    def done() -> None:
-        with _lock:
-            _last_acts.remove(act)
-
-    return done
 
 
 def _engine() -> psutil.Process | None:
@@ -57,10 +43,6 @@ def _engine() -> psutil.Process | None:
 def _watch(engine: psutil.Process | None) -> None:
     while engine is not None and _alive(engine):
         time.sleep(POLL_SECONDS)
-    with _lock:
-        acts = list(_last_acts)
-    for act in acts:
-        act()
     os._exit(1)
 
 

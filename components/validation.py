@@ -63,7 +63,7 @@ class _ValidationProvider(ResourceProvider):
         contract = Contract.model_validate(props["contract"])
         cache.write(state / "contract.json", contract.to_json())
         report = state / "report.json"
-        command = [sys.executable, "-m", "earshot", "validate"]
+        command = [sys.executable, "-m", "components.guarded", "validate"]
         command += ["--contract", str(state / "contract.json"), "--output", str(report)]
         command += ["--records", str(int(props["records"]))]
         command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
@@ -78,16 +78,14 @@ def _run_child(command: list[str], deadline: float) -> tuple[int, str]:
     """Runs ``command``, shows its progress lines, and never outlives the engine or ``deadline``."""
     child = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # held open; when this process is gone, so is the command
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # the JVM below it is stopped with it, as one group
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
-    done = owner.last_act(lambda: _end(child))
     lines: list[str] = []
-    assert child.stderr is not None
+    assert child.stderr is not None and child.stdin is not None
     reader = threading.Thread(target=_show, args=(child.stderr, lines), daemon=True)
     reader.start()
     try:
@@ -96,7 +94,6 @@ def _run_child(command: list[str], deadline: float) -> tuple[int, str]:
         lines.append(f"the validation did not end within {deadline:.0f} s and was stopped")
     finally:
         _end(child)
-        done()
     reader.join(2)
     child.stderr.close()
     return child.returncode, "\n".join(lines[-20:])
@@ -109,10 +106,12 @@ def _show(stream: IO[str], lines: list[str]) -> None:
 
 
 def _end(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.close()
     for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
         if child.poll() is not None:
             return
-        os.killpg(child.pid, send)
+        child.send_signal(send)
         try:
             child.wait(patience)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A provider's process ends with the process above it, after its last acts."""
+"""A provider's process ends with the process above it; so does a guarded command."""
 
 from __future__ import annotations
 
@@ -13,28 +13,24 @@ import psutil
 import pytest
 
 CHILD = """
-import pathlib, sys, time
+import time
 from components import owner
 owner.exit_with_parent()
-owner.last_act(lambda: pathlib.Path(sys.argv[1]).write_text("done"))
-taken_back = owner.last_act(lambda: pathlib.Path(sys.argv[1] + ".back").write_text("done"))
-taken_back()
 print("ready", flush=True)
 time.sleep(60)
 """
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]])
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 print(child.pid, flush=True)
 time.sleep(60)
 """
 
 
 @pytest.mark.parametrize("send", [signal.SIGKILL, signal.SIGTERM])
-def test_it_ends_with_its_parent(tmp_path: Path, send: signal.Signals) -> None:
-    mark = tmp_path / "mark"
+def test_it_ends_with_its_parent(send: signal.Signals) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, CHILD, str(mark)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PARENT, CHILD], stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
@@ -52,5 +48,28 @@ def test_it_ends_with_its_parent(tmp_path: Path, send: signal.Signals) -> None:
         parent.stdout.close()
         if child.is_running():
             child.kill()
-    assert mark.read_text() == "done"
-    assert not (tmp_path / "mark.back").exists()
+
+
+def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
+    fifo = tmp_path / "contract.json"
+    os.mkfifo(fifo)  # the command waits here for a contract that never comes
+    command = [sys.executable, "-m", "components.guarded", "doctor", "--contract", str(fifo)]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(3)
+    assert child.stdin is not None and child.stderr is not None
+    child.stdin.close()
+    try:
+        assert child.wait(20) == 128 + signal.SIGTERM
+        assert "Traceback" not in child.stderr.read()
+    finally:
+        child.kill()
+        child.stderr.close()
+
+
+def test_a_guarded_command_runs_like_any_other() -> None:
+    command = [sys.executable, "-m", "components.guarded", "rules"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        assert it.stdout is not None
+        assert "KL011" in it.stdout.read()
+        assert it.wait() == 0

@@ -138,9 +138,10 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     assert before <= stack.pids(), "a broker of the interrupted run was not picked up"
 
 
-def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made) -> None:
+@pytest.mark.parametrize("moment", ["a broker starts", "the validation runs"])
+def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
     child = stack.start("up")
-    until(lambda: stack.pids() or child.poll() is not None, "a broker starts")
+    until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
     assert child.poll() is None, child.communicate()[0]
     below = descendants(child)
     (engine,) = (process for process in below if process.name() == "pulumi")

@@ -191,7 +191,7 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     assert sorted(after) == [1, 2, 3, 4]
 
     admin = AdminClient({"bootstrap.servers": bootstrap(stack)})
-    topic = NewTopic("on-four", replica_assignment=[[4]], config={"min.insync.replicas": "1"})
+    topic = NewTopic("on-four", 1, replica_assignment=[[4]], config={"min.insync.replicas": "1"})
     admin.create_topics([topic])["on-four"].result(20)
     stack.cluster["brokers"] = 3
     output = stack.refused()
