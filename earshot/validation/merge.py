@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
-from earshot.listeners.address import Address, parse_address
-from earshot.validation.causes import Trouble, explain
+from earshot.listeners.address import parse_address
+from earshot.validation.causes import Trouble as FailedStage
+from earshot.validation.causes import explain
 from earshot.validation.result import (
     Cause,
     Cell,
@@ -22,9 +24,7 @@ from earshot.validation.result import (
     Vantage,
     Verdict,
 )
-from earshot.validation.spark_job import Findings
-
-Key = tuple[str, int]
+from earshot.validation.spark_job import Findings, Key, Problem, Trouble
 
 
 def merge(cells: Sequence[Cell], findings: Findings) -> tuple[Cell, ...]:
@@ -62,16 +62,15 @@ class _Proofs:
             self.acknowledged[key] = item.acknowledged
             self.readers[key].append(item.read_through)
 
-    def failure(self, cell: Cell) -> tuple[Stage, Cause] | None:
+    def problem(self, cell: Cell) -> tuple[Stage, Problem] | None:
+        """Where and why Spark could not do its part."""
         key = (cell.listener, cell.broker)
-        if key in self.findings.unwritten:
-            said = f"Spark's records were not acknowledged: {self.findings.unwritten[key]}"
-            return Stage.PRODUCE, _explained(cell, Stage.PRODUCE, said)
-        if key in self.findings.unread:
-            said = f"Spark could not read the records back: {self.findings.unread[key]}"
-            return Stage.CONSUME, _explained(cell, Stage.CONSUME, said)
-        if key in self.blamed:
-            return Stage.CONSUME, _delivered(self.blamed[key])
+        for stage, found in (
+            (Stage.PRODUCE, self.findings.unwritten),
+            (Stage.CONSUME, self.findings.unread),
+        ):
+            if key in found:
+                return stage, found[key]
         return None
 
     def proven(self, key: Key) -> bool:
@@ -95,10 +94,10 @@ def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
 def _driver(cell: Cell, proofs: _Proofs) -> Cell:
     if cell.verdict is not Verdict.PASS:
         return cell
+    judged = _by_spark(cell, proofs)
+    if judged is not None:
+        return judged
     key = (cell.listener, cell.broker)
-    failure = proofs.failure(cell)
-    if failure is not None:
-        return _failed(cell, *failure)
     if not proofs.proven(key):
         reason = "no Spark executor could reach it, so Spark proved nothing"
         return _changed(cell, Verdict.INCONCLUSIVE, reason=reason)
@@ -115,34 +114,41 @@ def _driver(cell: Cell, proofs: _Proofs) -> Cell:
     return _changed(cell, Verdict.PASS, stages=stages)
 
 
+def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
+    """``cell`` where Spark has something to say against it."""
+    met = proofs.problem(cell)
+    if met is None:
+        blamed = proofs.blamed.get((cell.listener, cell.broker))
+        return _failed(cell, Stage.CONSUME, _delivered(blamed)) if blamed else None
+    stage, problem = met
+    if problem.trouble is Trouble.LATE:
+        return _changed(cell, Verdict.INCONCLUSIVE, reason=f"Spark: {problem.reason}")
+    if problem.trouble is Trouble.REFUSED:
+        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, "refused", problem.reason))
+    said = "was not acknowledged" if stage is Stage.PRODUCE else "could not read records back"
+    return _failed(cell, stage, _explained(cell, stage, "spark", f"Spark {said}: {problem.reason}"))
+
+
 def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:
     """The cell of one executor: what it saw itself, and whether the executors' job succeeded."""
-    cell = _changed(
-        model,
-        Verdict.PASS,
-        vantage=executor.name,
-        stages=(),
-        cause=None,
-        reason="",
-        latency_ms=None,
-    )
+    blank = {"stages": (), "cause": None, "reason": "", "latency_ms": None}
+    cell = _changed(model, Verdict.PASS, vantage=executor.name, **blank)
+    said = f"{executor.name} on {executor.where}: {seen.error}"
     if not seen.resolved:
-        cause = _explained(cell, Stage.RESOLVE, f"{executor.name} ({executor.where}): {seen.error}")
-        return _failed(cell, Stage.RESOLVE, cause)
-    resolved = StageResult(
-        stage=Stage.RESOLVE, verdict=Verdict.PASS, detail=", ".join(seen.resolved)
-    )
+        return _failed(cell, Stage.RESOLVE, _explained(cell, Stage.RESOLVE, "no-name", said))
+    detail = ", ".join(seen.resolved)
+    resolved = StageResult(stage=Stage.RESOLVE, verdict=Verdict.PASS, detail=detail)
     if not seen.reached:
         cell = _changed(cell, Verdict.PASS, stages=(resolved,))
-        cause = _explained(cell, Stage.TCP, f"{executor.name} ({executor.where}): {seen.error}")
-        return _failed(cell, Stage.TCP, cause)
+        error = "refused" if "refused" in seen.error.lower() else "timeout"
+        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, error, said))
     stages = (resolved, StageResult(stage=Stage.TCP, verdict=Verdict.PASS))
     cell = _changed(cell, Verdict.PASS, stages=stages)
-    failure = proofs.failure(cell)
-    if failure is not None:
-        return _failed(cell, *failure)
+    judged = _by_spark(cell, proofs)
+    if judged is not None:
+        return judged
     if not proofs.proven((cell.listener, cell.broker)):
-        reason = "the driver could not reach it, so the job left it out"
+        reason = "the driver could not prove it, so the job left it out"
         return _changed(cell, Verdict.SKIP, reason=reason)
     together = tuple(
         StageResult(stage=stage, verdict=Verdict.PASS, detail="by the executors together")
@@ -163,20 +169,17 @@ def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
     return _changed(cell, Verdict.FAIL, stages=(*before, here, *later), cause=cause)
 
 
-def _changed(cell: Cell, verdict: Verdict, **fields: object) -> Cell:
+def _changed(cell: Cell, verdict: Verdict, **fields: Any) -> Cell:
     return cell.model_copy(update={"verdict": verdict, **fields})
 
 
-def _explained(cell: Cell, stage: Stage, observed: str) -> Cause:
-    address: Address = parse_address(cell.address)
-    error = "timeout" if "timed out" in observed or "Expiring" in observed else "spark"
-    if stage is Stage.TCP and "refused" in observed.lower():
-        error = "refused"
-    trouble = Trouble(stage, error, observed)
-    return explain(trouble, cell.listener, cell.broker, address, cell.scopes)
+def _explained(cell: Cell, stage: Stage, error: str, observed: str) -> Cause:
+    where = parse_address(cell.address)
+    trouble = FailedStage(stage, error, observed)
+    return explain(trouble, cell.listener, cell.broker, where, cell.scopes)
 
 
-_WORDS: Mapping[str, str] = {
+_WORDS: Final[Mapping[str, str]] = {
     "lost": "never came back",
     "corrupt": "came back changed",
     "misrouted": "came back from another partition",

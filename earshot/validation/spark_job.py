@@ -15,11 +15,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
+from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.validation import executor_probe, spark_records
 from earshot.validation.deadline import Deadline
+from earshot.validation.probe import connects
 from earshot.validation.result import Delivery, Reached, Vantage
 from earshot.validation.spark_session import Session, innermost
 from earshot.validation.verdict import Share, Tally, judge
@@ -50,12 +53,17 @@ READING: Final[Mapping[str, str]] = {
 }
 AT_A_TIME: Final = 8
 """Jobs that one session runs side by side where brokers are tried one by one."""
+CONNECT_SECONDS: Final = 2.0
+WATCH_SECONDS: Final = 2.0
+CANCEL_SECONDS: Final = 5.0
 PROBE_SECONDS: Final = 4.0
 REGISTER_SECONDS: Final = 20.0
 """How long executors may take to register; a cluster does not say how many will."""
 SETTLED_SECONDS: Final = 3.0
 
 R = TypeVar("R")
+Key = tuple[str, int]
+"""A listener's name and a broker's id."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,30 @@ class Route:
     partition: int
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> Key:
         return self.listener, self.broker
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host, self.port)
+
+
+class Trouble(StrEnum):
+    """What became of a route that could not be proven."""
+
+    REFUSED = "refused"
+    """A client reported it, and the address accepts no connection any more."""
+    FAILED = "failed"
+    LATE = "late"
+    """The deadline passed first: nothing is known."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a route could not be proven."""
+
+    trouble: Trouble
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -101,9 +131,10 @@ class Findings:
     shares: tuple[Share, ...] = ()
     tallies: tuple[Tally, ...] = ()
     reads: frozenset[tuple[str, int]] = frozenset()
-    unwritten: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    unwritten: Mapping[Key, Problem] = field(default_factory=dict)
     """Why nothing was acknowledged, by (listener, broker)."""
-    unread: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    unread: Mapping[Key, Problem] = field(default_factory=dict)
+    """Why what the broker holds could not be read through the listener."""
     executors: tuple[Vantage, ...] = ()
 
     @property
@@ -117,8 +148,8 @@ class Outcome(Generic[R]):
 
     routes: tuple[Route, ...]
     attempt: int
-    result: R | None
-    reason: str = ""
+    result: R | None = None
+    problem: Problem | None = None
 
 
 class Job:
@@ -146,7 +177,8 @@ class Job:
         executors = () if self._session.is_local else self.probe(routes)
         usable = [route for route in routes if _reachable(route, executors)]
         shares, unwritten = self._write(usable, records)
-        reading = [route for route in usable if any(it.broker == route.broker for it in shares)]
+        holding = {share.broker for share in shares if share.acknowledged}
+        reading = [route for route in usable if route.broker in holding]
         tallies, reads, unread = self._read(reading, shares)
         return Findings(shares, tallies, reads, unwritten, unread, executors)
 
@@ -188,7 +220,7 @@ class Job:
 
     def _write(
         self, routes: Sequence[Route], records: int
-    ) -> tuple[tuple[Share, ...], dict[tuple[str, int], str]]:
+    ) -> tuple[tuple[Share, ...], dict[Key, Problem]]:
         def write(chosen: tuple[Route, ...], attempt: int) -> None:
             shares = [_share(route, attempt, records, True) for route in chosen]
             options = self._entrances[chosen[0].listener].options | dict(WRITING)
@@ -198,7 +230,7 @@ class Job:
         self._say(f"{records} records through each of {len(routes)} addresses")
         outcomes = self._attempts(routes, write)
         shares = [
-            _share(route, item.attempt, records, not item.reason)
+            _share(route, item.attempt, records, item.problem is None)
             for item in outcomes
             for route in item.routes
         ]
@@ -206,7 +238,7 @@ class Job:
 
     def _read(
         self, routes: Sequence[Route], shares: Sequence[Share]
-    ) -> tuple[tuple[Tally, ...], frozenset[tuple[str, int]], dict[tuple[str, int], str]]:
+    ) -> tuple[tuple[Tally, ...], frozenset[tuple[str, int]], dict[Key, Problem]]:
         homes: dict[int, set[int]] = {}
         for share in shares:
             homes.setdefault(share.broker, set()).add(share.partition)
@@ -232,7 +264,7 @@ class Job:
         reads = {
             (route.listener, partition)
             for item in outcomes
-            if item.result is not None
+            if item.problem is None
             for route in item.routes
             for partition in homes[route.broker]
         }
@@ -246,11 +278,44 @@ class Job:
         listeners = dict.fromkeys(route.listener for route in routes)
         whole = [tuple(route for route in routes if route.listener == name) for name in listeners]
         first = self._all(whole, 1, action)
-        alone = [(route,) for item in first if item.reason for route in item.routes]
-        if alone:
-            names = sorted({route.listener for (route,) in alone})
-            self._say(f"something failed through {', '.join(names)}: broker by broker now")
-        return [*first, *self._all(alone, 2, action)]
+        failed = [route for item in first if item.problem for route in item.routes]
+        if not failed or not self._end.left():
+            return first
+        names = sorted({route.listener for route in failed})
+        self._say(f"something failed through {', '.join(names)}: broker by broker now")
+        dead = self._dead(failed)
+        alone = [(route,) for route in failed if route not in dead]
+        gone = [
+            Outcome[R]((route,), 0, None, Problem(Trouble.REFUSED, reason))
+            for route, reason in dead.items()
+        ]
+        return [*first, *gone, *self._all(alone, 2, action)]
+
+    def _watch(self, futures: Sequence[Future[R]], routes: Sequence[Route]) -> set[Future[R]]:
+        """Waits for ``futures``; those not done at the deadline, or when one of ``routes`` died.
+
+        A client of Kafka tries a dead broker for all of its time-out; a refused connection, twice,
+        says the same at once.
+        """
+        late = set(futures)
+        suspects: set[Route] = set()
+        while late and self._end.left():
+            _, late = wait(late, timeout=self._end.left(WATCH_SECONDS if routes else None))
+            dead = set(self._dead(routes)) if late and routes else set()
+            if dead & suspects:
+                break
+            suspects = dead
+        return late
+
+    def _dead(self, routes: Sequence[Route]) -> dict[Route, str]:
+        """Those that do not even accept a connection from here, where the doctor just had one."""
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            alive = pool.map(lambda it: connects(it.address, CONNECT_SECONDS), routes)
+            return {
+                route: f"{route.address} accepted connections, but no more while the job ran"
+                for route, is_alive in zip(routes, alive, strict=True)
+                if not is_alive
+            }
 
     def _all(
         self,
@@ -263,10 +328,11 @@ class Job:
         pool = ThreadPoolExecutor(min(AT_A_TIME, len(groups)), thread_name_prefix="spark")
         try:
             futures = [pool.submit(action, group, attempt) for group in groups]
-            _, late = wait(futures, timeout=self._end.left())
+            watched = [route for group in groups for route in group] if attempt == 1 else []
+            late = self._watch(futures, watched)
             if late:
                 self._spark.sparkContext.cancelAllJobs()
-                wait(late, timeout=2.0)
+                wait(late, timeout=CANCEL_SECONDS)
             return [
                 _outcome(group, attempt, future, self._end)
                 for group, future in zip(groups, futures, strict=True)
@@ -278,22 +344,22 @@ class Job:
 def _outcome(
     routes: tuple[Route, ...], attempt: int, future: Future[R], end: Deadline
 ) -> Outcome[R]:
-    late = f"not done when the deadline of {end.seconds:g} s passed"
-    if not future.done() or future.cancelled():
-        return Outcome(routes, attempt, None, late)
-    error = future.exception()
-    if error is None:
+    error = future.exception() if future.done() and not future.cancelled() else None
+    if error is None and future.done() and not future.cancelled():
         return Outcome(routes, attempt, future.result())
-    return Outcome(routes, attempt, None, innermost(str(error)) if end.left() else late)
+    if error is None or not end.left():
+        reason = f"not done when the deadline of {end.seconds:g} s passed"
+        return Outcome(routes, attempt, None, Problem(Trouble.LATE, reason))
+    return Outcome(routes, attempt, None, Problem(Trouble.FAILED, innermost(str(error))))
 
 
-def _failed(outcomes: Sequence[Outcome[R]]) -> dict[tuple[str, int], str]:
-    """The reason of every route that no attempt succeeded for."""
-    done = {route.key for item in outcomes if not item.reason for route in item.routes}
+def _failed(outcomes: Sequence[Outcome[R]]) -> dict[Key, Problem]:
+    """The last problem of every route that no attempt succeeded for."""
+    done = {route.key for item in outcomes if item.problem is None for route in item.routes}
     return {
-        route.key: item.reason
+        route.key: item.problem
         for item in outcomes
-        if item.reason
+        if item.problem is not None
         for route in item.routes
         if route.key not in done
     }
