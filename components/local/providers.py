@@ -52,7 +52,11 @@ class GroundProvider(_Provider):
         return CreateResult(memory.cluster_id, {**props, "cluster_id": memory.cluster_id})
 
     def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        memory = quorum.settle(Path(news["root"]), ClusterPlan.model_validate(news["plan"]))
+        root, plan = Path(news["root"]), ClusterPlan.model_validate(news["plan"])
+        for id in quorum.removed(root, plan):
+            # the engine deletes resources last, after the validation, which must not see it any more
+            process.stop(quorum.node_directory(root, id))
+        memory = quorum.settle(root, plan)
         return UpdateResult({**news, "cluster_id": memory.cluster_id})
 
     def read(self, id_: str, props: Props) -> ReadResult:

@@ -126,7 +126,7 @@ def _quorum_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[
 
 
 def _removal_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[str]:
-    for id in sorted(set(memory.brokers) - {node.id for node in plan.brokers}):
+    for id in _gone(memory, plan):
         held = replicas_on_disk(node_directory(root, id))
         if held:
             shown = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
@@ -134,6 +134,16 @@ def _removal_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator
                 f"broker {id} would be removed and still holds {len(held)} replica(s): {shown}. "
                 "Move them to the brokers that stay (kafka-reassign-partitions), or keep the broker"
             )
+
+
+def removed(root: Path, plan: ClusterPlan) -> list[int]:
+    """Brokers of the cluster under ``root`` that ``plan`` has no more."""
+    memory = recall(root)
+    return _gone(memory, plan) if memory is not None else []
+
+
+def _gone(memory: Memory, plan: ClusterPlan) -> list[int]:
+    return sorted(set(memory.brokers) - {node.id for node in plan.brokers})
 
 
 def replicas_on_disk(directory: Path) -> list[str]:
