@@ -1,0 +1,58 @@
+"""Double of docker:index/remoteImage:RemoteImage. It finds what is there; nothing is pulled."""
+
+from __future__ import annotations
+
+import docker
+
+from tests.doubles.docker.kind import EngineError, Shape
+from tests.doubles.docker.values import Plain
+
+SHAPE: Shape = {
+    "name": None, "keepLocally": None, "forceRemove": None, "triggers": None,
+    "pullTriggers": None,
+}  # fmt: skip
+DEFAULTS: Plain = {"keepLocally": False, "forceRemove": False}
+
+
+class RemoteImage:
+    shape: Shape = SHAPE
+    defaults: Plain = DEFAULTS
+    in_place: frozenset[str] = frozenset({"keepLocally", "forceRemove"})
+
+    def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
+        found = local_image(client, inputs["name"])
+        return f"{found['Id']}{inputs['name']}", inputs | self._computed(found)
+
+    def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
+        """Only the same image: where the name has come to mean another one, it is gone."""
+        try:
+            found = client.api.inspect_image(state["name"])
+        except docker.errors.ImageNotFound:
+            return None
+        return state | self._computed(found) if id == f"{found['Id']}{state['name']}" else None
+
+    def update(self, client: docker.DockerClient, id: str, state: Plain, inputs: Plain) -> Plain:
+        return inputs | self._computed(local_image(client, inputs["name"]))
+
+    def delete(self, client: docker.DockerClient, id: str, state: Plain) -> None:
+        if state.get("keepLocally"):
+            return
+        try:
+            client.api.remove_image(state["name"], force=state.get("forceRemove", False))
+        except docker.errors.ImageNotFound:
+            return
+
+    def _computed(self, found: Plain) -> Plain:
+        digests = found.get("RepoDigests") or [""]
+        return {"imageId": found["Id"], "repoDigest": digests[0]}
+
+
+def local_image(client: docker.DockerClient, name: str) -> Plain:
+    """The engine's description of the image; EngineError where it has none of that name."""
+    try:
+        found: Plain = client.api.inspect_image(name)
+    except docker.errors.ImageNotFound as error:
+        raise EngineError(
+            f"Unable to find the image {name} on the engine; this double of the provider pulls none"
+        ) from error
+    return found

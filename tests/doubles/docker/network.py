@@ -1,0 +1,70 @@
+"""Double of docker:index/network:Network."""
+
+from __future__ import annotations
+
+import docker
+from docker.types import IPAMConfig, IPAMPool
+
+from tests.doubles.docker.kind import Shape
+from tests.doubles.docker.values import Plain
+
+SHAPE: Shape = {
+    "name": None, "driver": None, "internal": None, "attachable": None, "ipv6": None,
+    "ipamDriver": None, "options": None,
+    "labels": {"label": None, "value": None},
+    "ipamConfigs": {"subnet": None, "gateway": None, "ipRange": None, "auxAddress": None},
+}  # fmt: skip
+DEFAULTS: Plain = {"driver": "bridge", "ipamDriver": "default", "internal": False}
+
+
+class Network:
+    shape: Shape = SHAPE
+    defaults: Plain = DEFAULTS
+    in_place: frozenset[str] = frozenset()
+
+    def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
+        pools = [
+            IPAMPool(
+                subnet=pool.get("subnet"),
+                gateway=pool.get("gateway"),
+                iprange=pool.get("ipRange"),
+                aux_addresses=pool.get("auxAddress"),
+            )
+            for pool in inputs.get("ipamConfigs", [])
+        ]
+        made = client.api.create_network(
+            inputs["name"],
+            driver=inputs.get("driver", "bridge"),
+            options=inputs.get("options"),
+            ipam=IPAMConfig(inputs.get("ipamDriver", "default"), pools) if pools else None,
+            check_duplicate=True,
+            internal=inputs.get("internal", False),
+            attachable=inputs.get("attachable"),
+            enable_ipv6=inputs.get("ipv6", False),
+            labels=labels(inputs),
+        )
+        return made["Id"], inputs | self._computed(client, made["Id"])
+
+    def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
+        try:
+            return state | self._computed(client, id)
+        except docker.errors.NotFound:
+            return None
+
+    def update(self, client: docker.DockerClient, id: str, state: Plain, inputs: Plain) -> Plain:
+        return inputs | self._computed(client, id)
+
+    def delete(self, client: docker.DockerClient, id: str, state: Plain) -> None:
+        try:
+            client.api.remove_network(id)
+        except docker.errors.NotFound:
+            return
+
+    def _computed(self, client: docker.DockerClient, id: str) -> Plain:
+        found = client.api.inspect_network(id)
+        return {"driver": found["Driver"], "scope": found["Scope"], "internal": found["Internal"]}
+
+
+def labels(inputs: Plain) -> dict[str, str]:
+    """The provider's list of pairs as the engine takes it."""
+    return {item["label"]: item["value"] for item in inputs.get("labels", [])}

@@ -1,0 +1,103 @@
+"""The double as a process of Pulumi's: `__main__.py` of the plugin's folder calls `main`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf import any_pb2
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.server import ProviderServicer
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
+
+from tests.doubles.docker.kind import EngineError, PartlyCreated
+from tests.doubles.docker.provider import DockerDouble
+from tests.doubles.docker.values import wrapped
+
+LOG = "double.log"
+log = logging.getLogger(__name__)
+
+
+def main(folder: Path, version: str) -> None:
+    """Serve until the CLI says stop; what goes on is logged in ``folder``, for nothing else shows
+    what a provider prints."""
+    logging.basicConfig(
+        filename=folder / LOG, level=logging.INFO, format="%(asctime)s %(process)d %(message)s"
+    )
+    try:
+        asyncio.run(_serve(version, sys.argv[-1]))
+    except KeyboardInterrupt:
+        log.info("interrupted")
+
+
+async def _serve(version: str, engine: str) -> None:
+    server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
+    servicer = _Servicer(sys.argv[1:], version, DockerDouble(), engine)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    await server.wait_for_termination()
+
+
+class _Servicer(ProviderServicer):
+    """Errors end as their message alone, and a resource that half exists is kept in the state."""
+
+    async def CheckConfig(self, request: Any, context: Any) -> Any:
+        return await _told(super().CheckConfig, request, context)
+
+    async def Check(self, request: Any, context: Any) -> Any:
+        return await _told(super().Check, request, context)
+
+    async def Diff(self, request: Any, context: Any) -> Any:
+        return await _told(super().Diff, request, context)
+
+    async def Create(self, request: Any, context: Any) -> Any:
+        return await _told(super().Create, request, context)
+
+    async def Read(self, request: Any, context: Any) -> Any:
+        return await _told(super().Read, request, context)
+
+    async def Update(self, request: Any, context: Any) -> Any:
+        return await _told(super().Update, request, context)
+
+    async def Delete(self, request: Any, context: Any) -> Any:
+        return await _told(super().Delete, request, context)
+
+
+async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
+    try:
+        return await method(request, context)
+    except PartlyCreated as error:
+        log.warning("%s: partly created: %s", request.urn, error)
+        details = _initialization_failed(error, request.properties)
+        context.set_trailing_metadata((("grpc-status-details-bin", details),))
+        await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+    except EngineError as error:
+        log.warning("%s: %s", request.urn, error)
+        await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+    except Exception:
+        log.exception("%s", request.urn)
+        raise
+
+
+def _initialization_failed(error: PartlyCreated, inputs: Any) -> bytes:
+    """The status by which the engine learns the id of what could not be finished."""
+    detail = provider_pb2.ErrorResourceInitFailed(
+        id=error.id,
+        properties=PropertyValue.marshal_map(wrapped(error.state)),
+        reasons=[str(error)],
+        inputs=inputs,
+    )
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    code = grpc.StatusCode.UNKNOWN.value[0]
+    status = status_pb2.Status(code=code, message=str(error), details=[packed])
+    return bytes(status.SerializeToString())

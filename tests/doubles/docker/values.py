@@ -1,0 +1,46 @@
+"""Property values of the provider protocol as plain Python, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.runtime.rpc import UNKNOWN
+
+Plain = dict[str, Any]
+
+
+def plain(values: Mapping[str, PropertyValue]) -> Plain:
+    """Nested dicts and lists; whole numbers, which all arrive as floats, become ints again."""
+    return {name: _plain(value) for name, value in values.items() if value.value is not None}
+
+
+def wrapped(values: Mapping[str, Any]) -> dict[str, PropertyValue]:
+    return {name: _wrapped(value) for name, value in values.items() if value is not None}
+
+
+def is_unknown(value: object) -> bool:
+    """A preview does not know it yet: the protocol's marker stands in its place."""
+    return value == UNKNOWN
+
+
+def _plain(value: PropertyValue) -> Any:
+    inner = value.value
+    if isinstance(inner, float):
+        return int(inner) if inner.is_integer() else inner
+    if isinstance(inner, Mapping):
+        return plain(inner)
+    if isinstance(inner, Sequence) and not isinstance(inner, str):
+        return [_plain(item) for item in inner]
+    return inner
+
+
+def _wrapped(value: Any) -> PropertyValue:
+    if isinstance(value, Mapping):
+        return PropertyValue(wrapped(value))
+    if isinstance(value, (list, tuple)):
+        return PropertyValue([_wrapped(item) for item in value])
+    if isinstance(value, int) and not isinstance(value, bool):
+        return PropertyValue(float(value))
+    return PropertyValue(value)

@@ -1,0 +1,49 @@
+"""Double of docker:index/volume:Volume."""
+
+from __future__ import annotations
+
+import docker
+
+from tests.doubles.docker.kind import Shape
+from tests.doubles.docker.network import labels
+from tests.doubles.docker.values import Plain
+
+SHAPE: Shape = {
+    "name": None, "driver": None, "driverOpts": None,
+    "labels": {"label": None, "value": None},
+}  # fmt: skip
+DEFAULTS: Plain = {"driver": "local"}
+
+
+class Volume:
+    shape: Shape = SHAPE
+    defaults: Plain = DEFAULTS
+    in_place: frozenset[str] = frozenset()
+
+    def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
+        """As the engine has it, a volume of that name that exists already is taken."""
+        made = client.api.create_volume(
+            inputs["name"],
+            driver=inputs.get("driver"),
+            driver_opts=inputs.get("driverOpts"),
+            labels=labels(inputs) or None,
+        )
+        return made["Name"], inputs | self._computed(made)
+
+    def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
+        try:
+            return state | self._computed(client.api.inspect_volume(id))
+        except docker.errors.NotFound:
+            return None
+
+    def update(self, client: docker.DockerClient, id: str, state: Plain, inputs: Plain) -> Plain:
+        return inputs | self._computed(client.api.inspect_volume(id))
+
+    def delete(self, client: docker.DockerClient, id: str, state: Plain) -> None:
+        try:
+            client.api.remove_volume(id)
+        except docker.errors.NotFound:
+            return
+
+    def _computed(self, found: Plain) -> Plain:
+        return {"driver": found["Driver"], "mountpoint": found["Mountpoint"]}

@@ -1,0 +1,182 @@
+"""The Docker double's inputs, against the types of the official package, and what they become."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi_docker
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi._types import input_type_py_to_pulumi_names
+from pulumi.runtime.rpc import UNKNOWN
+
+from tests.doubles.docker.container import UPDATED_BY_ENGINE
+from tests.doubles.docker.container_config import nanoseconds
+from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.doubles.docker.kind import EngineError, Shape, changed, not_implemented
+from tests.doubles.docker.provider import KINDS
+from tests.doubles.docker.values import plain, wrapped
+
+# Which class of the package describes the parts of an input.
+PARTS = {
+    "Container": {
+        "capabilities": "ContainerCapabilitiesArgs",
+        "healthcheck": "ContainerHealthcheckArgs",
+        "hosts": "ContainerHostArgs",
+        "labels": "ContainerLabelArgs",
+        "mounts": "ContainerMountArgs",
+        "mounts.tmpfsOptions": "ContainerMountTmpfsOptionsArgs",
+        "networksAdvanced": "ContainerNetworksAdvancedArgs",
+        "ports": "ContainerPortArgs",
+        "ulimits": "ContainerUlimitArgs",
+        "uploads": "ContainerUploadArgs",
+        "volumes": "ContainerVolumeArgs",
+    },
+    "Network": {"labels": "NetworkLabelArgs", "ipamConfigs": "NetworkIpamConfigArgs"},
+    "Volume": {"labels": "VolumeLabelArgs"},
+    "RemoteImage": {},
+}
+CONTAINER = KINDS["docker:index/container:Container"]
+
+
+def official(name: str) -> set[str]:
+    """The input names of an official arguments class, as they are on the wire."""
+    return set(input_type_py_to_pulumi_names(getattr(pulumi_docker, name)).values())
+
+
+def levels(shape: Shape, path: str = "") -> list[tuple[str, set[str]]]:
+    """Every level of a shape: where it is, and the names on it."""
+    found = [(path, set(shape))]
+    for name, parts in shape.items():
+        if parts is not None:
+            found += levels(parts, f"{path}.{name}".lstrip("."))
+    return found
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
+    resource = token.rpartition(":")[2]
+    for path, names in levels(KINDS[token].shape):
+        described = PARTS[resource][path] if path else f"{resource}Args"
+        assert names <= official(described), f"{path}: {names - official(described)}"
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_defaults_and_updates_are_of_known_inputs(token: str) -> None:
+    kind = KINDS[token]
+    assert kind.defaults.keys() <= kind.shape.keys()
+    assert kind.in_place <= kind.shape.keys()
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_tokens_are_those_of_the_official_classes(token: str) -> None:
+    resource = getattr(pulumi_docker, token.rpartition(":")[2])
+    assert f"'{token}'" in inspect.getsource(resource).replace('"', "'")
+
+
+def test_the_version_is_the_packages_own(tmp_path: Path) -> None:
+    about = Path(pulumi_docker.__file__).parent / "pulumi-plugin.json"
+    assert json.loads(about.read_text()) | {"version": VERSION} == json.loads(about.read_text())
+    folder = install_docker_double(tmp_path)
+    assert folder == tmp_path / "plugins" / f"resource-docker-v{VERSION}"
+    assert sorted(path.name for path in folder.iterdir()) == ["PulumiPlugin.yaml", "__main__.py"]
+
+
+def test_another_version_of_the_package_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda _name: "6.0.0")
+    with pytest.raises(AssertionError, match=r"6\.0\.0 is installed, the double is of 5\.1\.0"):
+        install_docker_double(tmp_path)
+
+
+def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
+    inputs = {
+        "name": "c",
+        "gpus": "all",
+        "healthcheck": {"tests": ["CMD", "true"], "startInterval": "1s"},
+        "networksAdvanced": [{"name": "n"}, {"name": "m", "macAddress": "02::"}],
+    }
+    assert list(not_implemented(inputs, CONTAINER.shape)) == [
+        "gpus",
+        "healthcheck.startInterval",
+        "networksAdvanced.macAddress",
+    ]
+
+
+def test_what_a_preview_does_not_know_is_not_judged() -> None:
+    inputs = {"name": UNKNOWN, "ports": UNKNOWN, "networksAdvanced": [UNKNOWN, {"name": UNKNOWN}]}
+    assert list(not_implemented(inputs, CONTAINER.shape)) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "inputs", "expected"),
+    [
+        ({"envs": ["A=1"]}, {"envs": ["A=1"]}, []),
+        ({"envs": ["A=1"]}, {"envs": ["A=2"]}, ["envs"]),
+        ({"envs": ["A=1"]}, {}, ["envs"]),
+        ({}, {"envs": []}, []),
+        ({"mustRun": False}, {}, ["mustRun"]),
+        ({"mustRun": True}, {}, []),
+        ({}, {"mustRun": False}, ["mustRun"]),
+        ({"networkDatas": [{"networkName": "x"}], "exitCode": 1}, {}, []),
+        ({"ports": [{"internal": 1, "external": 32768}]}, {"ports": [{"internal": 1}]}, []),
+        ({"ports": [{"internal": 1, "external": 1}]}, {"ports": [{"internal": 2}]}, ["ports"]),
+        ({"ports": [{"internal": 1}]}, {"ports": [{"internal": 1}, {"internal": 2}]}, ["ports"]),
+        ({"ports": [{"internal": 1}]}, {"ports": [{"internal": 1, "ip": "::1"}]}, ["ports"]),
+    ],
+)
+def test_what_counts_as_a_change(
+    state: dict[str, Any], inputs: dict[str, Any], expected: list[str]
+) -> None:
+    assert changed(CONTAINER, state, inputs) == expected
+
+
+def test_only_these_changes_spare_the_container() -> None:
+    assert CONTAINER.in_place == {
+        *UPDATED_BY_ENGINE, "mustRun", "start", "rm", "removeVolumes", "destroyGraceSeconds",
+        "wait", "waitTimeout",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("5s", 5_000_000_000),
+        ("1m30s", 90_000_000_000),
+        ("500ms", 500_000_000),
+        ("1.5h", 5_400_000_000_000),
+    ],
+)
+def test_durations_are_as_go_writes_them(text: str, expected: int) -> None:
+    assert nanoseconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "5 s", "1m30", "five seconds"])
+def test_other_durations_are_refused(text: str) -> None:
+    with pytest.raises(EngineError, match="is not a duration"):
+        nanoseconds(text)
+
+
+LEAVES = st.booleans() | st.text() | st.integers(-(2**31), 2**31) | st.just(0.5)
+VALUES = st.recursive(
+    LEAVES, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=20
+)
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_values_come_back_as_they_went(values: dict[str, Any]) -> None:
+    assert plain(wrapped(values)) == values
+
+
+def test_numbers_are_floats_on_the_way_and_absent_values_go() -> None:
+    sent = wrapped({"port": 9092, "none": None})
+    assert sent.keys() == {"port"}
+    assert isinstance(sent["port"].value, float)
+    assert type(plain(sent)["port"]) is int
