@@ -23,7 +23,7 @@ from earshot.validation.ephemeral import Access, EphemeralTopic
 from earshot.validation.merge import merge, without_spark
 from earshot.validation.result import Cell, Report, Verdict
 from earshot.validation.spark_job import Entrance, Findings, Job, Route
-from earshot.validation.spark_session import Opening, Session, SparkSettings
+from earshot.validation.spark_session import Opening, SparkSettings
 from earshot.validation.topic import run_id, topic_name
 
 DOCTOR_SECONDS: Final = 15.0
@@ -64,7 +64,7 @@ def validate(
     end = Deadline(options.deadline)
     run = run_id()
     notes: list[str] = []
-    with unwinding_on_sigterm(), _opening(options.spark, end) as spark:
+    with unwinding_on_sigterm(), _opening(options.spark) as spark:
         on_event("doctor: one record to every broker through every listener")
         seen = examine(
             contract,
@@ -90,13 +90,11 @@ def validate(
 
 
 @contextlib.contextmanager
-def _opening(settings: SparkSettings, end: Deadline) -> Iterator[Callable[[], Session]]:
-    """Opens a session in the background; yields what waits for it. Closes it at the end."""
+def _opening(settings: SparkSettings) -> Iterator[Opening]:
     opening = Opening(settings)
     try:
-        yield lambda: opening.session(end.left())
+        yield opening
     finally:
-        end.stop.set()
         opening.close()
 
 
@@ -104,7 +102,7 @@ def _prove(
     contract: Contract,
     options: ValidationOptions,
     cells: Sequence[Cell],
-    spark: Callable[[], Session],
+    spark: Opening,
     run: str,
     end: Deadline,
     notes: list[str],
@@ -124,7 +122,7 @@ def _prove(
             return without_spark(cells, reason), Findings()
         routes = [_route(cell, partition) for partition, cell in enumerate(living)]
         try:
-            session = spark()
+            session = spark.session(end.left())
         except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
@@ -132,6 +130,7 @@ def _prove(
         findings = Job(session, entrances, name, run, end, on_event).prove(routes, share)
         return merge(cells, findings), findings
     finally:
+        spark.close()  # first: a producer that still writes would have the topic created again
         if note := topic.delete():
             notes.append(note)
 

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 START_SECONDS: Final = 120.0
 """A JVM that has not opened its gateway by then never will."""
-_NOT_TELLING: Final = ("\t", "WARNING: Using incubator", "Setting default log level", "Using Spark")
+_NOT_TELLING: Final = (
+    "\t",
+    "WARNING: Using incubator",
+    "NOTE: Picked up",
+    "Setting default",
+    "Using",
+)
 
 
 class Jvm:
@@ -41,7 +47,9 @@ class Jvm:
         settings = {"spark.local.dir": str(self.directory)} | dict(conf)
         for key, value in settings.items():
             command += ["--conf", f"{key}={value}"]
+        options = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={self.directory}"
         environment = os.environ | {
+            "JDK_JAVA_OPTIONS": options.strip(),
             "JAVA_HOME": str(java.home),
             "SPARK_HOME": str(home),
             "SPARK_CONNECT_MODE": "0",
@@ -85,15 +93,15 @@ class Jvm:
         kept = [line.strip() for line in text.splitlines() if not line.startswith(_NOT_TELLING)]
         return "; ".join([line for line in kept if line][-lines:]) or "it said nothing"
 
-    def end(self, patience: float) -> None:
-        """SIGTERM, and SIGKILL after ``patience`` seconds; removes the directory."""
+    def end(self, patience: float = 0.0) -> None:
+        """Ends the process, gently where there is ``patience`` (seconds); removes its directory."""
         self._ended.set()
-        self._process.terminate()
-        try:
-            self._process.wait(patience)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if patience:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
+        self._process.kill()
+        self._process.wait()
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()

@@ -101,14 +101,20 @@ class Opening:
         """The session; raises TimeoutError after ``seconds``, EarshotError where there is none."""
         return self._future.result(seconds)
 
-    def close(self, patience: float = STOP_SECONDS) -> None:
-        """Ends session and JVM; whatever still runs there ends with an error in its thread."""
-        if self._jvm is not None:
-            self._jvm.end(patience)
+    def close(self) -> None:
+        """Ends session and JVM; whatever still runs there ends with an error in its thread.
+
+        May be called again.
+        """
+        session, jvm = self._session, self._jvm
+        if jvm is not None:
+            # one on its own holds nothing worth a farewell; a cluster's application says goodbye
+            jvm.end(0.0 if session is None or session.is_local else STOP_SECONDS)
             _forget_context()
-        elif self._session is not None:
+        elif session is not None:
             with contextlib.suppress(Exception):  # the submitter's JVM may be going down already
-                self._session.spark.stop()
+                session.spark.stop()
+        self._session = None
         self._pool.shutdown(wait=False)
 
     def _open(self) -> Session:
