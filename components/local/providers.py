@@ -54,7 +54,7 @@ class GroundProvider(_Provider):
     def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
         root, plan = Path(news["root"]), ClusterPlan.model_validate(news["plan"])
         for id in quorum.removed(root, plan):
-            # the engine deletes resources last, after the validation, which must not see it any more
+            # the engine deletes last, after the validation, which must not see it any more
             process.stop(quorum.node_directory(root, id))
         memory = quorum.settle(root, plan)
         return UpdateResult({**news, "cluster_id": memory.cluster_id})
