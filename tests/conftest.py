@@ -101,7 +101,12 @@ def client_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
 
 
 def _shown(config: pytest.Config) -> AbstractContextManager[None]:
-    """Let a long step say on the terminal that it goes on."""
+    """Let the long step of making images say on the terminal that it goes on."""
+    from tests.e2e.docker_engine import skip
+    from tests.e2e.images.base import hindrance
+
+    if (reason := hindrance()) is not None:
+        skip(reason)
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
     shown: AbstractContextManager[None] = capture.global_and_fixture_disabled()

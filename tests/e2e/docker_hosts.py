@@ -18,9 +18,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import psutil
-import pytest
 
-from tests.e2e.docker_engine import Daemon, Engine, refusal
+from tests.e2e.docker_engine import Daemon, Engine, refusal, skip
 
 NAMESPACES = Path("/run/netns")
 # For measuring network devices (RFC 2544): nobody routes it, and Docker does not choose from it.
@@ -91,7 +90,7 @@ def docker_network() -> Iterator[Network]:
     Removing a namespace ends every process in it, the engines having been stopped before.
     """
     if (reason := refusal()) is not None:
-        pytest.skip(reason)
+        skip(reason)
     subnet = _free_subnet()
     name = f"earshot{subnet.network_address.packed[2]:02x}"
     with contextlib.ExitStack() as cleanup:

@@ -16,7 +16,7 @@ import pytest
 from tests.e2e import docker_engine as engines
 from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
 from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
-from tests.e2e.images import load
+from tests.e2e.images import base, load
 from tests.e2e.packet_rules import restored, saved
 
 e2e = pytest.mark.e2e
@@ -71,6 +71,19 @@ def test_without_an_engine_a_test_is_skipped_and_in_ci_failed(
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="no engine"), engines.engine_for_tests():
         pass
+
+
+def test_images_need_root_or_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    reason = base.hindrance()
+    assert reason is not None and "only root" in reason
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    reason = base.hindrance()
+    assert reason is not None and "apt-get install debootstrap" in reason
+    (tmp_path / "earshot" / "docker" / f"debian-bookworm-{base.digest()}").mkdir(parents=True)
+    assert base.hindrance() is None
 
 
 @e2e

@@ -7,6 +7,7 @@ user's cache and imported into whatever engine wants it.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,10 +34,24 @@ def digest() -> str:
     return hashlib.sha256(repr((SUITE, PACKAGES, DROPPED)).encode()).hexdigest()[:12]
 
 
+def hindrance() -> str | None:
+    """Why the file system cannot be had here, or None."""
+    if _folder().is_dir():
+        return None
+    if os.geteuid() != 0:
+        return "the file system of the test images is not cached, and only root can make it"
+    if shutil.which("debootstrap") is None:
+        return "not on this machine: debootstrap; to have it: apt-get install debootstrap"
+    return None
+
+
 def archive() -> Path:
     """The file system as a tar file, made if it is not cached. Needs root and debootstrap."""
-    folder = cache.root() / "docker" / f"debian-{SUITE}-{digest()}"
-    return cache.ensure(folder, _make) / "root.tar"
+    return cache.ensure(_folder(), _make) / "root.tar"
+
+
+def _folder() -> Path:
+    return cache.root() / "docker" / f"debian-{SUITE}-{digest()}"
 
 
 def _make(folder: Path) -> None:
