@@ -15,7 +15,9 @@ from earshot.listeners.spec import LocalSpec, read_spec
 
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
-_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+LARGEST = 100_000
+"""Values that a YAML file may hold once every alias stands for what it repeats."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +114,29 @@ def stack_name(stack: str) -> str:
 
     Raises EarshotError for what Pulumi would not take as a stack's name.
     """
-    name = stack.rsplit("/", 1)[-1]
-    if not _STACK.fullmatch(name):
+    parts = stack.split("/")
+    if len(parts) > 3 or not all(map(_STACK.fullmatch, parts)):
         raise EarshotError(
-            f"stack {stack!r}",
+            f"stack {stack!r}" if len(stack) <= 120 else f"stack {stack[:100]!r}...",
             observed="is no stack's name",
-            allowed="letters, digits, hyphens, underscores and dots, beginning with a letter "
-            "or digit",
+            allowed="up to 100 letters, digits, hyphens, underscores and dots, beginning with a "
+            "letter or digit; also organization/project/stack",
         )
-    return name
+    return parts[-1]
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as Pulumi reads it: a key that stands twice in one map is an error."""
+    """YAML as Pulumi reads it: a key that stands twice in one map is an error, and so are
+    aliases that repeat so much that nobody could print it."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None and _size(node, {}) > LARGEST:
+            raise yaml.MarkedYAMLError(
+                problem=f"its aliases (*name) repeat more than {LARGEST:,} values",
+                problem_mark=node.start_mark,
+            )
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
@@ -136,6 +148,18 @@ class _Loader(yaml.SafeLoader):
                     )
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _size(node: yaml.Node, sizes: dict[int, float]) -> float:
+    """Values in ``node``, those of an alias counted wherever it stands; none within itself."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in sizes:
+        sizes[id(node)] = 0
+        pairs = isinstance(node, yaml.MappingNode)
+        below = [part for pair in node.value for part in pair] if pairs else node.value
+        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in below)
+    return sizes[id(node)]
 
 
 def _read_yaml(path: Path, shown: str) -> object:
@@ -159,7 +183,7 @@ def _read_yaml(path: Path, shown: str) -> object:
         ) from None
     except (yaml.YAMLError, ValueError) as error:
         # a control character has no line of its own; a date such as 2024-99-99 is a ValueError
-        message = str(error).splitlines()[0]
+        message = str(error).splitlines()[0].partition("; use sys.")[0]
         raise EarshotError(
             shown, observed=f"is no YAML ({message})", allowed="a YAML file"
         ) from None
