@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
+from earshot.listeners.problems import describe
 from earshot.validation.result import Report
 
 
@@ -25,5 +27,5 @@ def read_report(text: str | bytes, source: str) -> Report:
                 observed=f"is no JSON ({problems[0]['msg']})",
                 allowed="a report that `--format json` wrote",
             ) from None
-        lines = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in problems[:20]]
-        raise SpecError.of(f"{source} (a report of version 1)", lines) from None
+        lines = describe(error, Report, from_json(text))
+        raise SpecError.of(f"{source} (a report of version 1)", lines[:20]) from None

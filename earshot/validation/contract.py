@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port, Protocol, Scope
+from earshot.listeners.problems import describe, refuse
+
+T = TypeVar("T", str, int)
 
 
 class Advertised(Frozen):
@@ -36,7 +41,7 @@ class ContractListener(Frozen):
 class ContractBroker(Frozen):
     """One broker and its advertised address per listener name."""
 
-    id: int = Field(ge=0)
+    id: int = Field(ge=0, le=2**31 - 1)
     advertised: dict[str, Advertised]
 
 
@@ -51,6 +56,30 @@ class Contract(Frozen):
     inter_broker: ListenerName
     listeners: tuple[ContractListener, ...] = Field(min_length=1)
     brokers: tuple[ContractBroker, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Contract:
+        names = [item.name for item in self.listeners]
+        ids = [item.id for item in self.brokers]
+        refuse(
+            [
+                *(f"listeners: {name} stands there twice" for name in _repeated(names)),
+                *(f"brokers: the id {id} stands there twice" for id in _repeated(ids)),
+                *(
+                    f"brokers: {broker.id} advertises {name}, which is none of the listeners "
+                    f"{', '.join(names)}"
+                    for broker in self.brokers
+                    for name in broker.advertised
+                    if name not in names
+                ),
+                *(
+                    f"brokers: {broker.id} advertises nothing"
+                    for broker in self.brokers
+                    if not broker.advertised
+                ),
+            ]
+        )
+        return self
 
     def listener(self, name: str) -> ContractListener:
         return next(item for item in self.listeners if item.name == name)
@@ -93,21 +122,22 @@ class Contract(Frozen):
         )
 
 
+def _repeated(values: Sequence[T]) -> list[T]:
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
 def read_contract(text: str, source: str) -> Contract:
     """The contract in ``text`` (JSON); ``source`` names it. Raises EarshotError."""
     try:
         document = json.loads(text)
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise EarshotError(
             source,
-            observed=f"is no JSON ({reason})",
+            observed=f"is no JSON ({str(reason).partition('; use sys.')[0]})",
             allowed="what `pulumi stack output contract --json` prints",
         ) from None
     try:
         return Contract.model_validate(document)
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
-            for item in error.errors()
-        ]
-        raise SpecError.of(f"{source} (a contract of version 1)", problems) from None
+        problems = describe(error, Contract, document)
+        raise SpecError.of(f"{source} (a contract of version 1)", problems[:20]) from None
