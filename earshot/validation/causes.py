@@ -39,11 +39,16 @@ class Row:
     remedy: str
     names: tuple[NameKind, ...] = ()
     scopes: tuple[Scope, ...] = ()
+    given: bool = False
+    """Only for an address that the user gave, and where nobody has said which broker it is."""
 
-    def fits(self, trouble: Trouble, name: NameKind, scopes: tuple[Scope, ...]) -> bool:
+    def fits(
+        self, trouble: Trouble, name: NameKind, scopes: tuple[Scope, ...], given: bool = False
+    ) -> bool:
         return (
             self.stage is trouble.stage
             and self.error in (trouble.error, ANY)
+            and (given or not self.given)
             and (not self.names or name in self.names)
             and (not self.scopes or bool(set(self.scopes) & set(scopes)))
         )
@@ -84,6 +89,14 @@ TABLE: Final[tuple[Row, ...]] = (
         Stage.RESOLVE,
         ANY,
         "unresolvable",
+        "{host} resolves on this machine",
+        "correct the bootstrap address, or run this where {host} resolves",
+        given=True,
+    ),
+    Row(
+        Stage.RESOLVE,
+        ANY,
+        "unresolvable",
         _RESOLVES,
         "connect from that network, or " + _ADVERTISE,
         names=_CONTAINER,
@@ -107,6 +120,14 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     Row(Stage.RESOLVE, ANY, "unresolvable", _RESOLVES, _ADVERTISE),
     # TCP
+    Row(
+        Stage.TCP,
+        "refused",
+        "refused",
+        _CONNECTS,
+        "correct the bootstrap address, or start the broker that should listen there",
+        given=True,
+    ),
     Row(
         Stage.TCP,
         "refused",
@@ -345,7 +366,7 @@ def explain(
 ) -> Cause:
     """The cause of ``trouble`` in the cell of ``listener`` and ``broker`` at ``address``."""
     name = kind_of(address.host)
-    row = next(row for row in TABLE if row.fits(trouble, name, scopes))
+    row = next(row for row in TABLE if row.fits(trouble, name, scopes, given=broker < 0))
     words = {
         "listener": listener,
         "who": named(broker),

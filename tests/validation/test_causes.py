@@ -28,10 +28,12 @@ def told(row: Row) -> str:
     host = HOSTS[row.names[0] if row.names else NameKind.FQDN]
     error = "something-else" if row.error == ANY else row.error
     trouble = Trouble(row.stage, error, "(observed)")
-    cause = explain(trouble, "EXTERNAL", 2, Address(host, 9094), row.scopes)
+    broker = -1 if row.given else 2
+    cause = explain(trouble, "EXTERNAL", broker, Address(host, 9094), row.scopes)
     return "\n".join(
         [
-            f"{row.stage} {row.error} {host} {'+'.join(row.scopes) or '-'}",
+            f"{row.stage} {row.error} {host} {'+'.join(row.scopes) or '-'}"
+            + (", given by the user" if row.given else ""),
             f"  kind: {cause.kind}",
             f"  expected: {cause.expected}",
             f"  remedy: {cause.remedy}",
@@ -56,7 +58,7 @@ def test_rows_are_reachable_and_their_kinds_searchable(row: Row) -> None:
     trouble = Trouble(row.stage, row.error, "")
     name = row.names[0] if row.names else NameKind.PUBLIC_ADDRESS
     scopes = row.scopes or (Scope.INTERNAL,)
-    assert next(item for item in TABLE if item.fits(trouble, name, scopes)) is row
+    assert next(item for item in TABLE if item.fits(trouble, name, scopes, row.given)) is row
 
 
 def test_facts_may_say_better_what_was_expected() -> None:
