@@ -26,6 +26,8 @@ _COMPARE = {
     "<": operator.lt,
 }
 
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -107,9 +109,12 @@ class Rule:
             )
 
     def silent(self, facts: Facts) -> str:
-        """Why this rule has nothing to say about ``facts``; an empty text where it is judged."""
+        """Why this rule has nothing to say about ``facts``; an empty text where it is judged.
+
+        A version that is none (an image's tag `latest`) leaves no rule out.
+        """
         version = facts.kafka_version
-        if version and not holds_for(self.kafka, version):
+        if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
             return f"holds for Kafka {self.kafka}, and this is {version}"
         if self.judges == "plan" and facts.plan is None:
             return "the settings cannot be read as a plan"
@@ -143,7 +148,7 @@ def holds_for(specifier: str, version: str) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version, re.ASCII)
+    match = _NUMBERS.match(version)
     if match is None:
         raise ValueError(f"version {version!r} does not begin with a number")
     return tuple(int(part) for part in match[0].split("."))

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from earshot.listeners.model import Role
-from earshot.rules import RULES, Rule, Severity, State
+from earshot.listeners.properties import Settings
+from earshot.rules import RULES, Facts, Rule, Severity, State
 from earshot.rules.registry import holds_for
 from tests.rules.examples import HERE, load
 
@@ -73,3 +74,10 @@ def test_a_node_gives_a_finding_its_id_and_role() -> None:
     assert facts.plan is not None
     subjects = [RULES[0].finding("", "", node=node).subject for node in facts.plan.nodes]
     assert subjects == ["broker 1", "controller 10001"]
+
+
+def test_a_version_that_is_none_leaves_no_rule_out() -> None:
+    settings = {1: Settings({}, {"kafka_version": "latest"})}
+    facts = Facts(None, placement="docker", settings=settings)
+    assert facts.kafka_version == "latest"
+    assert [rule.silent(facts) for rule in RULES if rule.judges == "settings"] == ["", ""]
