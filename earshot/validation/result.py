@@ -150,7 +150,7 @@ class Report(Frozen):
     @property
     def verdict(self) -> Verdict:
         return combine(
-            [cell.verdict for cell in self.cells]
+            ([cell.verdict for cell in self.cells] or [Verdict.INCONCLUSIVE])
             + [item.verdict for item in self.delivery]
             + [vantage.verdict for vantage in self.vantages]
         )
