@@ -158,10 +158,11 @@ def problems(report: Report) -> tuple[Problem, ...]:
 
 
 def _likeness(cell: Cell) -> str:
-    """The facts of ``cell`` without what only names the broker: its address, host, port and id."""
+    """The facts of ``cell`` without what only names it: listener, address, host, port, broker."""
     text = "\n".join(text for _, text in facts(cell))
     host, _, port = cell.address.rpartition(":")
-    for own in filter(None, (cell.address, host)):
+    # a listener without a name is called by its bootstrap address, which may be a broker's own
+    for own in filter(None, (cell.listener, cell.address, host)):
         text = text.replace(own, "{address}")
     return re.sub(rf"\b({broker_name(cell.broker)}|{re.escape(port)})\b", "{own}", text)
 

@@ -46,7 +46,7 @@ def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
 
 def subject(report: Report) -> str:
     """What was looked at: `cluster local, placement local, Kafka 4.1.1`."""
-    parts = [f"cluster {report.cluster}"]
+    parts = [f"cluster {' '.join(report.cluster.split())}"]
     if report.placement:
         parts.append(f"placement {report.placement}")
     if report.kafka_version:

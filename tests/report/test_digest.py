@@ -15,6 +15,19 @@ def test_one_problem_for_one_cause() -> None:
     )
 
 
+def test_a_listener_called_by_a_brokers_own_address_keeps_that_broker_with_the_others() -> None:
+    asked = "localhost:9092"
+    cells = []
+    for cell in samples.executor_fails().cells:
+        if cell.cause is not None:
+            observed = f"broker {cell.broker} advertises {cell.address} to clients of {asked}"
+            cause = cell.cause.model_copy(update={"observed": observed})
+            cell = cell.model_copy(update={"listener": asked, "cause": cause})
+        cells.append(cell)
+    (problem,) = problems(samples.report(cells))
+    assert len(problem.cells) == 3
+
+
 def test_different_causes_stay_apart() -> None:
     report = samples.executor_fails()
     cells = list(report.cells)
