@@ -26,6 +26,9 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     """
     cli = installation.recorded()
     found = {"PATH": _path(cli, base.get("PATH", os.defpath))}
+    # No placement needs a provider plugin yet; without this, the engine would download one for
+    # every Pulumi package that is installed, or fail where it cannot.
+    found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
         found |= {
@@ -37,7 +40,6 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
             found["PULUMI_CONFIG_PASSPHRASE"] = DEFAULT_PASSPHRASE
     if cli.origin is Origin.BUILT:
         # It was built because Pulumi's own sites are out of reach: do not wait for them.
-        found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
         found["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
     found["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
     if (config := policy_config(stack)) is not None:
