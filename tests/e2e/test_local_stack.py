@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from components.local.quorum import node_directory
-from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.engine import Deployment, consecutive_ports, deployment, local_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -162,10 +162,16 @@ def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
     assert sorted(read(stack, "kept")) == sorted(written)
 
 
-def test_another_heap_rolls_one_broker_at_a_time(stack: Deployment) -> None:
-    written = write(stack, "rolled")
+@pytest.mark.parametrize("change", ["heap", "port", "version"])
+def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
+    written = write(stack, f"rolled-{change}")
     before = stack.pids()
-    stack.cluster["heap"] = "264m"
+    if change == "heap":
+        stack.cluster["heap"] = "264m"
+    elif change == "port":
+        stack.cluster["listeners"][1]["port"] = consecutive_ports(4, 1)[0]
+    else:
+        stack.cluster["kafka_version"] = "4.3.1"
     output = stack.up()
     after = stack.pids()
     assert all(after[id] != before[id] for id in (1, 2, 3))
@@ -177,7 +183,7 @@ def test_another_heap_rolls_one_broker_at_a_time(stack: Deployment) -> None:
     assert order == [f"broker-{id}{suffix}" for id in (1, 2, 3) for suffix in ("", " ready")], (
         output
     )
-    assert sorted(read(stack, "rolled")) == sorted(written)
+    assert sorted(read(stack, f"rolled-{change}")) == sorted(written)
 
 
 def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
@@ -276,11 +282,13 @@ def test_a_broker_that_cannot_start_says_why_with_its_logs_last_lines(tmp_path: 
         assert made.pids() == {}
 
 
-def test_destroy_can_delete_the_data(tmp_path: Path) -> None:
-    cluster = local_cluster(1, data="delete")
+def test_a_gate_that_is_off_needs_no_pack_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
+    cluster = local_cluster(1, gate="off", data="delete")
     cluster["listeners"] = cluster["listeners"][:1]
     with deployment(tmp_path / "p", cluster) as made:
-        made.up()
-        assert made.root.exists()
+        made.pack = False
+        output = made.up()
+        assert "gate: off - nobody has judged the advertised listeners" in output
+        assert list(made.pids()) == [1]
         made.destroy()
         assert not made.root.exists()
