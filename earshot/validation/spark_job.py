@@ -27,16 +27,18 @@ from earshot.validation.result import Delivery, Reached, Vantage
 from earshot.validation.spark_session import Session, innermost
 from earshot.validation.verdict import Share, Tally, judge
 
+# Kafka's defaults are minutes. A dead broker is noticed sooner (`_watch`); these bound one that
+# hangs, and allow for a machine that is busy.
 FAIL_FAST: Final[Mapping[str, str]] = {
     # both are needed for a driver that gives up in time (SPARK-32468)
-    "kafka.request.timeout.ms": "5000",
-    "kafka.default.api.timeout.ms": "8000",
+    "kafka.request.timeout.ms": "8000",
+    "kafka.default.api.timeout.ms": "12000",
     "kafka.socket.connection.setup.timeout.ms": "3000",
 }
 WRITING: Final[Mapping[str, str]] = {
     "kafka.acks": "all",
-    "kafka.max.block.ms": "6000",
-    "kafka.delivery.timeout.ms": "10000",
+    "kafka.max.block.ms": "12000",
+    "kafka.delivery.timeout.ms": "15000",
     "kafka.batch.size": "131072",
     "kafka.linger.ms": "5",
     "kafka.client.id": "earshot",
@@ -46,7 +48,7 @@ READING: Final[Mapping[str, str]] = {
     "endingOffsets": "latest",
     "includeHeaders": "true",
     "failOnDataLoss": "true",
-    "kafkaConsumer.pollTimeoutMs": "10000",
+    "kafkaConsumer.pollTimeoutMs": "15000",
     "fetchOffset.numRetries": "1",
     "kafka.max.poll.records": "5000",
     "kafka.max.partition.fetch.bytes": "8388608",

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from earshot.validation.verdict import EXAMPLES, Share, Tally
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
 PAYLOAD: Final = 100
 """Bytes of a record's value."""
@@ -109,22 +109,23 @@ def outline(records: DataFrame, reader: str, run: str, shares: Collection[Share]
         .collect()
     )
     homes = {origin(run, item): item for item in shares}
-    return [_outline(row.asDict(), reader, homes) for row in rows]
+    return [_outline(row, reader, homes) for row in rows]
 
 
-def _outline(row: Mapping[str, Any], reader: str, homes: Mapping[str, Share]) -> Outline:
+def _outline(row: Row, reader: str, homes: Mapping[str, Share]) -> Outline:
     share, count, place = homes.get(row["origin"]), row["records"], row["partition"]
     if share is None:
-        return Outline(_astray(row, reader), proven=row["origin"] is None)
+        own = row["origin"] is not None
+        return Outline(_astray(own, row, reader), proven=not own)
     whole = row["numbered"] == count == share.records and place == share.partition
     numbers = (row["first"], row["last"]) == (0, share.records - 1)
     found = Tally(reader, share, place, count, distinct=count, corrupt=row["corrupt"])
     return Outline(found, proven=whole and numbers and row["least"] == row["most"])
 
 
-def _astray(row: Mapping[str, Any], reader: str) -> Tally:
+def _astray(own: bool, row: Row, reader: str) -> Tally:
     """Records of another run, or of ours with headers that nobody wrote."""
-    own, count = row["origin"] is not None, row["records"]
+    count = row["records"]
     return Tally(reader, None, row["partition"], count, own, corrupt=count if own else 0)
 
 
@@ -138,15 +139,19 @@ def exact(
     written_as = [(origin(run, item), item.partition, item.records) for item in shares]
     homes = records.sparkSession.createDataFrame(written_as, "origin string, home int, size long")
     known = f.coalesce(f.col("sequence").between(0, f.col("size") - 1), f.lit(False))
-    rows = records.join(f.broadcast(homes), "origin", "left").withColumn("known", known)
-    again = Window.partitionBy("origin", "known", "sequence")
+    rows = (
+        records.join(f.broadcast(homes), "origin", "left")
+        .withColumn("own", f.col("origin").isNotNull())
+        .withColumn("origin", f.when(known, f.col("origin")))
+    )
+    again = Window.partitionBy("origin", "sequence")
     place = again.orderBy(f.col("partition") != f.col("home"), "partition", "offset")
-    line = Window.partitionBy("origin", "known", "partition", "first").orderBy("offset")
+    line = Window.partitionBy("origin", "partition", "first").orderBy("offset")
     fell = f.col("first") & (f.col("sequence") < f.lag("sequence").over(line))
     counted = (
         rows.withColumn("first", f.row_number().over(place) == 1)
         .withColumn("fell", f.coalesce(fell, f.lit(False)))
-        .groupBy("origin", "known", "partition")
+        .groupBy("origin", "own", "partition")
         .agg(
             f.count("*").alias("records"),
             f.count_if("first").alias("distinct"),
@@ -156,11 +161,11 @@ def exact(
         .collect()
     )
     by_origin = {origin(run, item): item for item in shares}
-    found: dict[str, int] = Counter()
+    found = Counter[str | None]()
     for row in counted:
-        found[row["origin"]] += row["distinct"] if row["known"] else 0
+        found[row["origin"]] += row["distinct"]
     gone = {
-        whence: _missing(rows.where("known"), whence, share)
+        whence: _missing(rows, whence, share)
         for whence, share in by_origin.items()
         if share.records > found[whence] > 0
     }
@@ -175,15 +180,15 @@ def exact(
             corrupt=row["corrupt"],
             missing=gone.get(row["origin"], ()),
         )
-        if row["known"]
-        else _astray(row.asDict(), reader)
+        if row["origin"] is not None
+        else _astray(row["own"], row, reader)
         for row in counted
     )
 
 
-def _missing(known: DataFrame, whence: str, share: Share) -> tuple[int, ...]:
+def _missing(rows: DataFrame, whence: str, share: Share) -> tuple[int, ...]:
     from pyspark.sql import functions as f
 
-    met = known.where(f.col("origin") == whence).select(f.col("sequence").alias("id"))
-    gone = known.sparkSession.range(share.records).join(met, "id", "left_anti")
+    met = rows.where(f.col("origin") == whence).select(f.col("sequence").alias("id"))
+    gone = rows.sparkSession.range(share.records).join(met, "id", "left_anti")
     return tuple(row["id"] for row in gone.orderBy("id").limit(EXAMPLES).collect())

@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ CONNECTOR_JAR: Final = "spark-sql-kafka-0-10*.jar"
 STOP_SECONDS: Final = 10.0
 
 SMALL: Final[dict[str, str]] = {
+    "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -53,9 +54,9 @@ ELSEWHERE: Final[dict[str, str]] = {
     "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor": "1",
     "spark.excludeOnFailure.stage.maxFailedExecutorsPerNode": "8",
     "spark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout": "1s",
-    "spark.executorEnv.PYTHONDONTWRITEBYTECODE": "1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
-"""On a cluster, a task that one executor cannot do is done by another."""
+"""On a cluster, a task that one executor cannot do is done by another; executors start quickly."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,8 @@ def _connected(jvm: Jvm) -> Session:
             observed=f"no session could be opened: {innermost(str(error))}",
             remedy="see the Spark properties given, and those in SPARK_CONF_DIR",
         ) from None
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None  # it would print a stack trace when its JVM ends
     return Session(SparkSession(context), jvm)
 
 
@@ -187,16 +190,22 @@ def _submitted(settings: SparkSettings) -> Session:
 
     builder = SparkSession.builder.appName("earshot")
     master = pyspark.SparkConf().get("spark.master", "") or ""
-    for key, value in (SMALL | ({} if master.startswith("local") else ELSEWHERE)).items():
-        builder = builder.config(key, value)
-    for key, value in settings.conf.items():
+    own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
+    for key, value in (own | _stated(own) | dict(settings.conf)).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
     if not _has_connector(spark):
         for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
             spark.sql(f"ADD JAR '{path}'")
     return Session(spark, None)
+
+
+def _stated(keys: Iterable[str]) -> dict[str, str]:
+    """What the user's spark-submit says of these properties."""
+    import pyspark
+
+    conf = pyspark.SparkConf()
+    return {key: conf.get(key, "") or "" for key in keys if conf.contains(key)}
 
 
 def _has_connector(spark: SparkSession) -> bool:

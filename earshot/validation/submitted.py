@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from earshot.validation.run import ValidationOptions, validate
 def main(arguments: Sequence[str] | None = None) -> int:
     """Validates, prints a summary, writes the report; returns earshot's exit code."""
     options = _parser().parse_args(arguments)
+    begun = time.monotonic()
     try:
         contract = read_contract(_read(options.contract), str(options.contract))
         report = validate(
@@ -27,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 jars_dir=options.jars_dir,
                 vantage=options.vantage,
             ),
-            lambda text: print(text, file=sys.stderr, flush=True),
+            lambda text: print(f"{time.monotonic() - begun:6.1f} s  {text}", file=sys.stderr),
         )
     except EarshotError as error:
         print(error, file=sys.stderr)

@@ -167,21 +167,24 @@ def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> 
         corrupt=sum(item.corrupt for item in [*own, *strays]),
         misrouted=sum(item.records for item in elsewhere),
         foreign=sum(item.records for item in strays if not item.own),
-        examples=tuple(islice(_examples(shares, judged, elsewhere, strays), EXAMPLES)),
+        examples=tuple(islice(_examples(shares, own, elsewhere, strays), EXAMPLES)),
     )
 
 
 def _examples(
     shares: Sequence[Share],
-    judged: Sequence[Tally],
+    own: Sequence[Tally],
     elsewhere: Sequence[Tally],
     strays: Sequence[Tally],
 ) -> Iterator[str]:
     for share in shares:
-        met = [item for item in judged if item.share == share]
+        met = [item for item in own if item.share == share]
         missing = met[0].missing if met else range(min(share.records, EXAMPLES))
         if share.acknowledged:
             yield from (f"record {number} never came back" for number in missing)
+    for item in own:
+        if item.corrupt:
+            yield f"{item.corrupt} records in partition {item.partition} with another checksum"
     for item in elsewhere:
         yield f"{item.records} records in partition {item.partition} instead of {_home(item)}"
     for item in strays:

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from earshot.validation.result import Delivery, Verdict
+from earshot.validation.verdict import EXAMPLES, Received, Share, judge, tally
+
+RUN = "c0ffee00"
+READERS = ("INTERNAL", "EXTERNAL")
+
+
+def all_of(shares: Sequence[Share], readers: Sequence[str] = READERS) -> list[Received]:
+    """What comes back when nothing goes wrong."""
+    return [
+        Received(
+            reader, RUN, it.listener, it.broker, it.attempt, number, it.partition, number, True
+        )
+        for reader in readers
+        for it in shares
+        for number in range(it.records)
+    ]
+
+
+def deliver(shares: Sequence[Share], rows: Sequence[Received]) -> list[Delivery]:
+    reads = {(reader, it.partition) for reader in READERS for it in shares}
+    return list(judge(shares, tally(rows, RUN, shares), reads))
+
+
+def findings(item: Delivery) -> tuple[int, int, int, int, int]:
+    return item.lost, item.duplicated, item.out_of_order, item.corrupt, item.misrouted
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> list[Share]:
+    """Acknowledged shares, each with a partition of its own."""
+    keys = [(listener, broker) for listener in READERS for broker in (1, 2, 3)]
+    chosen = draw(st.lists(st.sampled_from(keys), unique=True, min_size=1))
+    records = draw(st.integers(1, 12))
+    return [
+        Share(listener, broker, 1, partition, records, True)
+        for partition, (listener, broker) in enumerate(chosen)
+    ]
+
+
+def chosen_rows(draw: st.DrawFn, rows: Sequence[Received], least: int = 1) -> list[int]:
+    indices = st.integers(0, len(rows) - 1)
+    return sorted(draw(st.lists(indices, unique=True, min_size=least, max_size=len(rows))))
+
+
+def count(rows: Sequence[Received], item: Delivery) -> int:
+    return sum(
+        (row.read_through, row.listener, row.broker)
+        == (item.read_through, item.written_through, item.broker)
+        for row in rows
+    )
+
+
+@given(layouts())
+def test_all_back_is_all_well(shares: list[Share]) -> None:
+    found = deliver(shares, all_of(shares))
+    assert len(found) == len(shares) * len(READERS)
+    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
+    assert all(item.verdict is Verdict.PASS and not item.examples for item in found)
+    assert all(item.read == item.acknowledged == shares[0].records for item in found)
+
+
+@given(layouts(), st.data())
+def test_what_is_dropped_is_lost_and_nothing_else(shares: list[Share], data: st.DataObject) -> None:
+    rows = all_of(shares)
+    dropped = data.draw(st.composite(chosen_rows)(rows))
+    gone = [rows[index] for index in dropped]
+    found = deliver(shares, [row for row in rows if row not in gone])
+    for item in found:
+        lost = count(gone, item)
+        assert findings(item) == (lost, 0, 0, 0, 0)
+        assert item.verdict is (Verdict.FAIL if lost else Verdict.PASS)
+        assert len(item.examples) == min(lost, EXAMPLES)
+
+
+@given(layouts(), st.data())
+def test_a_second_copy_is_a_duplicate_and_passes(shares: list[Share], data: st.DataObject) -> None:
+    rows = all_of(shares)
+    copies = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows))]
+    found = deliver(shares, rows + [replace(row, offset=row.offset + 1000) for row in copies])
+    for item in found:
+        assert findings(item) == (0, count(copies, item), 0, 0, 0)
+        assert item.verdict is Verdict.PASS
+
+
+@given(layouts(), st.data())
+def test_a_changed_payload_is_corrupt_and_not_lost(
+    shares: list[Share], data: st.DataObject
+) -> None:
+    rows = all_of(shares)
+    changed = data.draw(st.composite(chosen_rows)(rows))
+    mixed = [replace(row, intact=index not in changed) for index, row in enumerate(rows)]
+    for item in deliver(shares, mixed):
+        assert findings(item) == (0, 0, 0, count([rows[i] for i in changed], item), 0)
+
+
+@given(layouts(), st.integers(1, 11))
+def test_two_neighbours_that_changed_places_are_one_descent(
+    shares: list[Share], place: int
+) -> None:
+    assume(place < shares[0].records)
+    moved = {place: place - 1, place - 1: place}
+    rows = [
+        replace(row, offset=moved.get(row.offset, row.offset))
+        if row.partition == 0 and row.read_through == "EXTERNAL"
+        else row
+        for row in all_of(shares)
+    ]
+    for item in deliver(shares, rows):
+        hit = (item.written_through, item.broker) == (shares[0].listener, shares[0].broker)
+        assert findings(item) == (0, 0, int(hit and item.read_through == "EXTERNAL"), 0, 0)
+
+
+@given(layouts(), st.data())
+def test_a_record_in_another_partition_is_misrouted_and_not_lost(
+    shares: list[Share], data: st.DataObject
+) -> None:
+    rows = all_of(shares)
+    moved = data.draw(st.composite(chosen_rows)(rows))
+    strayed = [
+        replace(row, partition=99) if index in moved else row for index, row in enumerate(rows)
+    ]
+    for item in deliver(shares, strayed):
+        expected = count([rows[index] for index in moved], item)
+        assert findings(item) == (0, 0, 0, 0, expected)
+
+
+@given(layouts(), st.lists(st.sampled_from(["", "deadbeef", None]), min_size=1, max_size=9))
+def test_records_of_other_runs_are_counted_and_not_judged(
+    shares: list[Share], runs: list[str | None]
+) -> None:
+    others = [
+        Received("INTERNAL", run, "INTERNAL", 1, 1, number, 0, 500 + number, False)
+        for number, run in enumerate(runs)
+    ]
+    found = deliver(shares, all_of(shares) + others)
+    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
+    assert sum(item.foreign for item in found) == len(runs)
+
+
+@given(layouts(), st.data())
+def test_records_of_a_failed_write_are_unknown_and_never_lost(
+    shares: list[Share], data: st.DataObject
+) -> None:
+    failed = [replace(item, acknowledged=False) for item in shares]
+    again = [replace(item, attempt=2) for item in shares]
+    rows = all_of(failed)
+    seen = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows, 0))]
+    later = [replace(row, offset=row.offset + 1000) for row in all_of(again)]
+    for item in deliver(failed + again, seen + later):
+        assert findings(item) == (0, 0, 0, 0, 0)
+        assert item.unknown == item.acknowledged == shares[0].records
+        assert item.read == item.acknowledged + count(seen, item)
+
+
+def test_nothing_acknowledged_is_nothing_lost() -> None:
+    share = Share("INTERNAL", 1, 1, 0, 10, False)
+    (item, _) = deliver([share], [])
+    assert (item.acknowledged, item.unknown, item.lost, item.verdict) == (0, 10, 0, Verdict.PASS)
+
+
+def test_headers_that_name_no_written_record_are_corrupt() -> None:
+    share = Share("INTERNAL", 1, 1, 0, 2, True)
+    stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, 7, 0, 2, True)
+    found = deliver([share], [*all_of([share]), stray])
+    item = next(it for it in found if it.read_through == "INTERNAL")
+    assert findings(item) == (0, 0, 0, 1, 0)
+    assert "headers" in item.examples[0]
+
+
+def test_what_was_not_read_is_not_judged() -> None:
+    shares = [Share("INTERNAL", 1, 1, 0, 3, True), Share("INTERNAL", 2, 1, 1, 3, True)]
+    rows = [row for row in all_of(shares) if row.partition == 0]
+    found = judge(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
+    assert [(item.read_through, item.broker, item.lost) for item in found] == [
+        ("EXTERNAL", 1, 0),
+        ("INTERNAL", 1, 0),
+    ]
+
+
+def test_a_share_of_which_nothing_came_back_is_lost_by_name() -> None:
+    (item, _) = deliver([Share("INTERNAL", 1, 1, 0, 100, True)], [])
+    assert item.lost == 100
+    assert item.examples[0] == "record 0 never came back"
+    assert len(item.examples) == EXAMPLES
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (3, 2, 1, 0)])
+def test_order_is_judged_by_first_occurrence(order: tuple[int, ...]) -> None:
+    share = Share("INTERNAL", 1, 1, 0, 4, True)
+    rows = [
+        Received("INTERNAL", RUN, "INTERNAL", 1, 1, number, 0, offset, True)
+        for offset, number in enumerate([*order, *range(4)])
+    ]
+    item = next(it for it in deliver([share], rows) if it.read_through == "INTERNAL")
+    descents = sum(later < sooner for sooner, later in pairwise(order))
+    assert (item.out_of_order, item.duplicated) == (descents, 4)
