@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from earshot.errors import EarshotError
 from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
 from earshot.listeners.plan import NodeNames
 from earshot.listeners.spec import LocalSpec
-from earshot.names.kinds import NameKind, kind_of
+from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine
 
 LOCALHOST = "localhost"
 LOOPBACK = "127.0.0.1"
 MACHINE = "this machine"
+_ALWAYS_OWN = (NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS)
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ def local_names(spec: LocalSpec, machine: Machine, data_root: Path) -> LocalName
     machine's own name, bound to the very address that it leads to, or `localhost` where there is
     no such name. Scope external gets ``spec.external_host`` where it is set, bound to all
     interfaces. Nodes take consecutive ports in the order of ``spec.node_ids``; a node's data
-    lies in ``data_root``/node-<id>/log.
+    lies in ``data_root``/node-<id>/log. Raises EarshotError for a `bind` that is no address of
+    this machine.
     """
+    _check_binds(spec, machine)
     hosts: dict[Scope, str | UnknownHost] = {
         Scope.CONTROLLER: LOCALHOST,
         Scope.INTERNAL: LOCALHOST,
@@ -58,6 +62,23 @@ def local_names(spec: LocalSpec, machine: Machine, data_root: Path) -> LocalName
         for index, id in enumerate(spec.node_ids)
     }
     return LocalNames(names, tuple(_notes(spec, machine)))
+
+
+def _check_binds(spec: LocalSpec, machine: Machine) -> None:
+    """A broker that cannot bind ends at its start, when the one before it was stopped already."""
+    names = {LOCALHOST, machine.name}
+    for item in spec.listeners:
+        if item.bind is None or item.bind in names:
+            continue
+        address = ip_of(item.bind)
+        own = address is not None and str(address) in machine.addresses
+        if not own and kind_of(item.bind) not in _ALWAYS_OWN:
+            raise EarshotError(
+                f"listeners.{item.name}.bind",
+                observed=f"{item.bind} is no address of this machine",
+                allowed=", ".join(machine.addresses),
+                remedy="bind one of these, or leave the key out",
+            )
 
 
 def _notes(spec: LocalSpec, machine: Machine) -> list[str]:

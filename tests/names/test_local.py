@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
 from earshot.listeners.plan import plan
 from earshot.listeners.spec import LocalSpec, read_spec
@@ -96,3 +97,18 @@ def test_what_is_named_here_satisfies_every_rule(
     evidence = gather(planned, ResolverPolicy(), "local", None, asked)
     addresses = {id: item.addresses for id, item in names.items()}
     assert judge(Facts.of(planned, "local", addresses=addresses, evidence=evidence)) == ()
+
+
+@pytest.mark.parametrize("bind", ["192.0.2.10", "127.0.0.9", "::1", "0.0.0.0", "localhost"])
+def test_an_address_of_this_machine_can_be_bound(bind: str) -> None:
+    wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
+    assert local_names(wanted, NAMED, ROOT).names
+
+
+@pytest.mark.parametrize("bind", ["192.0.2.11", "2001:db8::1", "elsewhere"])
+def test_an_address_of_another_machine_is_refused_before_anything_starts(bind: str) -> None:
+    wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
+    with pytest.raises(EarshotError) as found:
+        local_names(wanted, NAMED, ROOT)
+    assert str(found.value).startswith(f"listeners.A.bind: {bind} is no address of this machine")
+    assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(found.value)
