@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from earshot import __version__
 from earshot.cli import run
+from earshot.cli.commands import app
 from earshot.cli.target import stack_contract, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -59,6 +61,12 @@ class TestGeneral:
     def test_help_shows_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert run([command, "--help"]) == 0
         assert f"earshot {command} " in capsys.readouterr().out.split("Usage:")[1]
+
+    def test_help_fits_a_terminal_of_80_columns(self) -> None:
+        for item in app.registered_commands:
+            assert item.callback is not None
+            for line in (inspect.getdoc(item.callback) or "").split("\n\n", 1)[-1].splitlines():
+                assert len(line) <= 78, f"{item.callback.__name__}: {line}"
 
     @pytest.mark.parametrize(
         "arguments",

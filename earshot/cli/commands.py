@@ -69,7 +69,8 @@ Output = Annotated[
     ),
 ]
 Deadline = Annotated[
-    float | None, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="For it all.")
+    float | None,
+    typer.Option("--deadline", metavar="SECONDS", min=0.1, max=86400, help="For it all."),
 ]
 
 
@@ -95,11 +96,12 @@ def earshot(
     [bold]Begin with[/bold]
 
       earshot plan --stack local       what brokers will bind and advertise
-      earshot doctor --stack local     can every broker be reached through every listener?
+      earshot doctor --stack local     every broker, through every listener
       earshot validate --stack local   the same, proved with records by Spark
 
-    [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed; 2 usage or configuration;
-    3 inconclusive: something was skipped, or the place this ran from is broken itself.
+    [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed;
+    2 usage or configuration; 3 inconclusive: something was skipped, or the
+    place this ran from is broken itself.
     """
 
 
@@ -118,8 +120,8 @@ def plan(
 ) -> None:
     """Show what the brokers of a stack will bind and advertise; nothing is touched.
 
-    Reads the stack's file and this machine's names. It does not judge them: the policy pack
-    does, at every preview and update.
+    Reads the stack's file and this machine's names. It does not judge them:
+    the policy pack does, at every preview and update.
 
       earshot plan --stack local
       earshot plan --stack local --render 1
@@ -145,13 +147,14 @@ def doctor(
 ) -> None:
     """Examine every broker through every listener, from here, within seconds.
 
-    Each cell goes through bootstrap, metadata, resolve, TCP, TLS/SASL, produce and consume; the
-    first stage that fails names the cause. With a contract the answers are compared with it
-    (drift); --bootstrap begins elsewhere than it says.
+    Each cell goes through bootstrap, metadata, resolve, TCP, TLS/SASL, produce
+    and consume; the first stage that fails names the cause. With a contract the
+    answers are compared with it (drift); --bootstrap begins elsewhere than it
+    says.
 
-      earshot doctor --stack local
+      earshot doctor --stack local -o report.html
       earshot doctor --bootstrap kafka.example.com:9092 --no-produce
-      pulumi stack output contract --json | earshot doctor --contract - -o report.html
+      pulumi stack output contract --json | earshot doctor --contract -
     """
     from earshot.cli import doctor as command
 
@@ -191,13 +194,14 @@ def validate(
 ) -> None:
     """Prove with Spark that records travel through every listener to every broker and back.
 
-    What the doctor does, then a Spark job: every listener writes to every broker, every listener
-    reads everything back. Its topic is removed at the end, also after a failure.
+    What the doctor does, then a Spark job: every listener writes to every
+    broker, every listener reads everything back. Its topic is removed at the
+    end, also after a failure.
 
       earshot validate --stack local
       earshot validate --contract contract.json --records 100000 --deadline 600
       earshot validate --stack local -o junit.xml -o report.html
-      spark-submit --master spark://HOST:7077 earshot/__main__.py validate --contract c.json
+      spark-submit --master yarn earshot/__main__.py validate --contract c.json
     """
     from earshot.cli import validate as command
 
@@ -224,7 +228,8 @@ def report(
 ) -> None:
     """Print a saved report in any format; several become one, a matrix for each vantage.
 
-    The exit code is the report's own, as if the run had just ended.
+    The exit code is the report's own, as if the run had just ended. Reports of
+    one vantage are not added up: the later one counts.
 
       earshot report --stack local --format html > report.html
       earshot report laptop.json vpc.json container.json
@@ -243,8 +248,11 @@ def rules(
 ) -> None:
     """List the rules that advertised listeners are judged by, or show one in full.
 
-    earshot rules
-    earshot rules KL011
+    The policy pack applies them at every preview and update; what it says names
+    them by their ids.
+
+      earshot rules
+      earshot rules KL011
     """
     from earshot.cli import rules as command
 
@@ -280,11 +288,11 @@ def adopt(
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
 
-    Says of every listener whom it is for and why; where nothing tells, it asks (--scope) instead
-    of guessing, and writes nothing.
+    Says of every listener whom it is for and why; where nothing tells, it asks
+    (--scope) instead of guessing, and writes nothing.
 
       earshot adopt docker-compose.yml
-      earshot adopt docker-compose.yml --scope PARTNER=external -o stacks/Pulumi.docker-ours.yaml
+      earshot adopt docker-compose.yml --scope PARTNER=external -o ours.yaml
       earshot adopt server.properties --format json
     """
     from earshot.cli import adopt as command
