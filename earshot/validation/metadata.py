@@ -117,7 +117,7 @@ def _client(values: dict[str, Any]) -> AdminClient:
     except KafkaException as error:
         raise EarshotError(
             "the client properties",
-            observed=failure_of(error).text,
+            observed=failure_of(error).text[:200],  # it repeats what it was given
             allowed="Kafka's client properties, or librdkafka's own names",
         ) from None
 
