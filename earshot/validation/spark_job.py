@@ -4,7 +4,7 @@ One session for all listeners, whose writes and reads run at the same time. What
 done again broker by broker, so that the broken one is named and the others are still proven. The
 records of a write that failed are unknown; they were written again under the next attempt.
 
-Submitted with spark-submit, this file runs the whole validation (`--help` says more).
+Submitted with spark-submit, this file is `earshot validate` and takes its options.
 """
 
 from __future__ import annotations
@@ -407,7 +407,8 @@ def _vantage(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
 
 
 if __name__ == "__main__":
-    # only now: the rest of the validation stands on this module
-    from earshot.validation.submitted import main
+    # only now: the command stands on everything here
+    from earshot.cli import main
 
-    sys.exit(main())
+    sys.argv.insert(1, "validate")
+    main()
