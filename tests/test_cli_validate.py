@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 
 from earshot.cli import discovery, run
 from earshot.cli import validate as command
-from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.placement import plan_local
@@ -158,8 +158,13 @@ def test_without_a_contract_the_cluster_is_asked(
     assert "LISTENER_2 is what c:2 led to" in capsys.readouterr().out
 
 
-def test_where_nobody_answers_there_is_no_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "examine", lambda *_, **__: seen([("a:1", -1, "a:1")]))
-    with pytest.raises(EarshotError, match="no broker answers there") as found:
-        discovery.discover([Address("a", 1)], {})
-    assert "earshot doctor --bootstrap a:1 says why" in str(found.value)
+def test_where_nobody_answers_the_doctors_report_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as mute:  # bound, and nobody listens
+        mute.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        assert run(["validate", "--bootstrap", address]) == 1
+    printed = capsys.readouterr().out
+    assert f"{address} refused the connection" in printed
+    assert "correct the bootstrap address" in printed

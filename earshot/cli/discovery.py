@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from earshot.errors import EarshotError
 from earshot.listeners.address import Address, parse_address
 from earshot.validation.client import protocol_of
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 from earshot.validation.doctor import examine
-from earshot.validation.result import Cell
+from earshot.validation.result import Cell, Report
 
 LOOK_SECONDS = 10.0
+
+
+class Unanswered(Exception):
+    """No broker answered at the addresses that were given; ``report`` says why."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__("no broker answers there")
 
 
 def discover(
@@ -20,8 +27,7 @@ def discover(
     """The contract of what answers at ``bootstrap``, and notes that say what its names mean.
 
     Nobody outside a cluster learns the names of its listeners, so each group of addresses that
-    leads to the same metadata is called LISTENER_1 and so on. Raises EarshotError where nobody
-    answers.
+    leads to the same metadata is called LISTENER_1 and so on. Raises Unanswered.
     """
     seen = examine(list(bootstrap), client=client, deadline=LOOK_SECONDS, produce=False)
     groups: dict[str, list[Cell]] = {}
@@ -29,11 +35,7 @@ def discover(
         if cell.broker >= 0:
             groups.setdefault(cell.listener, []).append(cell)
     if not groups:
-        raise EarshotError(
-            f"--bootstrap {','.join(map(str, bootstrap))}",
-            observed="no broker answers there",
-            remedy=f"earshot doctor --bootstrap {bootstrap[0]} says why",
-        )
+        raise Unanswered(seen)
     names = {asked: f"LISTENER_{i}" for i, asked in enumerate(groups, start=1)}
     protocol = protocol_of(client)
     listeners = tuple(

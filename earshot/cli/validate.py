@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.cli.discovery import discover
+from earshot.cli.discovery import Unanswered, discover
 from earshot.cli.output import formats, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, client_properties, target
@@ -40,14 +40,19 @@ def run(
 ) -> int:
     """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
-    The report of a stack is kept for `earshot report`. Raises EarshotError.
+    The report of a stack is kept for `earshot report`; where nobody answers it is the doctor's.
+    Raises EarshotError.
     """
     files = formats(output, format)
     lives = _incarnations(incarnations)
     client = client_properties(client_config)
     named = target(*looked_at)
     options = _options(effort, _defaults(named), client)
-    contract, notes = _contract(named, client)
+    try:
+        contract, notes = _contract(named, client)
+    except Unanswered as nobody:
+        show(nobody.report, files, format)
+        return nobody.report.exit_code
     with steps() as step:
         report = prove(contract, options, step)
     report = report.model_copy(update={"incarnations": lives, "notes": (*notes, *report.notes)})
