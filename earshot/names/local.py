@@ -76,7 +76,11 @@ def _check_binds(spec: LocalSpec, machine: Machine) -> None:
             raise EarshotError(
                 f"listeners.{item.name}.bind",
                 observed=f"{item.bind} is no address of this machine",
-                allowed=", ".join(machine.addresses),
+                allowed=", ".join(
+                    text
+                    for text in machine.addresses
+                    if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
+                ),
                 remedy="bind one of these, or leave the key out",
             )
 
