@@ -1,0 +1,1 @@
+"""Measurements: each figure as a ratio against a peer or a bare baseline of the same run."""

@@ -1,0 +1,184 @@
+"""`make bench`: what earshot costs, beside what the same work costs without it.
+
+Prints minimum and median of interleaved runs, and ratios of the medians. Nothing here passes or
+fails; the goals stand beside the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+from rich.console import Console
+from rich.table import Table
+
+from bench.cluster import three_brokers
+from bench.rules import seconds_for
+from earshot.jvm.archive import archive_options
+from earshot.jvm.jars import spark_connector_jars
+from earshot.jvm.java import find_java
+from earshot.validation.contract import Contract
+from earshot.validation.topic import create_topic, delete_topic
+
+HERE = Path(__file__).parent
+RECORDS = 100_000
+PARTITIONS_PER_BROKER = 2
+
+console = Console()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="runs of each (default: 3)")
+    runs = parser.parse_args().runs
+    with three_brokers() as contract:
+        spark(contract, runs)
+        doctor(contract, max(5, runs))
+    rules(max(5, runs))
+
+
+def spark(contract: Contract, runs: int) -> None:
+    """The whole validation against a bare Spark job, with the same JVM flags and with none."""
+    java, jars = find_java(), spark_connector_jars()
+    flags = " ".join(archive_options(java, jars))
+    same = [f"spark.jars={','.join(map(str, jars))}", f"spark.driver.extraJavaOptions={flags}"]
+    with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
+        file = Path(folder) / "contract.json"
+        file.write_text(contract.to_json())
+        command = [sys.executable, "-m", "earshot", "validate", "--contract", str(file)]
+        found = interleaved(
+            {
+                f"validation, {RECORDS:,} records": lambda: run(
+                    [*command, "--records", str(RECORDS), "--format", "json"]
+                ),
+                "bare job, same flags and jars": lambda: bare(contract, same),
+                "bare job, default flags": lambda: bare(contract, same[:1]),
+            },
+            runs,
+        )
+    validation, bare_same, bare_default = found.values()
+    show(
+        "Spark",
+        found,
+        [
+            ("validation / bare job, same flags", ratio(validation, bare_same), "at most 1.3"),
+            ("validation / bare job, default flags", ratio(validation, bare_default), "at most 1"),
+        ],
+    )
+
+
+def bare(contract: Contract, properties: Sequence[str]) -> float:
+    """One bare job through the first listener, on a topic of its own; seconds."""
+    bootstrap = contract.listeners[0].bootstrap
+    leaders = [broker.id for broker in contract.brokers] * PARTITIONS_PER_BROKER
+    topic = f"bare-{time.monotonic_ns()}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    create_topic(admin, topic, leaders)
+    try:
+        script = [sys.executable, str(HERE / "bare_job.py"), bootstrap, topic, str(RECORDS)]
+        return run([*script, *properties])
+    finally:
+        delete_topic(admin, topic)
+
+
+def doctor(contract: Contract, runs: int) -> None:
+    """The doctor against `kcat -L` once per listener."""
+    kcat = shutil.which("kcat")
+    if kcat is None:
+        console.print("doctor: left out, for kcat is missing (apt-get install kcat)")
+        return
+
+    def listings() -> float:
+        return sum(run([kcat, "-L", "-b", item.bootstrap]) for item in contract.listeners)
+
+    with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
+        file = Path(folder) / "contract.json"
+        file.write_text(contract.to_json())
+        command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(file)]
+        found = interleaved(
+            {
+                "doctor, one record per cell": lambda: run(command),
+                "doctor --no-produce": lambda: run([*command, "--no-produce"]),
+                "kcat -L, once per listener": listings,
+            },
+            runs,
+        )
+    whole, reading, listing = found.values()
+    show(
+        "Doctor (whole processes)",
+        found,
+        [
+            ("doctor", f"{statistics.median(whole):.2f} s", "at most 1 s"),
+            ("doctor / kcat", ratio(whole, listing), ""),
+            ("doctor --no-produce / kcat", ratio(reading, listing), ""),
+        ],
+    )
+
+
+def rules(runs: int) -> None:
+    """Plan and rules for 1,000 brokers against 100, three listeners each."""
+    found = interleaved(
+        {
+            "plan and rules, 1,000 brokers x 3": lambda: seconds_for(1000),
+            "plan and rules, 100 brokers x 3": lambda: seconds_for(100),
+        },
+        runs,
+    )
+    many, few = found.values()
+    show(
+        "Plan and rules",
+        found,
+        [
+            ("1,000 brokers", f"{statistics.median(many):.3f} s", "below 0.5 s"),
+            ("1,000 / 100 brokers", ratio(many, few), "at most 11"),
+        ],
+    )
+
+
+def interleaved(measures: dict[str, Callable[[], float]], runs: int) -> dict[str, list[float]]:
+    """Seconds by name: every measure once, then every measure again, so that all meet the same
+    machine."""
+    found: dict[str, list[float]] = {name: [] for name in measures}
+    for number in range(runs):
+        for name, measure in measures.items():
+            console.print(f"  run {number + 1} of {runs}: {name} ...", style="dim")
+            found[name].append(measure())
+    return found
+
+
+def run(command: Sequence[str]) -> float:
+    """Wall-clock seconds of a process that must succeed."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    seconds = time.monotonic() - begun
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command[:4])} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return seconds
+
+
+def ratio(one: Sequence[float], other: Sequence[float]) -> str:
+    return f"{statistics.median(one) / statistics.median(other):.2f}"
+
+
+def show(title: str, found: dict[str, list[float]], ratios: Sequence[tuple[str, str, str]]) -> None:
+    table = Table("what", "min", "median", "goal", title=title, title_justify="left")
+    for name, seconds in found.items():
+        table.add_row(name, f"{min(seconds):.3f} s", f"{statistics.median(seconds):.3f} s", "")
+    table.add_section()
+    for name, figure, goal in ratios:
+        table.add_row(name, "", figure, goal)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

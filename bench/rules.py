@@ -1,0 +1,58 @@
+"""Plan and rules for many brokers, with names that are answered from memory."""
+
+from __future__ import annotations
+
+import time
+
+from earshot.listeners.model import Scope
+from earshot.listeners.plan import NodeNames, plan
+from earshot.listeners.spec import read_spec
+from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.rules import Facts, judge
+
+LISTENERS = (
+    ("INTERNAL", 19092, "internal"),
+    ("EXTERNAL", 9092, "external"),
+    ("PARTNER", 9192, "external"),
+)
+
+
+def seconds_for(brokers: int) -> float:
+    """CPU-bound seconds of plan and judgement for ``brokers`` with three listeners each."""
+    listeners = [{"name": name, "port": port, "scopes": [scope]} for name, port, scope in LISTENERS]
+    document = {"placement": "local", "brokers": brokers, "listeners": listeners}
+    spec = read_spec(document | {"controllers": {"count": 3}}, "bench")
+    names, evidence = _provisioned(spec.node_ids)
+    addresses = {id: item.addresses for id, item in names.items()}
+    begun = time.perf_counter()
+    planned = plan(spec, names)
+    findings = judge(Facts.of(planned, "aws", addresses=addresses, evidence=evidence))
+    seconds = time.perf_counter() - begun
+    assert not [item for item in findings if item.severity == "error"], findings[0]
+    return seconds
+
+
+def _provisioned(
+    ids: tuple[int, ...],
+) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
+    """Names of brokers in a zone each knows, and what its resolvers say of them."""
+    names: dict[int, NodeNames] = {}
+    evidence: dict[EvidenceKey, Evidence] = {}
+    for id in ids:
+        inner, outer = f"10.0.{id // 250}.{id % 250 + 1}", f"8.8.{id // 250}.{id % 250 + 1}"
+        private, public = f"b{id}.internal.example.com", f"b{id}.example.com"
+        names[id] = NodeNames(
+            hosts={Scope.INTERNAL: private, Scope.CONTROLLER: private, Scope.EXTERNAL: public},
+            addresses=(inner, outer),
+        )
+        seen = (
+            ("INTERNAL", Scope.INTERNAL, private, inner),
+            ("CONTROLLER", Scope.CONTROLLER, private, inner),
+            ("EXTERNAL", Scope.EXTERNAL, public, outer),
+            ("PARTNER", Scope.EXTERNAL, public, outer),
+        )
+        for listener, scope, host, address in seen:
+            lookup = Lookup(host, "memory", Diagnosis.OK, (address,), 0.0)
+            evidence[listener, scope, host] = Evidence(EvidenceKind.LIVE, lookup, "from memory")
+    return names, evidence
