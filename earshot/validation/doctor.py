@@ -32,6 +32,8 @@ from earshot.validation.topic import run_id, topic_name
 WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
 IDENTIFY_LIMIT: Final = 1.0
+QUORUM_PATIENCE: Final = 2.0
+"""Seconds of a run below which a topic that was not created proves nothing."""
 NOT_ASKED: Final = "records were not asked for"
 
 OnCell = Callable[[Cell], None]
@@ -217,7 +219,9 @@ class _Examination:
         try:
             created = topic.create(sorted({item.target.broker for item in waiting.values()}))
             if isinstance(created, Failure):
-                yield from ((index, _without_topic(it, created)) for index, it in waiting.items())
+                given = self._end.seconds
+                for index, item in waiting.items():
+                    yield index, without_topic(item, created, given)
                 return
             sweep = self._pool.submit(topic.sweep)
             futures = {
@@ -257,8 +261,12 @@ class _Examination:
         return Failure("misrouted", text)
 
 
-def _without_topic(facts: Facts, failure: Failure) -> Facts:
-    if failure.error == "timeout":
+def without_topic(facts: Facts, failure: Failure, given: float) -> Facts:
+    """``facts`` where no topic could be created within a run of ``given`` seconds.
+
+    Only a cluster that had time to answer is said to have no quorum.
+    """
+    if failure.error == "timeout" and given >= QUORUM_PATIENCE:
         text = f"brokers answer, but no topic can be created: {failure.text}"
         return replace(facts, produced=Failure("no-quorum", text))
     return replace(facts, prevented=f"no topic could be created here: {failure.text}")

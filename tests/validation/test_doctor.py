@@ -9,9 +9,12 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation import doctor, survey
-from earshot.validation.doctor import examine
+from earshot.validation.client import Failure
+from earshot.validation.diagnosis import Facts, Target
+from earshot.validation.doctor import examine, without_topic
 from earshot.validation.result import Cell, Stage, Verdict
 from tests.doubles.answers import contract
 
@@ -53,6 +56,21 @@ def test_a_silent_bootstrap_address_is_noted(closed: int) -> None:
     report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[seed])
     assert report.notes == (f"{seed} gave no metadata",)
     assert report.cells[0].failed_stage is Stage.RESOLVE
+
+
+@pytest.mark.parametrize(
+    ("error", "given", "verdict"),
+    [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip"), ("authorization", 10.0, "skip")],
+)
+def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
+    at = Address("127.0.0.1", 9092)
+    facts = Facts(Target("L", Protocol.PLAINTEXT, 1, at), None)
+    found = without_topic(facts, Failure(error, "said so"), given)
+    if verdict == "skip":
+        assert found.prevented == "no topic could be created here: said so"
+        assert found.produced is None
+    else:
+        assert isinstance(found.produced, Failure) and found.produced.error == verdict
 
 
 def test_a_blind_vantage_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
