@@ -14,6 +14,7 @@ from earshot.validation.causes import ANY, TABLE, Row, Trouble, explain
 from earshot.validation.result import Stage
 
 GOLDEN = Path(__file__).parent / "goldens" / "causes.txt"
+RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
 HOSTS = {
     NameKind.SINGLE_LABEL: "kafka0",
     NameKind.EC2_PRIVATE: "ip-172-31-18-160.us-west-2.compute.internal",
@@ -71,3 +72,11 @@ def test_an_external_listener_with_a_private_name_gets_its_own_remedy() -> None:
     host = HOSTS[NameKind.EC2_PRIVATE]
     cause = explain(trouble, "EXTERNAL", 1, Address(host, 9094), (Scope.EXTERNAL,))
     assert cause.kind == "unresolvable" and "inside that VPC" in cause.remedy
+
+
+def test_the_runbook_names_causes_that_there_are() -> None:
+    section = RUNBOOK.read_text().split("| What the client says |")[1].split("\n\n")[0]
+    named = [line.split(" | ")[1] for line in section.splitlines()[2:]]
+    found = {kind for cell in named for kind in re.findall(r"`([a-z-]+)`", cell)}
+    assert len(found) > 10
+    assert found <= {row.kind for row in TABLE}
