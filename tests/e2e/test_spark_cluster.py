@@ -1,0 +1,98 @@
+"""The job on a standalone cluster of two workers: what each executor resolves and reaches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from earshot.jvm.jars import spark_connector_jars
+from earshot.listeners.model import Scope
+from earshot.validation import spark_job
+from earshot.validation.result import Report, Stage, Verdict
+from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.spark_standalone import Standalone, standalone, with_resolver
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+NAME = "kafka.earshot.test"
+"""What EXTERNAL advertises; it resolves where a test lets it."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    _, plan = local_plan(brokers=2, hosts={Scope.HOST: NAME}, controllers={"count": 1})
+    with running_cluster(plan) as started:
+        yield started
+
+
+def submit(
+    spark: Standalone, cluster: Cluster, *prefix: str, records: int = 400
+) -> tuple[int, Report, str]:
+    contract, output = spark.directory / "contract.json", spark.directory / "report.json"
+    contract.write_text(cluster.contract.to_json())
+    arguments = ["--contract", str(contract), "--output", str(output)]
+    arguments += ["--records", str(records), "--deadline", "240"]
+    script = Path(spark_job.__file__)
+    done = spark.submit(script, arguments, spark_connector_jars(), *prefix)
+    assert output.exists(), done.stdout + done.stderr
+    return done.returncode, Report.model_validate_json(output.read_text()), done.stderr
+
+
+def needs_own_resolvers() -> None:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a resolver per process takes root and unshare: sudo make test (util-linux)")
+
+
+def failed(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:
+    return {
+        (cell.listener, cell.broker, cell.failed_stage)
+        for cell in report.cells
+        if cell.vantage == vantage and cell.verdict is not Verdict.PASS
+    }
+
+
+def executors(report: Report) -> Sequence[str]:
+    return [vantage.name for vantage in report.vantages if vantage.kind == "executor"]
+
+
+def test_two_workers_prove_every_cell_and_say_what_they_reached(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    needs_own_resolvers()
+    knowing = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
+    with standalone(tmp_path, {"one": knowing, "two": knowing}) as spark:
+        code, report, errors = submit(spark, cluster, *knowing)
+    assert (code, report.verdict) == (0, Verdict.PASS), (report.cells, errors)
+    assert executors(report) == ["executor-0", "executor-1"]
+    for vantage in report.vantages[1:]:
+        assert {(it.listener, it.broker) for it in vantage.reached} == {
+            (listener, broker) for listener in ("INTERNAL", "EXTERNAL") for broker in (1, 2)
+        }
+        assert all(it.reached and it.resolved == ("127.0.0.1",) for it in vantage.reached)
+    assert len(report.cells) == 3 * 4
+    assert {(it.acknowledged, it.read, it.lost) for it in report.delivery} == {(100, 100, 0)}
+
+
+def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    needs_own_resolvers()
+    knowing = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
+    ignorant = with_resolver(tmp_path, "ignorant", {})
+    with standalone(tmp_path, {"one": knowing, "two": ignorant}) as spark:
+        code, report, _ = submit(spark, cluster, *knowing)
+    assert code == 1
+    assert failed(report, "host") == set()
+    blind = [name for name in executors(report) if failed(report, name)]
+    assert len(blind) == 1 and len(executors(report)) == 2
+    assert failed(report, blind[0]) == {
+        ("EXTERNAL", 1, Stage.RESOLVE),
+        ("EXTERNAL", 2, Stage.RESOLVE),
+    }
+    cause = next(cell.cause for cell in report.cells if cell.vantage == blind[0] and cell.cause)
+    assert blind[0] in cause.observed and NAME in cause.observed
+    assert {item.lost for item in report.delivery} == {0}
