@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from components.gate import digest
 from earshot.listeners.model import ClusterPlan, UnknownHost
+from earshot.listeners.problems import describe
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
@@ -90,11 +91,8 @@ def plain(value: Any) -> Any:
 
 def read_policy(config: Mapping[str, Any]) -> ResolverPolicy:
     """The resolvers that a pack configuration names. Raises ValueError with every problem."""
+    document = plain(config)
     try:
-        return ResolverPolicy.model_validate(plain(config))
+        return ResolverPolicy.model_validate(document)
     except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
-            for item in error.errors()
-        )
-        raise ValueError("; ".join(problems)) from None
+        raise ValueError("; ".join(describe(error, ResolverPolicy, document))) from None
