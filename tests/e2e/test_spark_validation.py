@@ -1,0 +1,218 @@
+"""The whole validation on real brokers: healthy, a broker dead, dying meanwhile, interrupted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from earshot.errors import EarshotError
+from earshot.validation.client import configuration
+from earshot.validation.contract import Contract
+from earshot.validation.result import Report, Stage, Verdict
+from earshot.validation.run import ValidationOptions, validate
+from tests.e2e.cluster import Cluster, local_plan, running_cluster
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),
+    # PySpark leaves the sockets that it collects rows from to the garbage collector
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+LISTENERS = ("INTERNAL", "EXTERNAL")
+OPTIONS = ValidationOptions(records=6000, deadline=150)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Cluster]:
+    _, plan = local_plan(brokers=3)
+    with running_cluster(plan) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(running: Cluster) -> Cluster:
+    """Three brokers with two listeners, running as planned."""
+    running.reset()
+    return running
+
+
+def our_topics(contract: Contract) -> set[str]:
+    """Our topics, once there are none or 10 s passed: brokers learn of a deletion late."""
+    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
+    end = time.monotonic() + 10
+    while True:
+        names = admin.list_topics(timeout=10).topics
+        found = {name for name in names if name.startswith("__earshot")}
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
+
+
+def failures(report: Report) -> dict[tuple[str, int], Stage | None]:
+    return {
+        (cell.listener, cell.broker): cell.failed_stage
+        for cell in report.cells
+        if cell.verdict is not Verdict.PASS
+    }
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for temporary files, to see what is left of them."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
+    """An `on_event` that acts at the first event with ``words`` in it."""
+    done: list[str] = []
+
+    def listen(text: str) -> None:
+        if words in text and not done:
+            done.append(text)
+            act()
+
+    return listen
+
+
+def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
+    cluster: Cluster, scratch: Path
+) -> None:
+    told: list[str] = []
+    report = validate(cluster.contract, OPTIONS, told.append)
+    assert report.verdict is Verdict.PASS and report.exit_code == 0
+    assert [(cell.listener, cell.broker) for cell in report.cells] == [
+        (name, id) for name in LISTENERS for id in (1, 2, 3)
+    ]
+    assert all(cell.latency_ms for cell in report.cells)
+    pairs = {(it.written_through, it.read_through, it.broker) for it in report.delivery}
+    assert pairs == {(a, b, id) for a in LISTENERS for b in LISTENERS for id in (1, 2, 3)}
+    assert {(it.acknowledged, it.read, it.unknown) for it in report.delivery} == {(1000, 1000, 0)}
+    assert told
+    assert our_topics(cluster.contract) == set()
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_share_is_rounded_up(cluster: Cluster) -> None:
+    report = validate(cluster.contract, ValidationOptions(records=1, deadline=150))
+    assert report.verdict is Verdict.PASS
+    assert {it.acknowledged for it in report.delivery} == {1}
+
+
+def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
+    cluster.kill(2)
+    report = validate(cluster.contract, OPTIONS)
+    assert report.exit_code == 1
+    assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
+    assert {it.broker for it in report.delivery} == {1, 3}
+    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    assert our_topics(cluster.contract) == set()
+
+
+@pytest.mark.parametrize("moment", ["records through", "reading"])
+def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
+    cluster: Cluster, moment: str
+) -> None:
+    report = validate(cluster.contract, OPTIONS, when(moment, lambda: cluster.kill(2)))
+    assert report.exit_code == 1
+    assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
+    cause = next(cell.cause for cell in report.cells if cell.broker == 2)
+    assert cause is not None and "while the job ran" in cause.observed
+    proven = {it.broker for it in report.delivery if it.acknowledged and not it.lost}
+    assert proven == {1, 3}
+    assert report.seconds < OPTIONS.deadline
+
+
+def test_without_any_broker_the_doctor_s_cells_are_the_report(cluster: Cluster) -> None:
+    for id in (1, 2, 3):
+        cluster.kill(id)
+    report = validate(cluster.contract, OPTIONS)
+    assert report.kind == "validation" and report.exit_code == 1
+    assert set(failures(report).values()) == {Stage.TCP}
+
+
+def test_a_deadline_that_is_too_short_proves_nothing(cluster: Cluster) -> None:
+    options = ValidationOptions(records=6000, deadline=2.5)
+    report = validate(cluster.contract, options)
+    assert report.exit_code == 3
+    assert {cell.verdict for cell in report.cells} == {Verdict.INCONCLUSIVE}
+    assert all("deadline" in cell.reason for cell in report.cells)
+    assert our_topics(cluster.contract) == set()
+
+
+def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
+    admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
+    left = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
+    admin.create_topics([left])[left.topic].result(10)
+    validate(cluster.contract, ValidationOptions(records=6, deadline=150))
+    assert our_topics(cluster.contract) == set()
+
+
+def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Path) -> None:
+
+    def fail() -> None:
+        raise RuntimeError("of the caller")
+
+    with pytest.raises(RuntimeError, match="of the caller"):
+        validate(cluster.contract, OPTIONS, when("reading", fail))
+    assert our_topics(cluster.contract) == set()
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["doctor", "records through", "reading"])
+def test_sigterm_leaves_neither_topic_nor_jvm(
+    cluster: Cluster, tmp_path: Path, scratch: Path, moment: str
+) -> None:
+    contract = tmp_path / "contract.json"
+    contract.write_text(cluster.contract.to_json())
+    program = (
+        "import pathlib, sys\n"
+        "from earshot.validation.contract import read_contract\n"
+        "from earshot.validation.run import ValidationOptions, validate\n"
+        "contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), 'test')\n"
+        "options = ValidationOptions(records=200_000, deadline=150)\n"
+        "validate(contract, options, lambda text: print(text, flush=True))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(contract)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        while moment not in (line := process.stdout.readline()):
+            assert line, process.stderr.read()
+        time.sleep(0.3)
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert errors == ""
+    assert children
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert our_topics(cluster.contract) == set()
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_property_that_spark_refuses_is_one_clear_error(cluster: Cluster) -> None:
+    options = ValidationOptions(
+        records=6, deadline=100, spark_conf={"spark.driver.bindAddress": "192.0.2.1"}
+    )
+    with pytest.raises(EarshotError) as caught:
+        validate(cluster.contract, options)
+    assert "Spark" in str(caught.value) and "\tat " not in str(caught.value)
+    assert our_topics(cluster.contract) == set()
