@@ -3,14 +3,11 @@
 One session for all listeners, whose writes and reads run at the same time. What fails as a whole is
 done again broker by broker, so that the broken one is named and the others are still proven. The
 records of a write that failed are unknown; they were written again under the next attempt.
-
-Submitted with spark-submit, this file is `earshot validate` and takes its options.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -404,11 +401,3 @@ def _vantage(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
             for it in seen["reached"]
         ),
     )
-
-
-if __name__ == "__main__":
-    # only now: the command stands on everything here
-    from earshot.cli import main
-
-    sys.argv.insert(1, "validate")
-    main()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import earshot
 from earshot.jvm.jars import spark_connector_jars
 from earshot.listeners.model import Scope
-from earshot.validation import spark_job
 from earshot.validation.result import Report, Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.spark_standalone import Standalone, standalone, with_resolver
@@ -36,8 +36,8 @@ def submit(
     contract.write_text(cluster.contract.to_json())
     arguments = ["--contract", str(contract), "--output", str(output)]
     arguments += ["--records", str(records), "--deadline", "240"]
-    script = Path(spark_job.__file__)
-    done = spark.submit(script, arguments, spark_connector_jars(), *prefix)
+    script = Path(earshot.__file__).with_name("__main__.py")
+    done = spark.submit(script, ["validate", *arguments], spark_connector_jars(), *prefix)
     assert output.exists(), done.stdout + done.stderr
     return done.returncode, Report.model_validate_json(output.read_text()), done.stderr
 
