@@ -17,7 +17,6 @@ from toolchain import progress
 from toolchain.paths import LOGS
 
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
 PACKAGES = (
     "openjdk-17-jre-headless", "ca-certificates", "kcat", "netcat-openbsd", "bind9-dnsutils",
     "curl", "iproute2", "iputils-ping",
@@ -62,11 +61,11 @@ def _make(folder: Path) -> None:
             [
                 "unshare", "--mount", "--propagation", "private",
                 "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}",
-                SUITE, root, MIRROR,
+                SUITE, root,  # from debootstrap's own default mirror
             ],
             log=LOGS / "debootstrap.log",
             failure="debootstrap",
-            remedy=f"is {MIRROR} within reach?",
+            remedy="is Debian's archive within reach?",
         )  # fmt: skip
         for name in DROPPED:
             shutil.rmtree(root / name, ignore_errors=True)
