@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,9 @@ STEER_LIMIT: Final = 1.0
 """Seconds for finding a broker to ask."""
 CLEAN_UP_LIMIT: Final = 3.0
 """Seconds for deleting the topic, beyond the deadline if need be."""
+
+OVERTAKEN: Final = 0.5
+"""Seconds after which a request to create, sent before one to delete, has been carried out."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,14 @@ class EphemeralTopic:
     def delete(self) -> str:
         """Deletes the topic; a note for the report where that failed, else an empty text.
 
-        Also after a creation that failed: the request may still be carried out, so it gets one
-        short attempt.
+        Also after a creation that failed or was interrupted: the request may still be on its way,
+        so that the topic appears only after a first attempt found none to delete.
         """
-        limit = 1.0 if isinstance(self._created, Failure) else CLEAN_UP_LIMIT
-        failure = delete_topic(self._access.admin(), self.name, limit)
+        unsure = isinstance(self._created, Failure)
+        failure = delete_topic(self._access.admin(), self.name, 1.0 if unsure else CLEAN_UP_LIMIT)
+        if unsure and failure is None:
+            time.sleep(OVERTAKEN)
+            failure = delete_topic(self._access.admin(), self.name, 1.0)
         if failure is None:
             return ""
         return (

@@ -200,7 +200,7 @@ def test_sigterm_leaves_neither_topic_nor_jvm(
         children = psutil.Process(process.pid).children(recursive=True)
         process.terminate()
         _, errors = process.communicate(timeout=60)
-    assert process.returncode == 143
+    assert process.returncode == 143, errors
     assert errors == ""
     assert children
     assert psutil.wait_procs(children, timeout=10)[1] == []
