@@ -48,6 +48,8 @@ READING: Final[Mapping[str, str]] = {
     "kafkaConsumer.pollTimeoutMs": "15000",
     "fetchOffset.numRetries": "1",
     "kafka.max.poll.records": "5000",
+    # a consumer asks for more at the end of a partition too, and its next question waits behind
+    "kafka.fetch.max.wait.ms": "10",
     "kafka.max.partition.fetch.bytes": "8388608",
 }
 AT_A_TIME: Final = 8
