@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ __all__ = ["oracle"]  # a fixture for several folders
 
 SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
 GONE_SECONDS = 10
+
+
+def pytest_configure() -> None:
+    """Heed Ctrl-C, and let all that tests start heed it: a job in the background ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
