@@ -270,7 +270,7 @@ def _forget_context() -> None:
 
 
 _EXCEPTION: Final = re.compile(
-    r"(?P<name>(?:[a-z][\w]*\.)+[A-Z][\w$]*(?:Exception|Error)): (?P<text>[^\n]+)"
+    r"(?P<name>(?:[a-z][\w]*\.)+[A-Z][\w$]*(?:Exception|Error)): (?=(?P<text>[^\n]+))"
 )
 
 
