@@ -125,8 +125,9 @@ def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
         return _changed(cell, Verdict.INCONCLUSIVE, reason=f"Spark: {problem.reason}")
     if problem.trouble is Trouble.REFUSED:
         return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, "refused", problem.reason))
-    said = "was not acknowledged" if stage is Stage.PRODUCE else "could not read records back"
-    return _failed(cell, stage, _explained(cell, stage, "spark", f"Spark {said}: {problem.reason}"))
+    said = "were not acknowledged" if stage is Stage.PRODUCE else "could not be read back"
+    said = f"Spark's records {said}: {problem.reason}"
+    return _failed(cell, stage, _explained(cell, stage, "spark", said))
 
 
 def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:

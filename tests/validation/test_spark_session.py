@@ -78,10 +78,10 @@ def test_nothing_is_added_where_pyspark_has_the_connector(
             (
                 "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
                 "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
-                "Caused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap\n"
+                "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
                 "Caused by: java.lang.IllegalStateException: after it"
             ),
-            "ConfigException: No resolvable bootstrap",
+            "ConfigException: No bootstrap",
         ),
         ("java.lang.IllegalArgumentException: bad option", "IllegalArgumentException: bad option"),
         ("no exception\nat all", "no exception"),
