@@ -44,6 +44,8 @@ def main() -> None:
     # As with `python -m`: providers are modules of the project, which is the working directory.
     sys.path[0] = os.getcwd()  # noqa: PTH109
     signal.signal(signal.SIGTERM, terminate)
+    # the wrapper held it off while Python started; from here it ends the plugin without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=follow, args=(engine,), daemon=True).start()
     runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
 

@@ -18,6 +18,7 @@ LANGUAGE_HOST = "pulumi-language-python"
 DYNAMIC_PLUGIN = "pulumi-resource-pulumi-python"
 EXECUTABLES = ("pulumi", "pulumi-language-python-exec")
 MODULE = "toolchain.language_host"
+UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would print a stack trace"
 
 
 def install(built: Path, directory: Path, *, python: Path) -> None:
@@ -46,12 +47,13 @@ def is_ours(directory: Path) -> bool:
 def _language_host(directory: Path, python: Path) -> str:
     # -P: the host starts in the user's project, whose modules must not come before its own.
     command = shlex.join([str(python), "-P", "-m", MODULE, "--bin", str(directory)])
-    return f'#!/bin/sh\nexec {command} --engine-pid "$PPID" "$@"\n'
+    return f'#!/bin/sh\n{UNTIL_READY}\nexec {command} --engine-pid "$PPID" "$@"\n'
 
 
 def _dynamic_plugin() -> str:
     """Pulumi's script of that name starts the plugin as a child, which outlives a killed engine."""
     return f"""#!/bin/sh
+{UNTIL_READY}
 # The interpreter is the program's; a relative one counts from its directory, which is here.
 python="${{PULUMI_RUNTIME_VIRTUALENV:+${{PULUMI_RUNTIME_VIRTUALENV%/}}/bin/python}}"
 exec "${{python:-python3}}" -u {shlex.quote(dynamic_plugin.__file__)} "$PPID" "$@"
