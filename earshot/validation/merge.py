@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from earshot.listeners.address import parse_address
+from earshot.validation.attempts import Key, Problem, Trouble
 from earshot.validation.causes import Trouble as FailedStage
 from earshot.validation.causes import explain
 from earshot.validation.result import (
@@ -24,7 +25,7 @@ from earshot.validation.result import (
     Vantage,
     Verdict,
 )
-from earshot.validation.spark_job import Findings, Key, Problem, Trouble
+from earshot.validation.spark_job import Findings
 
 
 def merge(cells: Sequence[Cell], findings: Findings) -> tuple[Cell, ...]:

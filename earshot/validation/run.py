@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from earshot.listeners.address import parse_address
+from earshot.validation.attempts import Route
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -22,7 +23,7 @@ from earshot.validation.doctor import examine
 from earshot.validation.ephemeral import Access, EphemeralTopic
 from earshot.validation.merge import merge, without_spark
 from earshot.validation.result import Cell, Report, Verdict
-from earshot.validation.spark_job import Entrance, Findings, Job, Route
+from earshot.validation.spark_job import Entrance, Findings, Job
 from earshot.validation.spark_session import Opening, SparkSettings
 from earshot.validation.topic import run_id, topic_name
 

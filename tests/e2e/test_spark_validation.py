@@ -131,7 +131,7 @@ def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     assert report.exit_code == 1
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
     cause = next(cell.cause for cell in report.cells if cell.broker == 2)
-    assert cause is not None and "while the job ran" in cause.observed
+    assert cause is not None and "while the job ran" in cause.observed, cause
     proven = {it.broker for it in report.delivery if it.acknowledged and not it.lost}
     assert proven == {1, 3}
     assert report.seconds < OPTIONS.deadline

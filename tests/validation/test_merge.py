@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from earshot.listeners.model import Scope
+from earshot.validation.attempts import Problem, Trouble
 from earshot.validation.merge import blame, merge, without_spark
 from earshot.validation.result import (
     Cell,
@@ -12,7 +13,7 @@ from earshot.validation.result import (
     Verdict,
     combine,
 )
-from earshot.validation.spark_job import Findings, Problem, Trouble
+from earshot.validation.spark_job import Findings
 from earshot.validation.verdict import Share, Tally
 
 LISTENERS = ("INTERNAL", "EXTERNAL")
