@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tests.listeners.oracle import oracle
 from toolchain.system_packages import TOOLS, install_command
 
 if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engine
     from tests.e2e.docker_engine import Engine
-
-__all__ = ["oracle"]  # a fixture for several folders
 
 SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
 GONE_SECONDS = 10

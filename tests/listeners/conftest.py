@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.listeners.oracle import oracle
+from tests.listeners.oracle import kafkas_own_exceptions, oracle
 
-__all__ = ["oracle"]
+__all__ = ["kafkas_own_exceptions", "oracle"]

@@ -67,28 +67,27 @@ class Oracle:
     def load(self, text: str) -> Any:
         """A `java.util.Properties` of the text of a properties file."""
         properties = self.jvm.java.util.Properties()
-        with _kafkas_own_exceptions():
-            properties.load(self.jvm.java.io.StringReader(text))
+        properties.load(self.jvm.java.io.StringReader(text))
         return properties
 
     def _verdict(self, properties: Any) -> tuple[Any, str]:
         try:
-            with _kafkas_own_exceptions():
-                return self.jvm.kafka.server.KafkaConfig.fromProps(properties, False), ""
+            return self.jvm.kafka.server.KafkaConfig.fromProps(properties, False), ""
         except Py4JJavaError as error:
             cause = error.java_exception
             return None, str(cause.getMessage() or cause.toString())
 
 
-@contextlib.contextmanager
-def _kafkas_own_exceptions() -> Iterator[None]:
-    """A Spark session that this process has opened makes py4j take every JVM for Spark's."""
+@pytest.fixture(scope="module", autouse=True)
+def kafkas_own_exceptions() -> Iterator[None]:
+    """For folders that ask the oracle.
+
+    A Spark session that this process has opened makes py4j take every JVM for Spark's.
+    """
     of_spark = py4j.java_gateway.get_return_value
     py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
-    try:
-        yield
-    finally:
-        py4j.java_gateway.get_return_value = of_spark
+    yield
+    py4j.java_gateway.get_return_value = of_spark
 
 
 @contextlib.contextmanager
