@@ -45,6 +45,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture(autouse=True)
+def signal_handlers_end_with_their_test() -> Iterator[None]:
+    """A command that a test runs in this process sets them for good."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running() -> Iterator[None]:
     """Fail if a process started during the session, detached ones included, is still there."""
