@@ -29,10 +29,6 @@ START_TIME_SLACK = 0.05
 """Seconds by which two readings of one process's start time may differ (kernel ticks)."""
 
 
-_STARTED: list[subprocess.Popen[bytes]] = []
-"""Kept, for a handle that is collected complains that its process lives on."""
-
-
 @dataclass(frozen=True)
 class Launch:
     """All that decides how a node runs; a change of any of it means a restart."""
@@ -119,7 +115,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
             # a session of its own: the engine signals its plugins' process groups when it ends
             start_new_session=True,
         )
-    _STARTED.append(process)
+    process.returncode = 0  # it is meant to outlive this handle, which would complain
     record = Record(process.pid, psutil.Process(process.pid).create_time(), launch.digest)
     cache.write(launch.directory / "process.json", json.dumps(asdict(record)))
     return record
