@@ -19,7 +19,7 @@ from toolchain.paths import LOGS
 SUITE = "bookworm"
 PACKAGES = (
     "openjdk-17-jre-headless", "ca-certificates", "kcat", "netcat-openbsd", "bind9-dnsutils",
-    "curl", "iproute2", "iputils-ping",
+    "curl", "iproute2", "iputils-ping", "python3", "python3-venv",
 )  # fmt: skip
 # Nothing that runs needs these, and they are a fifth of the size.
 DROPPED = (
