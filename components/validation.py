@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,22 +29,28 @@ from pulumi.dynamic import (
 from components import owner
 from earshot import cache
 from earshot.errors import EarshotError
-from earshot.listeners.spec import ValidationSpec
+from earshot.listeners.cluster_spec import ValidationSpec
 from earshot.validation.contract import Contract
+from earshot.vantages import standpoint
+from earshot.vantages.standpoint import Standpoint
 
 GRACE = 30.0
 """Seconds beyond the validation's own deadline before its process is ended from here."""
+IMAGE_SECONDS = 1800.0
+"""What making the image for the vantages in containers may take before that, once."""
 
 
 class _ValidationProvider(ResourceProvider):
     serialize_as_secret_always = False
-    _DECIDES = ("contract", "incarnations", "records")
+    _DECIDES = ("contract", "incarnations", "records", "vantages")
 
     def configure(self, req: Any) -> None:
         owner.exit_with_parent()
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
+        # a state that an earlier version left holds no vantages: there were none
+        known = {"vantages": [], **olds}
+        return DiffResult(changes=any(known.get(key) != news.get(key) for key in self._DECIDES))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult("validated", self._run(props))
@@ -56,19 +62,28 @@ class _ValidationProvider(ResourceProvider):
         return ReadResult(id_, props)
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        (Path(props["state_dir"]) / "contract.json").unlink(missing_ok=True)
+        for name in ("contract.json", standpoint.FILE):
+            (Path(props["state_dir"]) / name).unlink(missing_ok=True)
 
     def _run(self, props: dict[str, Any]) -> dict[str, Any]:
         state = Path(props["state_dir"])
         contract = Contract.model_validate(props["contract"])
         cache.write(state / "contract.json", contract.to_json())
+        vantages = tuple(map(Standpoint.model_validate, props.get("vantages") or ()))
         report = state / "report.json"
         command = [sys.executable, "-m", "components.guarded", "validate"]
         command += ["--contract", str(state / "contract.json"), "--output", str(report)]
         command += ["--records", str(int(props["records"]))]
         command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
         command += ["--incarnations", json.dumps(props["incarnations"])]
-        code, errors = _run_child(command, props["deadline"] + GRACE)
+        patience = props["deadline"] + GRACE
+        if vantages:
+            cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
+            command += ["--vantages", str(state / standpoint.FILE)]
+            patience += IMAGE_SECONDS
+        else:
+            (state / standpoint.FILE).unlink(missing_ok=True)
+        code, errors = _run_child(command, patience)
         if code != 0:
             raise EarshotError(f"\n{_failure(report, code, errors)}")
         return {**props, "verdict": "pass"}
@@ -128,7 +143,10 @@ def _failure(report: Path, code: int, errors: str) -> str:
 
 
 class Validation(Resource, module="earshot", name="Validation"):
-    """Proof that every broker can be reached through every listener, from this host."""
+    """Proof that every broker can be reached through every listener.
+
+    From this host, or, with ``vantages``, from each of them through the listeners of its scope.
+    """
 
     verdict: pulumi.Output[str]
 
@@ -140,6 +158,7 @@ class Validation(Resource, module="earshot", name="Validation"):
         spec: ValidationSpec,
         state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
+        vantages: Sequence[Standpoint] = (),
     ) -> None:
         props = {
             "contract": contract.model_dump(mode="json"),
@@ -147,6 +166,7 @@ class Validation(Resource, module="earshot", name="Validation"):
             "records": spec.records,
             "deadline": spec.deadline,
             "state_dir": str(state_dir),
+            "vantages": [item.model_dump(mode="json") for item in vantages],
             "verdict": None,
         }
         super().__init__(_ValidationProvider(), name, props, opts)

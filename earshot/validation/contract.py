@@ -11,7 +11,16 @@ from pydantic import Field, ValidationError, model_validator
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address
-from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port, Protocol, Scope
+from earshot.listeners.model import (
+    CLIENT_SCOPES,
+    ClusterPlan,
+    Frozen,
+    Host,
+    ListenerName,
+    Port,
+    Protocol,
+    Scope,
+)
 from earshot.listeners.problems import describe, refuse
 
 T = TypeVar("T", str, int)
@@ -83,6 +92,31 @@ class Contract(Frozen):
 
     def listener(self, name: str) -> ContractListener:
         return next(item for item in self.listeners if item.name == name)
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The clients' scopes that it has listeners for, from the narrowest to the widest."""
+        held = {scope for item in self.listeners for scope in item.scopes}
+        return tuple(scope for scope in CLIENT_SCOPES if scope in held)
+
+    def for_scope(self, scope: Scope) -> Contract:
+        """The same with the listeners of ``scope`` (one of `scopes`) alone, and who has them."""
+        kept = tuple(item for item in self.listeners if scope in item.scopes)
+        names = {item.name for item in kept}
+        brokers = tuple(
+            broker.model_copy(
+                update={
+                    "advertised": {
+                        name: address
+                        for name, address in broker.advertised.items()
+                        if name in names
+                    }
+                }
+            )
+            for broker in self.brokers
+            if names & broker.advertised.keys()
+        )
+        return self.model_copy(update={"listeners": kept, "brokers": brokers})
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=2)

@@ -1,0 +1,127 @@
+"""A Docker engine by its address: this machine's socket, `ssh://`, or `tcp://` with TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from earshot.errors import EarshotError
+
+if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
+    import docker
+    import docker.tls
+
+VARIABLE: Final = "DOCKER_HOST"
+DEFAULT: Final = "unix:///var/run/docker.sock"
+ANSWER_SECONDS: Final = 10
+"""What an engine may take for its first answer."""
+REQUEST_SECONDS: Final = 120
+"""What it may take for any later one."""
+GET_ONE: Final = """start it, or install one:
+    Debian, Ubuntu   apt-get install docker.io
+    Fedora           dnf install moby-engine && systemctl start docker
+    macOS, Windows   Docker Desktop, Colima or another
+  or, where one answers elsewhere, name it: `hosts[].engine` in the stack file, or DOCKER_HOST"""
+_FILES: Final = ("ca.pem", "cert.pem", "key.pem")
+
+
+class HasEngine(Protocol):
+    """Whatever says where an engine is: a Docker host of a stack, a standpoint's candidate."""
+
+    @property
+    def engine(self) -> str | None:
+        """`unix://`, `ssh://` or `tcp://`; None: DOCKER_HOST, or this machine's socket."""
+
+    @property
+    def cert_path(self) -> str | None:
+        """A folder with ca.pem, cert.pem and key.pem, for `tcp://` with TLS."""
+
+
+def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> str:
+    """Where the engine of ``host`` answers."""
+    return host.engine or environment.get(VARIABLE) or DEFAULT
+
+
+def is_here(address: str) -> bool:
+    """Whether the engine at ``address`` runs on this machine: only a socket of its own tells."""
+    return address.startswith("unix://")
+
+
+@contextlib.contextmanager
+def connect(
+    host: HasEngine, environment: Mapping[str, str] = os.environ
+) -> Iterator[docker.DockerClient]:
+    """A client of the engine of ``host``, which has answered; closed at the end.
+
+    Raises EarshotError where none answers, with how to get one. `ssh://` goes through this
+    machine's own ssh, with its configuration and keys.
+    """
+    import docker
+
+    address = address_of(host, environment)
+    tls = _tls(host, address, environment)
+    try:
+        client = docker.DockerClient(
+            base_url=address,
+            tls=tls,
+            timeout=ANSWER_SECONDS,
+            use_ssh_client=address.startswith("ssh://"),
+        )
+    except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
+        raise silent(address, reason) from None
+    with contextlib.closing(client):
+        try:
+            client.ping()
+        except (docker.errors.DockerException, OSError) as reason:
+            raise silent(address, reason) from None
+        client.api.timeout = REQUEST_SECONDS
+        yield client
+
+
+def silent(address: str, reason: Exception) -> EarshotError:
+    """That no engine answers at ``address``."""
+    return EarshotError(
+        f"Docker engine at {address}", observed=f"does not answer ({said(reason)})", remedy=GET_ONE
+    )
+
+
+def said(error: Exception) -> str:
+    """What is at the bottom of an error of Docker's SDK, on one line."""
+    from docker.errors import APIError
+
+    if isinstance(error, APIError):
+        text = str(error.explanation or error)
+        return " ".join(text.split())
+    seen: BaseException = error
+    while True:
+        below = next((it for it in seen.args if isinstance(it, BaseException)), None)
+        below = below or getattr(seen, "reason", None) or seen.__cause__ or seen.__context__
+        if not isinstance(below, BaseException):
+            break
+        seen = below
+    text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
+    return " ".join(text.split())
+
+
+def _tls(
+    host: HasEngine, address: str, environment: Mapping[str, str]
+) -> docker.tls.TLSConfig | None:
+    folder = host.cert_path
+    if folder is None and host.engine is None and environment.get("DOCKER_TLS_VERIFY"):
+        folder = environment.get("DOCKER_CERT_PATH") or str(Path.home() / ".docker")
+    if folder is None or not address.startswith("tcp://"):
+        return None
+    authority, certificate, key = (str(Path(folder).expanduser() / name) for name in _FILES)
+    missing = [name for name in (authority, certificate, key) if not Path(name).is_file()]
+    if missing:
+        raise EarshotError(
+            f"Docker engine at {address}",
+            observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
+            allowed=f"a folder with {', '.join(_FILES)}",
+        )
+    from docker.tls import TLSConfig
+
+    return TLSConfig(client_cert=(certificate, key), ca_cert=authority, verify=True)

@@ -1,0 +1,1 @@
+"""Vantages: standing where the clients of a scope stand, to validate its listeners from there."""
