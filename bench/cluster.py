@@ -14,7 +14,7 @@ from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
 from earshot.listeners.render import server_properties
 from earshot.listeners.spec import read_spec
-from earshot.placement import plan_local
+from earshot.placement import plan_stack
 from earshot.validation.contract import Contract
 
 BROKERS = 3
@@ -31,7 +31,7 @@ def three_brokers() -> Iterator[Contract]:
     ]
     document = {"placement": "local", "brokers": BROKERS, "listeners": listeners}
     spec = read_spec(document | {"controllers": {"port": ports[2]}}, "bench")
-    plan = plan_local(spec, root).plan
+    plan = plan_stack(spec, "bench", root).plan
     java, jars = find_java().executable, kafka_broker_jars(plan.kafka_version)
     try:
         for node in plan.nodes:

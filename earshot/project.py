@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from earshot.errors import EarshotError
-from earshot.listeners.spec import LocalSpec, read_spec
+from earshot.listeners.spec import Spec, read_spec
 
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
@@ -62,7 +62,7 @@ class Project:
         """Where the file of ``stack`` belongs, whether or not it exists."""
         return self.stack_folder / f"Pulumi.{stack_name(stack)}.yaml"
 
-    def read_cluster(self, stack: str) -> LocalSpec:
+    def read_cluster(self, stack: str) -> Spec:
         """The cluster that the file of ``stack`` describes.
 
         Raises EarshotError for a file that is missing or holds no `earshot:cluster`, and

@@ -19,7 +19,7 @@ from earshot.cli.commands import app
 from earshot.cli.target import stack_contract, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.placement import plan_local
+from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.json import json as as_json
 from earshot.report.json import read_report
@@ -183,7 +183,7 @@ class TestPlan:
     def test_shows_every_socket(self, project: Project, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["plan", "--stack", "local"]) == 0
         output = capsys.readouterr().out
-        expected = plan_local(project.read_cluster("local"), project.root).plan
+        expected = plan_stack(project.read_cluster("local"), "local", project.root).plan
         for node in expected.nodes:
             for item in node.listeners:
                 assert f"{item.bind}" in output
@@ -321,7 +321,7 @@ class TestRules:
 
 class TestTarget:
     def contract(self, project: Project) -> Contract:
-        plan = plan_local(project.read_cluster("local"), project.root).plan
+        plan = plan_stack(project.read_cluster("local"), "local", project.root).plan
         return Contract.of(plan, "local", "local")
 
     def test_of_a_stack(self, project: Project) -> None:

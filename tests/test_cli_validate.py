@@ -12,7 +12,7 @@ from earshot.cli import discovery, run
 from earshot.cli import validate as command
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
-from earshot.placement import plan_local
+from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
@@ -57,7 +57,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (tmp_path / "Pulumi.local.yaml").write_text(STACK)
     monkeypatch.chdir(tmp_path)
     project = Project(tmp_path)
-    plan = plan_local(project.read_cluster("local"), tmp_path).plan
+    plan = plan_stack(project.read_cluster("local"), "local", tmp_path).plan
     file = project.contract_file("local")
     file.parent.mkdir(parents=True)
     file.write_text(Contract.of(plan, "local", "local").to_json())

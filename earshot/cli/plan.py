@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from earshot.cli.output import emit
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
-from earshot.listeners.spec import LocalSpec
-from earshot.placement import LocalPlan, plan_local
+from earshot.listeners.spec import Spec
+from earshot.placement import DockerPlan, LocalPlan, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
 from earshot.validation.contract import Contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
+DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
 
 def run(stack: str, *, json: bool, render: str | None) -> None:
     """Prints the plan of ``stack``. Raises EarshotError."""
     project = Project.find()
     spec = project.read_cluster(stack)
-    local = plan_local(spec, project.state_dir(stack) / "kafka")
+    planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
     if render is not None:
-        emit("\n".join(server_properties(local.plan, node) for node in _nodes(local.plan, render)))
+        emit("\n".join(_rendered(planned, node) for node in _nodes(planned.plan, render)))
     elif json:
-        contract = Contract.of(local.plan, stack_name(stack), spec.placement)
+        contract = Contract.of(planned.plan, stack_name(stack), spec.placement)
         emit(contract.to_json() + "\n")
     else:
-        emit(describe(stack_name(stack), spec, local, Terminal.of(sys.stdout)))
+        emit(describe(stack_name(stack), spec, planned, Terminal.of(sys.stdout)))
 
 
-def describe(stack: str, spec: LocalSpec, local: LocalPlan, terminal: Terminal) -> str:
+def describe(stack: str, spec: Spec, planned: LocalPlan | DockerPlan, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
-    plan = local.plan
-    head, *rows = columns([HEAD, *_rows(plan)])
+    plan = planned.plan
+    if isinstance(planned, DockerPlan):
+        head, *rows = columns([DOCKER_HEAD, *_rows(plan, _docker_columns(planned))])
+    else:
+        head, *rows = columns([HEAD, *_rows(plan, _columns)])
     voters = ", ".join(str(node.id) for node in plan.controllers)
     facts = (
         _counted(plan.brokers),
@@ -51,24 +56,53 @@ def describe(stack: str, spec: LocalSpec, local: LocalPlan, terminal: Terminal) 
         terminal.bold(head),
         *rows,
     ]
-    if local.notes:
-        lines += ["", *(terminal.field("note", note, len("note")) for note in local.notes)]
+    if planned.notes:
+        lines += ["", *(terminal.field("note", note, len("note")) for note in planned.notes)]
     return "\n".join(lines) + "\n"
 
 
-def _rows(plan: ClusterPlan) -> list[tuple[str, ...]]:
+Columns = Callable[[Node, Listener, bool], tuple[str, ...]]
+"""The columns of one socket; the flag tells a node's first."""
+
+
+def _rows(plan: ClusterPlan, row: Columns) -> list[tuple[str, ...]]:
     return [
-        (
-            f"{'+'.join(node.roles)} {node.id}" if i == 0 else "",
-            item.name,
-            "+".join(item.scopes),
-            item.protocol,
-            str(item.bind),
-            str(item).removeprefix(f"{item.name}://"),
-        )
+        row(node, item, index == 0)
         for node in plan.nodes
-        for i, item in enumerate(node.listeners)
+        for index, item in enumerate(node.listeners)
     ]
+
+
+def _columns(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
+    return (
+        f"{'+'.join(node.roles)} {node.id}" if first else "",
+        item.name,
+        "+".join(item.scopes),
+        item.protocol,
+        str(item.bind),
+        str(item).removeprefix(f"{item.name}://"),
+    )
+
+
+def _docker_columns(planned: DockerPlan) -> Columns:
+    def row(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
+        container = planned.containers[node.id]
+        named = container.name
+        if len(planned.hosts) > 1:
+            named += f" on {planned.hosts[container.host].name}"
+        ports = [str(port) for port in container.ports if port.container_port == item.bind_port]
+        who, *what, address = _columns(node, item, first)
+        return (who, named if first else "", *what, ", ".join(ports) or "-", address)
+
+    return row
+
+
+def _rendered(planned: LocalPlan | DockerPlan, node: Node) -> str:
+    """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
+    if isinstance(planned, LocalPlan):
+        return server_properties(planned.plan, node)
+    variables = planned.containers[node.id].environment
+    return "".join(f"{name}={value}\n" for name, value in variables.items())
 
 
 def _counted(brokers: tuple[Node, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, field_validator
 
@@ -21,7 +21,7 @@ from earshot.listeners.model import (
 )
 from earshot.listeners.problems import refuse, shown
 
-_ID = re.compile(r"[1-9]\d{0,9}", re.ASCII)
+_ID = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 
 
 def _ordered(scopes: Iterable[Scope]) -> tuple[Scope, ...]:
@@ -69,7 +69,7 @@ class ListenerSpec(Frozen):
             id = str(key)  # YAML has numbers for keys, JSON has text
             try:
                 if isinstance(key, bool) or not _ID.fullmatch(id):
-                    problems.append(f"found the key {shown(key)}; allowed: a broker's id, from 1")
+                    problems.append(f"found the key {shown(key)}; allowed: a broker's id")
                 elif not isinstance(text, str):
                     problems.append(f"{id}: found {shown(text)}; allowed: host or host:port")
                 elif int(id) in found:
@@ -82,9 +82,14 @@ class ListenerSpec(Frozen):
         refuse(problems)
         return found
 
-    def widened(self) -> ListenerSpec:
+    def widened(self) -> Self:
         """The same listener, for clients beyond this host where it was for those on it."""
         scopes = [Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes]
+        return self.model_copy(update={"scopes": _ordered(scopes)})
+
+    def narrowed(self) -> Self:
+        """The same listener, for clients on this host where it was for those beyond it."""
+        scopes = [Scope.HOST if item is Scope.EXTERNAL else item for item in self.scopes]
         return self.model_copy(update={"scopes": _ordered(scopes)})
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address
+from earshot.listeners.cluster_spec import ClusterSpec
 from earshot.listeners.listener_spec import ListenerSpec, override
 from earshot.listeners.model import (
     ANY_IPV4,
@@ -21,7 +22,6 @@ from earshot.listeners.model import (
     Scope,
     UnknownHost,
 )
-from earshot.listeners.spec import LocalSpec
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,14 @@ class NodeNames:
     """Nodes of one machine share its ports; an empty text means a machine of its own."""
     port_offset: int = 0
     """Nodes that share a machine take consecutive ports."""
+    published: Mapping[str, int] = field(default_factory=dict)
+    """By listener, the port that leads to the node where it is not the one it binds."""
     log_dir: str = "/var/lib/kafka/data"
     addresses: tuple[str, ...] = ()
     """The node's own IP addresses, where they are known: what its names must resolve to."""
 
 
-def plan(spec: LocalSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
+def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
     """The listeners of every node of ``spec``.
 
     ``names`` holds one entry per id of ``spec.node_ids``. Raises EarshotError where a name for a
@@ -63,7 +65,7 @@ def plan(spec: LocalSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
             raise EarshotError(f"node {id}", observed="this placement provisioned no names for it")
         roles: list[Role] = []
         wanted: list[ListenerSpec] = []
-        if id in spec.broker_ids:
+        if id in spec.ids:
             roles.append(Role.BROKER)
             wanted += spec.listeners
         if id in spec.controller_ids:
@@ -95,7 +97,7 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
             allowed=f"ports up to {MAX_PORT}",
             remedy=f"choose a lower port for {item.name}",
         )
-    host, advertised_port = _advertised(item, id, names, port)
+    host, advertised_port = _advertised(item, id, names, names.published.get(item.name, port))
     binds = {names.binds.get(scope, ANY_IPV4) for scope in item.scopes}
     return Listener(
         name=item.name,

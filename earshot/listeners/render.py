@@ -6,7 +6,9 @@ The complete set is always written, never a delta: one lone `KAFKA_` variable ma
 
 from __future__ import annotations
 
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import Settings, write_environment, write_properties
 
 
@@ -18,9 +20,19 @@ def server_properties(plan: ClusterPlan, node: Node) -> str:
 def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
     """The `KAFKA_*` variables of ``node``, as the `apache/kafka` image maps them.
 
-    Raises EarshotError for an `extra` key that no variable can stand for.
+    That image and cp-kafka refuse to start a controller alone that is given
+    `KAFKA_ADVERTISED_LISTENERS`, although Kafka takes it. Such a node binds the very address that
+    the voters name, which Kafka then advertises by itself. Raises EarshotError where that address
+    has another port than the listener, and for an `extra` key that no variable can stand for.
     """
-    return write_environment(annotated(plan, node))
+    found = annotated(plan, node)
+    values = dict(found.values)
+    if not node.is_broker:
+        del values["advertised.listeners"]
+        values["listeners"] = ",".join(
+            f"{item.name}://{_own_address(node, item)}" for item in node.listeners
+        )
+    return write_environment(Settings(values, found.notes))
 
 
 def annotated(plan: ClusterPlan, node: Node) -> Settings:
@@ -51,6 +63,17 @@ def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     values |= _replication(plan)
     values |= dict(plan.extra)
     return values
+
+
+def _own_address(node: Node, listener: Listener) -> Address:
+    if listener.port != listener.bind_port:
+        raise EarshotError(
+            f"controller {node.id}, listener {listener.name}",
+            observed=f"listens on port {listener.bind_port}, and the voters name {listener.port}",
+            allowed="one and the same port: by variables alone an image advertises no other",
+            remedy="let the brokers be controllers too (`controllers.mode: combined`)",
+        )
+    return listener.advertised
 
 
 def voters(plan: ClusterPlan) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
 from earshot.listeners.plan import NodeNames
-from earshot.listeners.spec import LocalSpec
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine
 

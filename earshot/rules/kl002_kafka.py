@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from earshot.listeners.spec import DEFAULT_KAFKA
+from earshot.listeners.cluster_spec import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
     kl002_kafka_controllers,

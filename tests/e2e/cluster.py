@@ -17,11 +17,12 @@ from typing import Any
 from components.local.process import Launch, Record, last_words, running, start, stop
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
 from earshot.jvm.java import find_java
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node, Scope
 from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import server_properties
-from earshot.listeners.spec import LocalSpec, read_spec
 from earshot.validation.contract import Contract
+from tests.local_spec import read_local
 
 VERSION = KAFKA_VERSION
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -64,7 +65,7 @@ def local_plan(
     ports = iter(free_ports((len(listeners) + 1) * brokers))
     blocks = [[next(ports) for _ in range(brokers)] for _ in range(len(listeners) + 1)]
     extra = SMALL | settings.pop("extra", {})
-    spec = read_spec(
+    spec = read_local(
         {
             "placement": "local",
             "brokers": brokers,

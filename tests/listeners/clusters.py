@@ -6,10 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Protocol, Scope
 from earshot.listeners.owned import owner_of
 from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import LocalSpec, read_spec
+from tests.local_spec import read_local
 
 _ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -122,7 +123,7 @@ def provisioned(
 
 @st.composite
 def specs(draw: st.DrawFn) -> LocalSpec:
-    return read_spec(draw(documents()), "generated")
+    return read_local(draw(documents()), "generated")
 
 
 @st.composite
@@ -131,5 +132,5 @@ def plans(
     document: st.SearchStrategy[dict[str, Any]] | None = None,
     hosts: st.SearchStrategy[str] = hosts,
 ) -> ClusterPlan:
-    spec = read_spec(draw(document if document is not None else documents()), "generated")
+    spec = read_local(draw(document if document is not None else documents()), "generated")
     return plan(spec, provisioned(draw, spec, hosts))

@@ -7,10 +7,12 @@ from hypothesis import given, settings
 
 from earshot.errors import EarshotError
 from earshot.listeners import render
+from earshot.listeners.cluster_spec import FIRST_SEPARATE_CONTROLLER
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan, Listener, Role, Scope, UnknownHost
 from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import FIRST_SEPARATE_CONTROLLER, LocalSpec, read_spec
 from tests.listeners.clusters import plans
+from tests.local_spec import read_local
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]}
@@ -18,7 +20,7 @@ EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]}
 
 def spec_of(*listeners: dict[str, Any], **rest: Any) -> LocalSpec:
     chosen = {"listeners": list(listeners)} if listeners else {}
-    return read_spec({"placement": "local", **chosen, **rest}, "test")
+    return read_local({"placement": "local", **chosen, **rest}, "test")
 
 
 def names_of(spec: LocalSpec, **rest: Any) -> dict[int, NodeNames]:

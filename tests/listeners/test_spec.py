@@ -9,16 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.errors import SpecError
+from earshot.listeners.cluster_spec import DEFAULT_KAFKA
+from earshot.listeners.listener_spec import ListenerSpec
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import Protocol, Scope
-from earshot.listeners.spec import DEFAULT_KAFKA, ListenerSpec, LocalSpec, read_spec
+from earshot.listeners.spec import read_spec
 from tests.listeners.clusters import documents
+from tests.local_spec import read_local
 
 SOURCE = "stacks/Pulumi.local.yaml, earshot:cluster"
 INTERNAL: dict[str, Any] = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 
 
 def read(**rest: Any) -> LocalSpec:
-    return read_spec({"placement": "local", **rest}, SOURCE)
+    return read_local({"placement": "local", **rest}, SOURCE)
 
 
 def message_of(document: object) -> str:
@@ -147,7 +151,8 @@ def test_names_key_finding_and_allowance(change: dict[Any, Any], expected: str) 
             {"advertised": {9: "h"}},
             "listeners.INTERNAL.advertised: found broker 9; allowed: 1 to 3",
         ),
-        ({"advertised": {0: "h"}}, "found the key 0; allowed: a broker's id"),
+        ({"advertised": {0: "h"}}, "advertised: found broker 0; allowed: 1 to 3"),
+        ({"advertised": {-1: "h"}}, "found the key -1; allowed: a broker's id"),
         ({"advertised": {"one": "h"}}, "found the key 'one'; allowed: a broker's id"),
         ({"advertised": {True: "h"}}, "found the key true; allowed: a broker's id"),
         ({"advertised": {1: "h", "1": "g"}}, "advertised: 1: stands twice"),

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import Scope
 from earshot.listeners.plan import plan
-from earshot.listeners.spec import LocalSpec, read_spec
 from earshot.names.evidence import gather
 from earshot.names.local import MACHINE, local_names
 from earshot.names.machine import Machine
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Facts, judge
 from tests.doubles.resolvers import TableAsked
+from tests.local_spec import read_local
 
 ROOT = Path("/data")
 ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")
@@ -26,7 +27,7 @@ UNNAMED = Machine(ADDRESSES, why_unnamed="its own name vm does not resolve here:
 
 
 def spec(**settings: Any) -> LocalSpec:
-    return read_spec({"placement": "local", **settings}, "test")
+    return read_local({"placement": "local", **settings}, "test")
 
 
 @pytest.mark.parametrize(

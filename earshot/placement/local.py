@@ -1,13 +1,13 @@
-"""From a cluster's spec to its plan on this machine: what the program deploys and the CLI shows."""
+"""The plan of brokers that are processes of this machine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import LocalSpec
 from earshot.names.local import local_names
 from earshot.names.machine import this_machine
 

@@ -1,0 +1,134 @@
+"""Names of brokers that are containers: aliases on a network, and published ports of their hosts.
+
+What each name means to whom: https://docs.docker.com/engine/network/ (user-defined networks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import MAX_PORT
+from earshot.listeners.docker_spec import DockerHost, DockerListenerSpec, DockerSpec
+from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.plan import NodeNames
+from earshot.names.local import LOCALHOST
+
+DATA = "/var/lib/kafka/data"
+"""Where apache/kafka and cp-kafka let their own user write."""
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A port of the host that leads to a listener of one node."""
+
+    listener: str
+    container_port: int
+    host_port: int
+    host_ip: str = ""
+    """Empty for all interfaces."""
+
+
+@dataclass(frozen=True)
+class DockerNames:
+    """Per node its names and the ports of its host, and what a user should know about them."""
+
+    names: dict[int, NodeNames]
+    published: dict[int, tuple[Published, ...]]
+    notes: tuple[str, ...] = ()
+
+
+def docker_names(spec: DockerSpec) -> DockerNames:
+    """The names of every node of ``spec``; pure.
+
+    On one host, scopes internal and controller get the container's name, host gets `localhost`
+    and external the host's `external`, both with a published port. On several hosts, whose
+    networks do not span them, internal and controller get the name of the host and a published
+    port too. Raises EarshotError where two listeners want one port of a host.
+    """
+    apart = len(spec.hosts) > 1
+    names: dict[int, NodeNames] = {}
+    published: dict[int, tuple[Published, ...]] = {}
+    for index, host in enumerate(spec.hosts):
+        # on each host brokers come first, so that their ports do not depend on the controllers'
+        nodes = [id for id in spec.node_ids if spec.host_of[id] == index]
+        for turn, id in enumerate(nodes):
+            published[id] = tuple(_published(spec, id, turn, apart))
+            names[id] = NodeNames(
+                hosts=_hosts(spec, id, host, apart),
+                published={item.listener: item.host_port for item in published[id]},
+                log_dir=DATA,
+            )
+    _check_ports(spec, published)
+    ordered = spec.node_ids
+    return DockerNames(
+        {id: names[id] for id in ordered},
+        {id: published[id] for id in ordered},
+        tuple(_notes(spec)),
+    )
+
+
+def _hosts(
+    spec: DockerSpec, id: int, host: DockerHost, apart: bool
+) -> dict[Scope, str | UnknownHost]:
+    inside = (host.between_hosts if apart else None) or spec.name_of(id)
+    found: dict[Scope, str | UnknownHost] = {Scope.CONTROLLER: inside, Scope.INTERNAL: inside}
+    if not apart:
+        found[Scope.HOST] = LOCALHOST
+    if host.external is not None:
+        found[Scope.EXTERNAL] = host.external
+    return found
+
+
+def _published(spec: DockerSpec, id: int, turn: int, apart: bool) -> Iterator[Published]:
+    if id in spec.ids:
+        for item in spec.listeners:
+            if apart or id in item.published or set(item.scopes) & {Scope.HOST, Scope.EXTERNAL}:
+                port = item.published.get(id, item.port + turn)
+                yield Published(item.name, item.port, port, _interface(item, apart))
+    if apart and id in spec.controller_ids:
+        port = spec.controllers.port
+        yield Published(spec.controllers.name, port, port + turn)
+
+
+def _interface(item: DockerListenerSpec, apart: bool) -> str:
+    """A listener for processes of its host is nobody else's business."""
+    return LOOPBACK if not apart and item.scopes == (Scope.HOST,) else ""
+
+
+def _check_ports(spec: DockerSpec, published: dict[int, tuple[Published, ...]]) -> None:
+    taken: dict[tuple[int, int], str] = {}
+    for id, ports in published.items():
+        for item in ports:
+            claim = f"{item.listener} of node {id}"
+            host = spec.hosts[spec.host_of[id]].name
+            if item.host_port > MAX_PORT:
+                raise EarshotError(
+                    f"listener {item.listener}, node {id}",
+                    observed=f"would be published on port {item.host_port} of host {host}",
+                    allowed=f"ports up to {MAX_PORT}",
+                    remedy=f"choose a lower port for {item.listener}",
+                )
+            holder = taken.setdefault((spec.host_of[id], item.host_port), claim)
+            if holder is not claim:
+                raise EarshotError(
+                    f"port {item.host_port} of Docker host {host}",
+                    observed=f"is claimed by {holder} and by {claim}",
+                    allowed="one listener of one node per port; nodes of one host take consecutive "
+                    "ports, beginning at each listener's `port`",
+                    remedy="move the listeners' ports further apart, or set `published`",
+                )
+
+
+def _notes(spec: DockerSpec) -> Iterator[str]:
+    (first, *others) = spec.hosts
+    if others or first.external is not None:
+        return
+    held = [item.name for item in spec.listeners if item.scopes[-1] is Scope.HOST]
+    if len(held) > 1:
+        yield (
+            f"{', '.join(held)}: for clients on the Docker host only, which has no "
+            "`hosts[0].external` name that others could use"
+        )

@@ -1,0 +1,30 @@
+"""From a cluster's spec to its plan where it will run: what the program deploys, the CLI shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from earshot.listeners.local_spec import LocalSpec
+from earshot.listeners.spec import Spec
+from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker
+from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
+
+__all__ = [
+    "SMALL_BROKER",
+    "DockerPlan",
+    "LocalPlan",
+    "NodeContainer",
+    "plan_docker",
+    "plan_local",
+    "plan_stack",
+]
+
+
+def plan_stack(spec: Spec, stack: str, state: Path) -> LocalPlan | DockerPlan:
+    """The plan of ``spec`` as stack ``stack``; ``state`` is where the stack's data may lie.
+
+    Raises EarshotError.
+    """
+    if isinstance(spec, LocalSpec):
+        return plan_local(spec, state / "kafka")
+    return plan_docker(spec, stack)

@@ -1,0 +1,13 @@
+"""A spec of placement local, as tests hand it on."""
+
+from __future__ import annotations
+
+from earshot.listeners.local_spec import LocalSpec
+from earshot.listeners.spec import read_spec
+
+
+def read_local(document: object, source: str = "test") -> LocalSpec:
+    """``document`` read as `earshot:cluster`. Raises SpecError."""
+    spec = read_spec(document, source)
+    assert isinstance(spec, LocalSpec)
+    return spec
