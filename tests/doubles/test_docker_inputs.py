@@ -18,9 +18,9 @@ from pulumi.runtime.rpc import UNKNOWN
 from tests.doubles.docker.container import UPDATED_BY_ENGINE
 from tests.doubles.docker.container_config import nanoseconds
 from tests.doubles.docker.install import VERSION, install_docker_double
-from tests.doubles.docker.kind import EngineError, Shape, changed, not_implemented
 from tests.doubles.docker.provider import KINDS
-from tests.doubles.docker.values import plain, wrapped
+from tests.doubles.plugin.kind import ProviderError, Shape, changed, not_implemented
+from tests.doubles.plugin.values import plain, wrapped
 
 # Which class of the package describes the parts of an input.
 PARTS = {
@@ -160,7 +160,7 @@ def test_durations_are_as_go_writes_them(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "s", "5 s", "1m30", "five seconds"])
 def test_other_durations_are_refused(text: str) -> None:
-    with pytest.raises(EngineError, match="is not a duration"):
+    with pytest.raises(ProviderError, match="is not a duration"):
         nanoseconds(text)
 
 

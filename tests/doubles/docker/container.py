@@ -25,8 +25,8 @@ from tests.doubles.docker.container_config import (
     swap,
 )
 from tests.doubles.docker.image import local_image
-from tests.doubles.docker.kind import EngineError, PartlyCreated, Shape
-from tests.doubles.docker.values import Plain
+from tests.doubles.plugin.kind import Kind, PartlyCreated, ProviderError
+from tests.doubles.plugin.values import Plain
 
 UPDATED_BY_ENGINE = ("restart", "maxRetryCount", "cpuShares", "cpuSet", "memory", "memorySwap")
 DEFAULTS: Plain = {
@@ -38,10 +38,11 @@ POLL_SECONDS = 1.0
 REMOVAL_SECONDS = 60.0
 
 
-class Container:
-    shape: Shape = SHAPE
-    defaults: Plain = DEFAULTS
-    in_place: frozenset[str] = frozenset(
+class Container(Kind[docker.DockerClient]):
+    named = "name"
+    shape = SHAPE
+    defaults = DEFAULTS
+    in_place = frozenset(
         {*UPDATED_BY_ENGINE, "mustRun", "start", "rm", "removeVolumes", "destroyGraceSeconds",
          "wait", "waitTimeout"}
     )  # fmt: skip
@@ -56,7 +57,7 @@ class Container:
             if inputs.get("start", True):
                 client.api.start(id)
                 self._settle(client, id, inputs)
-        except (docker.errors.APIError, EngineError) as error:
+        except (docker.errors.APIError, ProviderError) as error:
             said = error.explanation if isinstance(error, docker.errors.APIError) else error
             raise PartlyCreated(str(said), id, inputs | self._computed(client, id)) from error
         return id, inputs | self._computed(client, id)
@@ -104,7 +105,7 @@ class Container:
             except docker.errors.NotFound:
                 return
             time.sleep(SETTLE_SECONDS)
-        raise EngineError(f"container {state['name']} is still being removed")
+        raise ProviderError(f"container {state['name']} is still being removed")
 
     def _connect(self, client: docker.DockerClient, id: str, inputs: Plain) -> None:
         networks = inputs.get("networksAdvanced", [])
@@ -126,20 +127,20 @@ class Container:
             state = client.api.inspect_container(id)["State"]
             must_run = inputs.get("mustRun", True) and inputs.get("restart", "no") == "no"
             if must_run and not state["Running"]:
-                raise EngineError(
+                raise ProviderError(
                     f"container {inputs['name']} exited with status {state['ExitCode']}:"
                     f" {_last_line(client, id)}"
                 )
             if not inputs.get("wait"):
                 return
             if "Health" not in state:
-                raise EngineError(
+                raise ProviderError(
                     f"container {inputs['name']} is to be waited for and has no health check"
                 )
             if state["Health"]["Status"] == "healthy":
                 return
             if time.monotonic() > end:
-                raise EngineError(
+                raise ProviderError(
                     f"container {inputs['name']} is {state['Health']['Status']}, not healthy,"
                     f" after {inputs.get('waitTimeout', 60)} s: {_last_probe(state['Health'])}"
                 )

@@ -11,9 +11,9 @@ from typing import Any
 import docker
 from docker.types import LogConfig, Mount, Ulimit
 
-from tests.doubles.docker.kind import EngineError, Shape
 from tests.doubles.docker.network import labels
-from tests.doubles.docker.values import Plain
+from tests.doubles.plugin.kind import ProviderError, Shape
+from tests.doubles.plugin.values import Plain
 
 MIB = 1024 * 1024
 # Inputs that need nothing but another name.
@@ -162,9 +162,9 @@ PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 
 
 def nanoseconds(text: str) -> int:
-    """Of a duration as Go writes it, ``1m30s``; EngineError for anything else."""
+    """Of a duration as Go writes it, ``1m30s``; ProviderError for anything else."""
     if not re.fullmatch(f"(?:{PART.pattern})+|0", text):
-        raise EngineError(f"{text!r} is not a duration such as 5s, 1m30s or 500ms")
+        raise ProviderError(f"{text!r} is not a duration such as 5s, 1m30s or 500ms")
     return sum(int(float(number) * UNITS[unit]) for number, unit in PART.findall(text))
 
 

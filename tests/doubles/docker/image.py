@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import docker
 
-from tests.doubles.docker.kind import EngineError, Shape
-from tests.doubles.docker.values import Plain
+from tests.doubles.plugin.kind import Kind, ProviderError, Shape
+from tests.doubles.plugin.values import Plain
 
 SHAPE: Shape = {
     "name": None, "keepLocally": None, "forceRemove": None, "triggers": None,
@@ -14,10 +14,11 @@ SHAPE: Shape = {
 DEFAULTS: Plain = {"keepLocally": False, "forceRemove": False}
 
 
-class RemoteImage:
-    shape: Shape = SHAPE
-    defaults: Plain = DEFAULTS
-    in_place: frozenset[str] = frozenset({"keepLocally", "forceRemove"})
+class RemoteImage(Kind[docker.DockerClient]):
+    named = "name"
+    shape = SHAPE
+    defaults = DEFAULTS
+    in_place = frozenset({"keepLocally", "forceRemove"})
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
         found = local_image(client, inputs["name"])
@@ -48,11 +49,11 @@ class RemoteImage:
 
 
 def local_image(client: docker.DockerClient, name: str) -> Plain:
-    """The engine's description of the image; EngineError where it has none of that name."""
+    """The engine's description of the image; ProviderError where it has none of that name."""
     try:
         found: Plain = client.api.inspect_image(name)
     except docker.errors.ImageNotFound as error:
-        raise EngineError(
+        raise ProviderError(
             f"Unable to find the image {name} on the engine; this double of the provider pulls none"
         ) from error
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 import docker
 from docker.types import IPAMConfig, IPAMPool
 
-from tests.doubles.docker.kind import Shape
-from tests.doubles.docker.values import Plain
+from tests.doubles.plugin.kind import Kind, Shape
+from tests.doubles.plugin.values import Plain
 
 SHAPE: Shape = {
     "name": None, "driver": None, "internal": None, "attachable": None, "ipv6": None,
@@ -17,10 +17,10 @@ SHAPE: Shape = {
 DEFAULTS: Plain = {"driver": "bridge", "ipamDriver": "default", "internal": False}
 
 
-class Network:
-    shape: Shape = SHAPE
-    defaults: Plain = DEFAULTS
-    in_place: frozenset[str] = frozenset()
+class Network(Kind[docker.DockerClient]):
+    named = "name"
+    shape = SHAPE
+    defaults = DEFAULTS
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
         pools = [

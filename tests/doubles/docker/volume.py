@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import docker
 
-from tests.doubles.docker.kind import Shape
 from tests.doubles.docker.network import labels
-from tests.doubles.docker.values import Plain
+from tests.doubles.plugin.kind import Kind, Shape
+from tests.doubles.plugin.values import Plain
 
 SHAPE: Shape = {
     "name": None, "driver": None, "driverOpts": None,
@@ -15,10 +15,10 @@ SHAPE: Shape = {
 DEFAULTS: Plain = {"driver": "local"}
 
 
-class Volume:
-    shape: Shape = SHAPE
-    defaults: Plain = DEFAULTS
-    in_place: frozenset[str] = frozenset()
+class Volume(Kind[docker.DockerClient]):
+    named = "name"
+    shape = SHAPE
+    defaults = DEFAULTS
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
         """As the engine has it, a volume of that name that exists already is taken."""

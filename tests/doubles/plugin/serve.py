@@ -1,4 +1,4 @@
-"""The double as a process of Pulumi's: `__main__.py` of the plugin's folder calls `main`."""
+"""A double as a process of Pulumi's: `__main__.py` of the plugin's folder calls `main`."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ import grpc
 import grpc.aio
 from google.protobuf import any_pb2
 from pulumi.provider.experimental.property_value import PropertyValue
+from pulumi.provider.experimental.provider import Provider
 from pulumi.provider.experimental.server import ProviderServicer
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
-from tests.doubles.docker.kind import EngineError, PartlyCreated
-from tests.doubles.docker.provider import DockerDouble
-from tests.doubles.docker.values import wrapped
+from tests.doubles.plugin.kind import PartlyCreated, ProviderError
+from tests.doubles.plugin.values import wrapped
 
 LOG = "double.log"
 log = logging.getLogger(__name__)
 
 
-def main(folder: Path, version: str) -> None:
+def main(folder: Path, version: str, double: Provider) -> None:
     """Serve until the CLI says stop; what goes on is logged in ``folder``, for nothing else shows
     what a provider prints."""
     logging.basicConfig(
         filename=folder / LOG, level=logging.INFO, format="%(asctime)s %(process)d %(message)s"
     )
     try:
-        asyncio.run(_serve(version, sys.argv[-1]))
+        asyncio.run(_serve(version, double, sys.argv[-1]))
     except KeyboardInterrupt:
         log.info("interrupted")
 
 
-async def _serve(version: str, engine: str) -> None:
+async def _serve(version: str, double: Provider, engine: str) -> None:
     server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
-    servicer = _Servicer(sys.argv[1:], version, DockerDouble(), engine)
+    servicer = _Servicer(sys.argv[1:], version, double, engine)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -80,7 +80,7 @@ async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: An
         details = _initialization_failed(error, request.properties)
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
-    except EngineError as error:
+    except ProviderError as error:
         log.warning("%s: %s", request.urn, error)
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
     except Exception:

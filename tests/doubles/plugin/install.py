@@ -1,0 +1,54 @@
+"""Putting a double where the Pulumi CLI of a test looks for the official plugin."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import yaml
+
+from toolchain.paths import ROOT
+
+MAIN = '''"""Runs a test double of the {plugin} provider; see {root}/{folder}."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, {root!r})
+
+from {module} import {name}
+from tests.doubles.plugin.serve import main
+
+main(Path(__file__).parent, {version!r}, {name}())
+'''
+
+
+def install(home: Path, plugin: str, version: str, double: str) -> Path:
+    """Make ``double`` (`module:class`) the plugin of ``home``, a test's own PULUMI_HOME.
+
+    Returns the plugin's folder; `double.log` in it tells what was asked of the double.
+    AssertionError where another version of the package ``pulumi-<plugin>`` is installed: the CLI
+    would look for a plugin of that version.
+    """
+    installed = importlib.metadata.version(f"pulumi-{plugin}")
+    if installed != version:
+        raise AssertionError(
+            f"pulumi-{plugin} {installed} is installed, the double is of {version}"
+        )
+    module, _, name = double.partition(":")
+    folder = home / "plugins" / f"resource-{plugin}-v{version}"
+    folder.mkdir(parents=True)
+    options = {"toolchain": "pip", "virtualenv": sys.prefix}
+    about = {"runtime": {"name": "python", "options": options}}
+    (folder / "PulumiPlugin.yaml").write_text(yaml.safe_dump(about))
+    text = MAIN.format(
+        plugin=plugin,
+        root=str(ROOT),
+        folder=module.rpartition(".")[0].replace(".", "/"),
+        module=module,
+        name=name,
+        version=version,
+    )
+    (folder / "__main__.py").write_text(text)
+    return folder

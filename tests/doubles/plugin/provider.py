@@ -1,0 +1,112 @@
+"""What every double of a provider plugin does alike: which inputs it takes, what a change costs,
+and how calls of the engine reach a resource type.
+
+An input that a double does not implement is refused by name, never ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from pulumi.provider.experimental import provider as protocol
+
+from tests.doubles.plugin.kind import Client, Kind, ProviderError, changed, not_implemented
+from tests.doubles.plugin.values import Plain, plain, wrapped
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class Double(protocol.Provider, Generic[Client]):
+    """A provider plugin over ``kinds``, by token. Every call runs in a thread of its own."""
+
+    official: str
+    """The name of what it stands for, as in ``the Docker provider``."""
+    kinds: Mapping[str, Kind[Client]]
+    settings: frozenset[str]
+    """The provider's own inputs that it implements."""
+
+    @abstractmethod
+    def run(self, work: Callable[[Client], Result]) -> Result:
+        """``work`` with a client; what goes wrong beneath ends as a ProviderError."""
+
+    async def check_config(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
+        inputs = plain(request.new_inputs)
+        failures = [self._refused(name) for name in inputs if name not in self.settings]
+        return protocol.CheckResponse(request.new_inputs, failures)
+
+    async def configure(self, request: protocol.ConfigureRequest) -> protocol.ConfigureResponse:
+        self.set_up(plain(request.args))
+        # No preview support: create is called only to create.
+        return protocol.ConfigureResponse()
+
+    @abstractmethod
+    def set_up(self, settings: Plain) -> None:
+        """Take the provider's own inputs, before anything is created or read."""
+
+    async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
+        kind = self.kind(request.type)
+        inputs = plain(request.new_inputs)
+        failures = [self._refused(path) for path in not_implemented(inputs, kind.shape)]
+        checked = dict(request.new_inputs)
+        if kind.named is not None and kind.named not in inputs:
+            old = plain(request.old_inputs).get(kind.named)
+            made_up = f"{request.name}-{request.random_seed.hex()[:7]}"
+            checked |= wrapped({kind.named: old or made_up})
+        return protocol.CheckResponse(checked, failures)
+
+    async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
+        kind = self.kind(request.type)
+        state, inputs = plain(request.old_state), plain(request.new_inputs)
+        names = [n for n in changed(kind, state, inputs) if n not in request.ignore_changes]
+        replaces = [name for name in names if kind.needs_replacement(name, inputs)]
+        return protocol.DiffResponse(
+            changes=bool(names),
+            diffs=names,
+            replaces=replaces,
+            delete_before_replace=bool(replaces) and kind.goes_first(state, inputs),
+        )
+
+    async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
+        kind, inputs = self.kind(request.type), plain(request.properties)
+        id, state = await self._call("create", request.urn, lambda c: kind.create(c, inputs))
+        return protocol.CreateResponse(id, wrapped(state))
+
+    async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
+        kind, id, state = self.kind(request.type), request.resource_id, plain(request.properties)
+        found = await self._call("read", request.urn, lambda c: kind.read(c, id, state))
+        if found is None:
+            return protocol.ReadResponse(resource_id="")
+        return protocol.ReadResponse(id, wrapped(found), request.inputs)
+
+    async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
+        kind, id = self.kind(request.type), request.resource_id
+        olds, news = plain(request.olds), plain(request.news)
+        state = await self._call("update", request.urn, lambda c: kind.update(c, id, olds, news))
+        return protocol.UpdateResponse(wrapped(state))
+
+    async def delete(self, request: protocol.DeleteRequest) -> None:
+        kind, id, state = self.kind(request.type), request.resource_id, plain(request.properties)
+        await self._call("delete", request.urn, lambda c: kind.delete(c, id, state))
+
+    def kind(self, token: str) -> Kind[Client]:
+        try:
+            return self.kinds[token]
+        except KeyError:
+            raise ProviderError(
+                f"{token} is not implemented by this test double of {self.official}; it knows"
+                f" {', '.join(self.kinds)}"
+            ) from None
+
+    async def _call(self, verb: str, what: str, work: Callable[[Client], Result]) -> Result:
+        log.info("%s %s", verb, what)
+        return await asyncio.to_thread(self.run, work)
+
+    def _refused(self, path: str) -> protocol.CheckFailure:
+        return protocol.CheckFailure(
+            path, f"the input {path} is not implemented by this test double of {self.official}"
+        )
