@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
@@ -29,6 +29,7 @@ from earshot.listeners.problems import refuse, shown
 MAX_HOSTS = 100
 ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
 _CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._/:@-]{0,254}", re.ASCII)
 _KAFKA_TAG = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 _UNUSABLE = {
@@ -53,14 +54,30 @@ def _address(value: Any) -> str:
         raise ValueError(f"found {shown(value)}; allowed: an IP address, as text") from None
 
 
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        raise ValueError(
+            f"found {shown(value)}; allowed: up to 30 small letters, digits and hyphens"
+        )
+    return value
+
+
+def _image(value: str) -> str:
+    if not _IMAGE.fullmatch(value):
+        raise ValueError(f"found {shown(value)}; allowed: an image such as apache/kafka:4.1.1")
+    return value
+
+
 HostName = Annotated[str, PlainValidator(_host)]
 IpAddress = Annotated[str, PlainValidator(_address)]
+HostLabel = Annotated[str, AfterValidator(_label)]
+Image = Annotated[str, AfterValidator(_image)]
 
 
 class DockerHost(Frozen):
     """A Docker host: where its engine answers, and what others call it."""
 
-    name: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")
+    name: HostLabel = "local"
     engine: str | None = None
     """`unix://`, `ssh://` or `tcp://`; default: DOCKER_HOST, or the local socket."""
     cert_path: str | None = None
@@ -120,7 +137,7 @@ class DockerListenerSpec(ListenerSpec):
 class ValidatorSpec(Frozen):
     """The image in which a validation runs where the clients in containers stand."""
 
-    base: str = Field(default="debian:bookworm-slim", pattern=_IMAGE.pattern)
+    base: Image = "debian:bookworm-slim"
     """A Debian image (or a mirror's name for one) that the validator image is built on."""
 
 
@@ -139,7 +156,7 @@ class DockerSpec(ClusterSpec):
     """Default: 1, 2, 3, …"""
     names: dict[int, str] = Field(default_factory=dict)
     """By node id, what a container is called, also on its network; default: `kafka-ID`."""
-    image: str | None = None
+    image: Image | None = None
     """Default: `apache/kafka` of `kafka_version`."""
     listeners: tuple[DockerListenerSpec, ...] = _LISTENERS
     hosts: tuple[DockerHost, ...] = Field(
@@ -175,8 +192,6 @@ class DockerSpec(ClusterSpec):
     def _usable(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        if not _IMAGE.fullmatch(value):
-            raise ValueError(f"found {shown(value)}; allowed: an image such as apache/kafka:4.1.1")
         if reason := _UNUSABLE.get(family_of(value)):
             raise ValueError(
                 f"found {shown(value)}, which earshot cannot run: {reason}; allowed: apache/kafka, "
@@ -201,9 +216,13 @@ class DockerSpec(ClusterSpec):
 
     @model_validator(mode="after")
     def _narrow(self) -> Self:
+        """Without a name for others, a listener is for this host, unless the file names its own."""
         if len(self.hosts) == 1 and self.hosts[0].external is None:
-            narrowed = tuple(item.narrowed() for item in self.listeners)
-            object.__setattr__(self, "listeners", narrowed)
+            settled = tuple(
+                item if item.advertised.keys() >= set(self.ids) else item.narrowed()
+                for item in self.listeners
+            )
+            object.__setattr__(self, "listeners", settled)
         return self
 
     @model_validator(mode="after")

@@ -31,6 +31,7 @@ _ALLOWED = {
     "literal_error": "{expected}",
     "enum": "{expected}",
     "too_short": "at least one",
+    "too_long": "{max_length} at most",
 }
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 

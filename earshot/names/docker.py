@@ -126,9 +126,9 @@ def _notes(spec: DockerSpec) -> Iterator[str]:
     (first, *others) = spec.hosts
     if others or first.external is not None:
         return
-    held = [item.name for item in spec.listeners if item.scopes[-1] is Scope.HOST]
-    if len(held) > 1:
+    if not any(Scope.EXTERNAL in item.scopes for item in spec.listeners):
+        held = [item.name for item in spec.listeners if Scope.HOST in item.scopes]
         yield (
-            f"{', '.join(held)}: for clients on the Docker host only, which has no "
-            "`hosts[0].external` name that others could use"
+            f"{', '.join(held) or 'every listener'}: not for clients beyond the Docker host, which "
+            "has no name for them; `hosts[0].external` gives it one"
         )

@@ -17,8 +17,10 @@ from earshot.adopt.compose import read_compose
 from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
 from earshot.errors import EarshotError
+from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.model import Scope
 from earshot.listeners.spec import read_spec
+from earshot.placement import plan_docker
 from earshot.report.terminal import Terminal
 
 FILES = Path(__file__).parent / "files"
@@ -256,6 +258,20 @@ class TestServices:
         document = adopt_text("services: {" + ", ".join(rows) + "}").document
         assert document is not None
         assert document["names"] == {2: "a", 1: "b", 3: "c"}
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith(".yml")][:5])
+def test_what_is_adopted_can_be_read_and_planned(name: str) -> None:
+    adoption = adopt(name)
+    spec = read_spec(adoption.document, name)
+    assert isinstance(spec, DockerSpec)
+    plan = plan_docker(spec, "adopted").plan
+    for item in adoption.document["listeners"]:
+        for id, address in item["advertised"].items():
+            held = plan.node(id).listener(item["name"])
+            assert held is not None
+            assert str(held.advertised) == address
+            assert [str(scope) for scope in held.scopes] == item["scopes"]
 
 
 class TestProperties:
