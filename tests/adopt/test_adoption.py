@@ -266,6 +266,7 @@ def test_what_is_adopted_can_be_read_and_planned(name: str) -> None:
     spec = read_spec(adoption.document, name)
     assert isinstance(spec, DockerSpec)
     plan = plan_docker(spec, "adopted").plan
+    assert adoption.document is not None
     for item in adoption.document["listeners"]:
         for id, address in item["advertised"].items():
             held = plan.node(id).listener(item["name"])
