@@ -1,4 +1,4 @@
-"""A DNS server on loopback that answers from a table, refuses, or keeps silent."""
+"""A DNS server of the run that answers from a table, refuses, or keeps silent."""
 
 from __future__ import annotations
 
@@ -32,13 +32,18 @@ class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
 
 
 @contextmanager
-def dns_server(table: Mapping[str, tuple[str, ...] | str]) -> Iterator[str]:
-    """Yields `ip:port` of a server: per name its addresses, or the name of a DNS error."""
+def dns_server(
+    table: Mapping[str, tuple[str, ...] | str], address: str = "127.0.0.1", port: int = 0
+) -> Iterator[str]:
+    """Yields `ip:port` of a server: per name its addresses, or the name of a DNS error.
+
+    ``table`` may change while it runs; port 0 is a free one.
+    """
     quiet = DNSLogger(logf=lambda line: None)
-    server = DNSServer(_Table(table), address="127.0.0.1", port=0, logger=quiet)
+    server = DNSServer(_Table(table), address=address, port=port, logger=quiet)
     server.start_thread()
     try:
-        yield f"127.0.0.1:{server.server.server_address[1]}"
+        yield f"{address}:{server.server.server_address[1]}"
     finally:
         server.stop()
         server.server.server_close()

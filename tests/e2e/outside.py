@@ -1,0 +1,61 @@
+"""An address of this machine and a DNS server there, as containers and other hosts see them.
+
+The address is the run's own (a /32 on loopback, from the block for measurements, RFC 2544), so
+that it leads containers to this machine's published ports, and disturbs nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.doubles.dns_server import dns_server
+from tests.e2e.docker_engine import skip
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What `dns` of a container and `resolvers` of the policy pack are set to in a test."""
+
+    address: str
+    """Of this machine, and of the DNS server (port 53)."""
+    table: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+    """By name its addresses, or a DNS error such as SERVFAIL; tests change it."""
+
+    def call(self, name: str) -> str:
+        """Let ``name`` lead to this machine; the same name, for use in place."""
+        self.table[name] = (self.address,)
+        return name
+
+
+@contextmanager
+def outside() -> Iterator[Outside]:
+    """The address and its server, gone at the end. Skips where only root may have them."""
+    if os.geteuid() != 0:
+        skip("only root can give this machine an address and serve port 53")
+    address = _free_address()
+    _ip("address", "add", f"{address}/32", "dev", "lo")
+    try:
+        found = Outside(address)
+        with dns_server(found.table, address, 53):
+            yield found
+    finally:
+        _ip("address", "delete", f"{address}/32", "dev", "lo")
+
+
+def _free_address() -> str:
+    taken = _ip("-4", "-o", "address")
+    while True:
+        chosen = f"198.19.{random.randrange(256)}.{random.randrange(1, 255)}"
+        if f" {chosen}/" not in taken:
+            return chosen
+
+
+def _ip(*arguments: str) -> str:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr.strip()}"
+    return done.stdout
