@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import tempfile
+import tomllib
 from pathlib import Path
 
 from earshot.errors import EarshotError
 from toolchain import progress
 from toolchain.paths import LOCK_FILE, LOGS, ROOT
 from toolchain.pulumi_cli import go
+
+VALIDATOR_LOCK = ROOT / "earshot" / "vantages" / "requirements.lock"
+NOT_FOR_THE_VALIDATOR = re.compile(r"(pulumi|docker)\b")
+"""It runs inside a container that others start."""
 
 
 def write() -> None:
@@ -22,10 +29,24 @@ def write() -> None:
     for source, target in (("pyproject.toml", LOCK_FILE), (go_source, go.LOCK_FILE)):
         with progress.step(f"Pinning {target.relative_to(ROOT)}"):
             _compile(uv, source, target)
+    with (
+        progress.step(f"Pinning {VALIDATOR_LOCK.relative_to(ROOT)}"),
+        tempfile.NamedTemporaryFile("w", suffix=".in") as wanted,
+    ):
+        wanted.write("".join(f"{line}\n" for line in validator_requirements()))
+        wanted.flush()
+        # the same versions as everywhere else
+        _compile(uv, wanted.name, VALIDATOR_LOCK, "--constraint", str(LOCK_FILE))
 
 
-def _compile(uv: str, source: str | Path, target: Path) -> None:
-    extras = ["--extra", "dev"] if source == "pyproject.toml" else []
+def validator_requirements() -> list[str]:
+    """What the library needs at a vantage: the project's own, Pulumi and Docker aside."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [it for it in project["dependencies"] if not NOT_FOR_THE_VALIDATOR.match(it)]
+
+
+def _compile(uv: str, source: str | Path, target: Path, *options: str) -> None:
+    extras = ["--extra", "dev", *options] if source == "pyproject.toml" else [*options]
     progress.run(
         [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11",
          "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-annotate",

@@ -1,0 +1,226 @@
+"""The validator image: made on the engine where it is needed, of what is installed here.
+
+Its tag names the version and a digest of the context, so that an image is there or is not: it is
+never out of date. How this machine's pip reaches its index (certificates, mirror) goes into the
+build and not into the image.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import earshot
+from earshot.engine import said
+from earshot.errors import EarshotError
+from earshot.jvm.jars import spark_connector_jars
+
+if TYPE_CHECKING:
+    import docker
+
+NAME: Final = "earshot-validator"
+LABEL: Final = "earshot.validator"
+"""On every validator image, with its digest."""
+SILENT_SECONDS: Final = 900
+"""What one step of the build may take without a word."""
+SAY_SECONDS: Final = 10.0
+"""After so long a step that still runs says something."""
+PIP_SECONDS: Final = 20
+_PACKAGE: Final = Path(earshot.__file__).parent
+_HERE: Final = Path(__file__).parent
+_PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_PASSED_ON: Final = {
+    "index-url": "PIP_INDEX_URL",
+    "extra-index-url": "PIP_EXTRA_INDEX_URL",
+    "trusted-host": "PIP_TRUSTED_HOST",
+    "timeout": "PIP_DEFAULT_TIMEOUT",
+}
+_STEP: Final = re.compile(r"Step (\d+/\d+) : (\w+) ?(.*)")
+
+Files = Mapping[str, bytes]
+Say = Callable[[str], None]
+
+
+def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text: None) -> str:
+    """The validator image on the engine of ``client``, on top of ``base``; its name.
+
+    Made where it is not there yet, which takes minutes the first time; then older ones that
+    nothing uses are removed. Raises EarshotError with the step that failed.
+    """
+    from docker.errors import ImageNotFound
+
+    files = context()
+    digest = digest_of(files, base)
+    name = f"{NAME}:{earshot.__version__}-{digest}"
+    try:
+        client.images.get(name)
+        return name
+    except ImageNotFound:
+        say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
+    _build(client, name, digest, base, files, say)
+    remove_old(client, digest)
+    return name
+
+
+def context() -> dict[str, bytes]:
+    """The files of the build by path, but for what belongs to this machine alone."""
+    lock = (_HERE / "requirements.lock").read_bytes()
+    files = {"Dockerfile": (_HERE / "Dockerfile").read_bytes(), "requirements.lock": lock}
+    files["builders.lock"] = _entry(lock, b"setuptools")
+    for path in sorted(_PACKAGE.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            files[f"app/earshot/{path.relative_to(_PACKAGE).as_posix()}"] = path.read_bytes()
+    for jar in spark_connector_jars():
+        files[f"jars/{jar.name}"] = jar.read_bytes()
+    return files
+
+
+def digest_of(files: Files, base: str) -> str:
+    """Twelve hexadecimal digits that change with whatever is in the image."""
+    summed = hashlib.sha256(base.encode())
+    for path in sorted(files):
+        summed.update(f"\0{path}\0".encode() + hashlib.sha256(files[path]).digest())
+    return summed.hexdigest()[:12]
+
+
+def remove_old(client: docker.DockerClient, digest: str) -> list[str]:
+    """Removes validator images other than that of ``digest`` unless a container uses them.
+
+    Returns what was removed. Only images with our label and no name but ours are considered.
+    """
+    from docker.errors import APIError
+
+    gone = []
+    for image in client.images.list(filters={"label": LABEL}):
+        foreign = [tag for tag in image.tags if not tag.startswith(f"{NAME}:")]
+        if image.labels.get(LABEL) == digest or foreign or not image.tags:
+            continue
+        for tag in image.tags:
+            with contextlib.suppress(APIError):  # in use: the engine refuses
+                client.images.remove(tag)
+                gone.append(tag)
+    return gone
+
+
+def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What this machine's pip is told, by files or by variables: option -> value."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "config", "list"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PIP_SECONDS,
+            env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        )
+        lines = done.stdout.splitlines() if done.returncode == 0 else []
+    except (OSError, subprocess.TimeoutExpired):
+        lines = []
+    found = {}
+    for line in lines:  # later lines, which are the variables, win: as they do for pip
+        key, _, value = line.partition("=")
+        section, _, option = key.rpartition(".")
+        if section in ("global", "install", ":env:"):
+            found[option.replace("_", "-")] = value.strip().strip("'\"")
+    return {option: value for option, value in found.items() if value}
+
+
+def trusted(settings: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bytes:
+    """The certificates that this machine's pip was told to trust; empty where it was not."""
+    named = [settings.get("cert", ""), *(environment.get(name, "") for name in _CERTIFICATES)]
+    for name in filter(None, named):
+        with contextlib.suppress(OSError):
+            return Path(name).read_bytes()
+    return b""
+
+
+def _entry(lock: bytes, name: bytes) -> bytes:
+    """The entry of one package in a lock file, hashes included."""
+    match = re.search(rb"^%s==.*?(?=^\S|\Z)" % name, lock, re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise EarshotError("requirements.lock", observed=f"no entry for {name.decode()}")
+    return match[0]
+
+
+def _build(
+    client: docker.DockerClient, name: str, digest: str, base: str, files: Files, say: Say
+) -> None:
+    from docker.errors import DockerException
+
+    settings = pip_settings()
+    arguments = {"BASE": base}
+    arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
+    arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
+    stream = client.api.build(
+        fileobj=_archive({**files, "trust/ca.pem": trusted(settings)}),
+        custom_context=True,
+        tag=name,
+        buildargs=arguments,
+        labels={LABEL: digest},
+        network_mode="host",  # packages come the way that this machine gets them
+        rm=True,
+        forcerm=True,
+        decode=True,
+        timeout=SILENT_SECONDS,
+    )
+    try:
+        _follow(stream, say)
+    except DockerException as reason:
+        raise _failed("the engine", said(reason), []) from None
+    except OSError as reason:
+        raise _failed("the engine", f"stopped answering ({said(reason)})", []) from None
+    finally:
+        stream.close()  # an interrupted build ends with its connection
+
+
+def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
+    """Shows each step as it begins, and what a long one says last; raises for one that fails."""
+    step, lines, spoken = "the context", [""], time.monotonic()
+    for item in stream:
+        text = str(item.get("stream") or item.get("status") or "").strip()
+        if error := item.get("error"):
+            raise _failed(step, str(error), lines)
+        if begun := _STEP.match(text):
+            step, lines = f"step {begun[1]}: {begun[2]} {begun[3]}"[:100].rstrip(), []
+            if begun[2] == "RUN":  # the others take no time
+                say(f"validator image, {step}")
+                spoken = time.monotonic()
+        elif text:
+            lines.append(text)
+            if time.monotonic() - spoken > SAY_SECONDS:
+                say(f"  {text.splitlines()[-1][:100]}")
+                spoken = time.monotonic()
+
+
+def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
+    told = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
+    return EarshotError(
+        "validator image",
+        observed="".join(
+            [f"{step} failed: {' '.join(error.split())}", *(f"\n    {it}" for it in told)]
+        ),
+        remedy="see that the engine can have the base image (`validator.base` in the stack file), "
+        "and that Debian's and Python's packages can be had from its machine; then run it again",
+    )
+
+
+def _archive(files: Files) -> io.BytesIO:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, content in sorted(files.items()):
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(content), 0o644
+            archive.addfile(member, io.BytesIO(content))
+    buffer.seek(0)
+    return buffer
