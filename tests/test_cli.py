@@ -34,6 +34,17 @@ config:
       - {name: INTERNAL, port: 19092, scopes: [internal]}
       - {name: EXTERNAL, port: 9092, scopes: [host]}
 """
+DOCKER = """
+config:
+  earshot:cluster:
+    placement: docker
+    broker_ids: [0]
+    names: {0: kafka0}
+    hosts: [{external: k.example}]
+    listeners:
+      - {name: IN, port: 19092, scopes: [internal]}
+      - {name: OUT, port: 9092, scopes: [external], published: {0: 39092}}
+"""
 
 
 @pytest.fixture
@@ -211,6 +222,29 @@ class TestPlan:
     ) -> None:
         assert run(["plan", "-s", "local", "--render", "7"]) == 2
         assert "allowed: all, 1, 2, 3" in capsys.readouterr().err
+
+    def test_of_containers_shows_their_names_and_published_ports(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        project.stack_file("mine").write_text(DOCKER)
+        assert run(["plan", "--stack", "mine"]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert [
+            "OUT",
+            "external",
+            "PLAINTEXT",
+            "0.0.0.0:9092",
+            "39092->9092",
+            "k.example:39092",
+        ] in (lines)
+        assert any(line[:3] == ["broker+controller", "0", "kafka0"] for line in lines)
+
+    def test_renders_a_container_as_a_file_of_variables(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        project.stack_file("mine").write_text(DOCKER)
+        assert run(["plan", "-s", "mine", "--render", "0"]) == 0
+        assert "KAFKA_NODE_ID=0\n" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("content", "observed"),
