@@ -188,6 +188,20 @@ def validate(
         list[str] | None,
         typer.Option("--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated."),
     ] = None,
+    vantages: Annotated[
+        Path | None,
+        typer.Option("--vantages", metavar="FILE", help="Where to stand; a stack has its own."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar="NAME", help="Stand at this vantage alone; may be repeated."
+        ),
+    ] = None,
+    vantage: Annotated[
+        str | None,
+        typer.Option("--vantage", metavar="NAME", help="Stand here, and call this place so."),
+    ] = None,
     incarnations: Annotated[str | None, typer.Option("--incarnations", hidden=True)] = None,
     format: ReportFormat = None,
     output: Output = None,
@@ -198,7 +212,15 @@ def validate(
     broker, every listener reads everything back. Its topic is removed at the
     end, also after a failure.
 
+    Of a stack on Docker hosts each listener is validated from where its clients
+    stand: host from this machine, internal in a container on the brokers'
+    network, external in one on another network. All of it is one report; a
+    vantage that could not be stood at leaves its cells undecided (exit 3).
+    With --vantage everything is validated from here instead.
+
       earshot validate --stack local
+      earshot validate --stack docker --only host
+      earshot validate --contract contract.json --vantage laptop
       earshot validate --contract contract.json --records 100000 --deadline 600
       earshot validate --stack local -o junit.xml -o report.html
       spark-submit --master yarn earshot/__main__.py validate --contract c.json
@@ -210,6 +232,7 @@ def validate(
             (stack, contract, bootstrap),
             client_config,
             command.Effort(records, deadline, jars, jars_dir, tuple(conf or ())),
+            command.Standing(vantages, vantage, tuple(only or ())),
             incarnations,
             format,
             output or [],

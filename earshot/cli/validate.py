@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earshot.cli.discovery import Unanswered, discover
@@ -12,11 +12,18 @@ from earshot.cli.output import formats, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, client_properties, target
 from earshot.errors import EarshotError
-from earshot.listeners.spec import ValidationSpec
+from earshot.listeners.cluster_spec import ValidationSpec
+from earshot.listeners.model import Scope
 from earshot.report import Format, render
 from earshot.validation.contract import Contract
 from earshot.validation.run import ValidationOptions
 from earshot.validation.run import validate as prove
+from earshot.vantages import standpoint
+from earshot.vantages.run import validate_from
+from earshot.vantages.standpoint import Standpoint, read_standpoints
+
+HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
+"""All that a docker contract tells by itself: which of its listeners are for this machine."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +37,22 @@ class Effort:
     conf: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where the options of the command say to stand."""
+
+    vantages: Path | None = None
+    """A file of standpoints."""
+    vantage: str | None = None
+    """The name of this place, from which everything is validated."""
+    only: tuple[str, ...] = ()
+
+
 def run(
     looked_at: tuple[str | None, str | None, str | None],
     client_config: Path | None,
     effort: Effort,
+    standing: Standing,
     incarnations: str | None,
     format: Format | None,
     output: Sequence[Path],
@@ -48,18 +67,50 @@ def run(
     client = client_properties(client_config)
     named = target(*looked_at)
     options = _options(effort, _defaults(named), client)
+    standpoints = _standpoints(standing, named)
+    if standing.vantage is not None:
+        options = replace(options, vantage=standing.vantage)
     try:
         contract, notes = _contract(named, client)
     except Unanswered as nobody:
         show(nobody.report, files, format)
         return nobody.report.exit_code
     with steps() as step:
-        report = prove(contract, options, step)
+        if standpoints is None:
+            report = prove(contract, options, step)
+        else:
+            report = validate_from(standpoints, contract, options, step, standing.only)
     report = report.model_copy(update={"incarnations": lives, "notes": (*notes, *report.notes)})
     if named.report_file is not None:
         save(named.report_file, render(report, Format.JSON))
     show(report, files, format)
     return report.exit_code
+
+
+def _standpoints(standing: Standing, named: Target) -> tuple[Standpoint, ...] | None:
+    """Where to stand for each scope; None: here, for all of them."""
+    if standing.vantage is not None:
+        for option, value in (("--vantages", standing.vantages), ("--only", standing.only)):
+            if value:
+                raise EarshotError(
+                    f"--vantage and {option}", observed="are both given", allowed="one of them"
+                )
+        return None
+    if standing.vantages is not None:
+        return read_standpoints(standing.vantages)
+    if named.project is not None and named.stack is not None:
+        kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
+        if kept.exists():
+            return read_standpoints(kept)
+    if named.contract is not None and named.contract.placement == "docker":
+        return HOST_ALONE
+    if standing.only:
+        raise EarshotError(
+            "--only",
+            observed="there is one vantage: this machine",
+            allowed="with a stack on Docker hosts, or with --vantages FILE",
+        )
+    return None
 
 
 def _contract(named: Target, client: Mapping[str, str]) -> tuple[Contract, tuple[str, ...]]:

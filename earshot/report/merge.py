@@ -42,7 +42,7 @@ def merge(sources: Sequence[Source]) -> Report:
     reports = [_told_apart(report, kept) for report in kept]
     return Report(
         kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
-        run="+".join(item.run for item in reports),
+        run="+".join(item.run for item in reports if item.run),
         cluster=reports[0].cluster,
         placement=reports[0].placement,
         kafka_version=reports[0].kafka_version,

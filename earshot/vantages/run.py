@@ -1,0 +1,157 @@
+"""One report from every vantage of a cluster: each scope's listeners from where its clients stand.
+
+What could not be stood on is in the report too, undecided and with the reason, so that a run that
+left something out never passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
+from earshot.report.merge import Source, merge
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline, unwinding_on_sigterm
+from earshot.validation.diagnosis import undecided
+from earshot.validation.result import Report, Vantage, Verdict
+from earshot.validation.run import ValidationOptions, validate
+from earshot.validation.survey import targets_of
+from earshot.vantages.standpoint import Kind, Standpoint
+
+AT_ONCE: Final = 1
+"""Containers that validate side by side."""
+
+Say = Callable[[str], None]
+Run = Callable[[Deadline], Report]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What there is to do at one vantage."""
+
+    name: str
+    run: Run
+    here: bool = False
+
+
+def validate_from(
+    standpoints: Sequence[Standpoint],
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say = lambda text: None,
+    only: Sequence[str] = (),
+) -> Report:
+    """Proves the listeners of every client scope of ``contract`` from its standpoint.
+
+    ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
+    standpoint, or whose container cannot be run, is inconclusive with the reason. The deadline of
+    ``options`` begins when the engines and the image are ready. Raises EarshotError for ``only``
+    that names nobody, and for what keeps this process itself from validating.
+    """
+    started, begun = datetime.now(UTC), time.monotonic()
+    _check(only, (item.name for item in standpoints))
+    by_scope = {item.scope: item for item in standpoints}
+    with contextlib.ExitStack() as engines, unwinding_on_sigterm():
+        turns = []
+        for scope in contract.scopes:
+            part, standpoint = contract.for_scope(scope), by_scope.get(scope)
+            turns.append(_turn(scope, standpoint, part, options, on_event, only, engines))
+        reports = _all(turns, Deadline(options.deadline))
+    sources = [Source(f"vantage {name}", report) for name, report in reports.items()]
+    changes = {"started": started, "seconds": time.monotonic() - begun}
+    return merge(sources).model_copy(update=changes)
+
+
+def _check(only: Sequence[str], names: Iterable[str]) -> None:
+    known = list(names)
+    for name in only:
+        if name not in known:
+            raise EarshotError(
+                f"--only {name}",
+                observed="is no vantage of this cluster",
+                allowed=", ".join(known) or "none is known here",
+            )
+
+
+def _turn(
+    scope: Scope,
+    standpoint: Standpoint | None,
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say,
+    only: Sequence[str],
+    engines: contextlib.ExitStack,
+) -> _Turn:
+    """What there is to do for ``scope``, with its engine ready."""
+    from earshot.vantages.container import ground, validate_on
+
+    name = standpoint.name if standpoint is not None else str(scope)
+
+    def unproven(verdict: Verdict, reason: str) -> Run:
+        return lambda end: _undecided(contract, name, verdict, reason)
+
+    if standpoint is None:
+        reason = (
+            f"nobody stood where the clients of the scope {scope} stand: no standpoint is known"
+        )
+        return _Turn(name, unproven(Verdict.INCONCLUSIVE, reason))
+    if only and name not in only:
+        return _Turn(name, unproven(Verdict.SKIP, f"not asked for: --only {' --only '.join(only)}"))
+
+    def say(text: str) -> None:
+        on_event(f"{name}: {text}")
+
+    def here(end: Deadline) -> Report:
+        own = replace(options, vantage=name, deadline=end.left())
+        return validate(contract, own, say)
+
+    if standpoint.kind is Kind.HERE:
+        return _Turn(name, here, here=True)
+    try:
+        stood = engines.enter_context(ground(standpoint, contract.cluster, say))
+    except EarshotError as error:
+        return _Turn(name, unproven(Verdict.INCONCLUSIVE, f"nobody could stand there: {error}"))
+
+    def there(end: Deadline) -> Report:
+        try:
+            return validate_on(stood, contract, options, end, say)
+        except EarshotError as error:
+            return _undecided(contract, name, Verdict.INCONCLUSIVE, str(error))
+
+    return _Turn(name, there)
+
+
+def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
+    """The report of each turn, in their order."""
+    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="vantage")
+    try:
+        there = {turn.name: pool.submit(turn.run, end) for turn in turns if not turn.here}
+        here = {turn.name: turn.run(end) for turn in turns if turn.here}
+        done = here | {name: future.result() for name, future in there.items()}
+        return {turn.name: done[turn.name] for turn in turns}
+    finally:
+        end.stop.set()  # of whatever is under way when this is interrupted
+        pool.shutdown(cancel_futures=True)
+
+
+def _undecided(contract: Contract, name: str, verdict: Verdict, reason: str) -> Report:
+    """The report of a vantage that nobody stood at."""
+    cells = tuple(undecided(target, name, reason, verdict) for target in targets_of(contract))
+    return Report(
+        kind="validation",
+        run="",
+        cluster=contract.cluster,
+        placement=contract.placement,
+        kafka_version=contract.kafka_version,
+        started=datetime.now(UTC),
+        seconds=0,
+        cells=cells,
+        vantages=(Vantage(name=name, kind="container", verdict=verdict, reason=reason),),
+    )
