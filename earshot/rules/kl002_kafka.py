@@ -47,11 +47,12 @@ def objections(
 def check(facts: Facts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     version = facts.kafka_version or DEFAULT_KAFKA
+    kafka = f"Kafka {version}" if facts.kafka_version else f"Kafka (taken for {version})"
     memo: Memo = {}
     for id, settings in facts.settings.items():
         for item in objections(settings.values, version, memo):
             yield RULE.finding(
-                f"{item.key}: {item.observed}; Kafka {version} {item.instead or 'does not start'}",
+                f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
                 item.expected,
                 node=id,
                 role=settings.role,

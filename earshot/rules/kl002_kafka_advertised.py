@@ -97,16 +97,7 @@ def quorum(view: View) -> Iterator[Objection]:
                 listener=name,
             )
         elif not explicit and is_wildcard(address.host):
-            refused = view.version[:3] == (3, 9, 0) and address.host == ANY_IPV4
-            yield Objection(
-                "C10",
-                KEY,
-                f"lacks {name}, which listens on every interface",
-                "the controller's own entry of the voters, advertised",
-                remedy=f"advertise {name}, which Kafka 3.9 and later allow",
-                listener=name,
-                instead="" if refused else "hands out a name that depends on its version",
-            )
+            yield _guessed(view, name, refused=view.version[:3] == (3, 9, 0))
         elif not explicit and view.has(KEY):
             yield Objection(
                 "C10",
@@ -116,7 +107,32 @@ def quorum(view: View) -> Iterator[Objection]:
                 remedy=f"add {name}://{address}",
                 listener=name,
                 instead="takes it from listeners",
+                grave=False,
             )
+
+
+def _guessed(view: View, name: str, refused: bool) -> Objection:
+    """C10: nobody said where this controller is.
+
+    The voters of a static quorum find each other where `controller.quorum.voters` says, so that
+    it forms all the same; what the leader then calls itself is the machine's own name, since
+    4.2.1 its entry of the voters. A dynamic quorum has nothing but that name.
+    """
+    refused = refused and view.listeners[name].host == ANY_IPV4
+    static = view.id in view.voters
+    own = f"{name}://{view.voters[view.id]}" if static else name
+    return Objection(
+        "C10",
+        KEY,
+        f"lacks {name}, which listens on every interface",
+        "the controller's own entry of the voters, advertised",
+        remedy=f"advertise {own}, which Kafka 3.9 and later allow"
+        if view.is_broker
+        else f"advertise {own}, or in an image that refuses it bind that",
+        listener=name,
+        instead="" if refused else "hands out a name that depends on its version",
+        grave=refused or not static,
+    )
 
 
 CHECKS = (some, bound, routable, heeded, quorum)

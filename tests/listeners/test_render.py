@@ -106,6 +106,23 @@ def test_an_environment_names_every_setting_as_the_image_maps_it() -> None:
     assert len(found) == len(settings(cluster(), BROKER)) + 3
 
 
+def test_a_controller_alone_gets_no_advertised_variable_and_binds_what_the_voters_name() -> None:
+    found = environment(cluster(), CONTROLLER)
+    assert "KAFKA_ADVERTISED_LISTENERS" not in found
+    assert found["KAFKA_LISTENERS"] == "CONTROLLER://c9.example.org:9093"
+    assert found["KAFKA_CONTROLLER_QUORUM_VOTERS"] == "9@c9.example.org:9093"
+    assert "KAFKA_ADVERTISED_LISTENERS" in environment(cluster(), BROKER)
+
+
+def test_a_controller_that_is_reached_at_another_port_cannot_say_so_by_variables() -> None:
+    away = CONTROLLER.listeners[0].model_copy(update={"port": 19093})
+    node = CONTROLLER.model_copy(update={"listeners": (away,)})
+    with pytest.raises(EarshotError) as caught:
+        environment(cluster(), node)
+    assert "controller 9, listener CONTROLLER" in str(caught.value)
+    assert "listens on port 9093, and the voters name 19093" in str(caught.value)
+
+
 def test_an_environment_refuses_a_key_that_would_arrive_as_another() -> None:
     with pytest.raises(EarshotError, match=r"broker property My\.key"):
         environment(cluster(**{"My.key": "x"}), BROKER)

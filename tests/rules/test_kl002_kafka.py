@@ -58,6 +58,43 @@ def test_versions_differ(
     assert found.refused is refused
 
 
+@pytest.mark.parametrize(
+    ("base", "change", "version", "grave"),
+    [
+        # the quorum forms where its voters are named, whatever the leader calls itself
+        (COMBINED, {"listeners": "CONTROLLER://:9093"}, "4.1.1", False),
+        (CONTROLLER, {"listeners": "CONTROLLER://:9093"}, "3.9.2", False),
+        (CONTROLLER, {"listeners": "CONTROLLER://0.0.0.0:9093"}, "3.9.0", True),
+        # and nothing else tells where a voter of a dynamic quorum is
+        (
+            CONTROLLER,
+            {
+                "listeners": "CONTROLLER://:9093",
+                "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+            },
+            "4.1.1",
+            True,
+        ),
+    ],
+)
+def test_a_controller_that_nobody_places_is_grave_where_the_voters_do_not(
+    base: dict[str, str], change: dict[str, str], version: str, grave: bool
+) -> None:
+    values = base | change
+    if "controller.quorum.bootstrap.servers" in change:
+        del values["controller.quorum.voters"]
+    if base is COMBINED:
+        values["listeners"] = f"{BROKER['listeners']},{change['listeners']}"
+        values["advertised.listeners"] = BROKER["advertised.listeners"]
+    (found,) = objections(values, version)
+    assert (found.check, found.grave) == ("C10", grave)
+
+
+def test_says_which_kafka_is_assumed_where_none_is_known() -> None:
+    (found,) = judge(Facts(None, {1: Settings(BROKER | {"broker.id": "2"})}), [RULE])
+    assert found.observed.endswith("Kafka (taken for 4.1.1) does not start")
+
+
 def test_a_broker_of_zookeeper_s_times_is_not_judged_as_one_of_kraft() -> None:
     values = {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://b1:9092", "broker.id": "1"}
     (found,) = objections(values, "3.9.2")
