@@ -1,0 +1,166 @@
+"""EC2's own names: made from an address and a region, read back, and what they lead to from where.
+
+Only the forms that AWS documents: for its commercial regions, for GovCloud and for China. Sources:
+the EC2 guide on instance hostnames (private names), the VPC guide on Amazon's DNS (public names and
+the two DNS attributes of a VPC), the same guide on docs.amazonaws.cn (the suffix of China).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+from earshot.errors import AddressError
+from earshot.listeners.model import Scope
+from earshot.names.evidence import Declaration
+from earshot.names.kinds import NameKind
+from earshot.names.vantages import VantageKind, vantage_of
+
+FIRST_REGION = "us-east-1"
+"""Its names are older than the regions, and have none in them."""
+_REGION = re.compile(r"(?:us-gov|[a-z]{2})-[a-z]+-[0-9]+", re.ASCII)
+_ADDRESS = r"(?P<address>\d+-\d+-\d+-\d+)"
+_PLACE = r"(?P<region>[a-z0-9-]+)\.compute"
+_SHAPES = {
+    NameKind.EC2_PRIVATE: re.compile(rf"ip-{_ADDRESS}\.(?:ec2|{_PLACE})\.internal", re.ASCII),
+    NameKind.EC2_PUBLIC: re.compile(
+        rf"ec2-{_ADDRESS}\.(?:compute-1|{_PLACE})\.amazonaws\.com(?:\.cn)?", re.ASCII
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Ec2Name:
+    """What the text of one of EC2's names says."""
+
+    kind: NameKind
+    """EC2_PRIVATE or EC2_PUBLIC."""
+    address: str
+    region: str
+
+
+def private_name(address: str, region: str) -> str:
+    """`ip-10-0-0-1.ec2.internal` in us-east-1, `ip-10-0-0-1.<region>.compute.internal` elsewhere.
+
+    Raises AddressError for an address that is no IPv4, or a region whose names are not known.
+    """
+    zone = "ec2" if check_region(region) == FIRST_REGION else f"{region}.compute"
+    return f"ip-{_dashed(address)}.{zone}.internal"
+
+
+def public_name(address: str, region: str) -> str:
+    """`ec2-192-0-2-1.<region>.compute.amazonaws.com`, with `compute-1` in us-east-1 and `.cn` at
+    the end in China.
+
+    Raises AddressError as `private_name` does.
+    """
+    zone = "compute-1" if check_region(region) == FIRST_REGION else f"{region}.compute"
+    china = ".cn" if region.startswith("cn-") else ""
+    return f"ec2-{_dashed(address)}.{zone}.amazonaws.com{china}"
+
+
+def read_name(host: str) -> Ec2Name | None:
+    """The address and region in ``host``, in any case; None unless EC2 itself would write it so."""
+    name = host.lower().removesuffix(".")
+    for kind, shape in _SHAPES.items():
+        if match := shape.fullmatch(name):
+            address = match["address"].replace("-", ".")
+            region = match["region"] or FIRST_REGION
+            make = private_name if kind is NameKind.EC2_PRIVATE else public_name
+            try:
+                written = make(address, region)
+            except AddressError:
+                return None
+            return Ec2Name(kind, address, region) if written == name else None
+    return None
+
+
+def check_region(text: str) -> str:
+    """``text`` as a region whose names have a known form; raises AddressError."""
+    if not _REGION.fullmatch(text):
+        raise AddressError(
+            f"region {text!r}",
+            observed="is none whose names are known",
+            allowed="a region of AWS's commercial, GovCloud or China partition, as in us-west-2",
+        )
+    return text
+
+
+def _dashed(address: str) -> str:
+    try:
+        return str(IPv4Address(address)).replace(".", "-")
+    except ValueError:
+        raise AddressError(
+            f"address {address!r}",
+            observed="is no IPv4 address, and EC2 writes no other into its names",
+            allowed="an IPv4 address",
+        ) from None
+
+
+@dataclass(frozen=True)
+class VpcDns:
+    """The two DNS attributes of a VPC, with AWS's defaults for one that is not the default VPC."""
+
+    support: bool = True
+    """enableDnsSupport: the VPC has Amazon's resolver."""
+    hostnames: bool = False
+    """enableDnsHostnames: public addresses get public names."""
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The attributes that are off, by AWS's name."""
+        pairs = (("enableDnsSupport", self.support), ("enableDnsHostnames", self.hostnames))
+        return tuple(name for name, on in pairs if not on)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The addresses of one network interface."""
+
+    region: str
+    private: str
+    public: str = ""
+    """Its Elastic IP or the address that AWS lent it; an empty text means none."""
+    elastic: bool = True
+    """Whether ``public`` is an Elastic IP, and so outlives a stop."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a name leads to at one vantage: an empty address where it does not resolve."""
+
+    address: str
+    why: str
+
+
+def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDns) -> Resolution:
+    """What ``host``, one of EC2's names, leads to for clients at ``vantage``, by documentation.
+
+    Containers on an instance ask as the instance does. AWS's documentation is followed where it
+    is stricter than what is often seen: with either attribute off, neither name is counted on.
+    """
+    name = read_name(host)
+    if name is None:
+        return Resolution("", f"{host} is no name that EC2 gives")
+    private = name.kind is NameKind.EC2_PRIVATE
+    own = interface.private if private else interface.public
+    if (name.address, name.region) != (own, interface.region):
+        return Resolution("", f"{host} is not a name of the interface {interface.private}")
+    if dns.off:
+        return Resolution("", f"{' and '.join(dns.off)} of the VPC: off")
+    if private:
+        if vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC):
+            return Resolution("", f"only the resolver of its VPC is sure to know {host}")
+        return Resolution(own, f"Amazon's resolver of the VPC answers for interface {own}")
+    lasting = f"Elastic IP {own}" if interface.elastic else f"public address {own}, until a stop"
+    if vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC):
+        return Resolution(own, lasting)
+    return Resolution(interface.private, f"{lasting}; inside the VPC the private address")
+
+
+def declaration(host: str, scope: Scope, interface: Interface, dns: VpcDns) -> Declaration | None:
+    """What the stack's interface and VPC declare of ``host`` for the clients of ``scope``, if
+    anything."""
+    found = resolution(host, vantage_of(scope, "aws"), interface, dns)
+    return Declaration(found.why, (found.address,)) if found.address else None
