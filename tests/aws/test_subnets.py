@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from ipaddress import IPv4Network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.aws.subnets import (
+    RESERVED,
+    SMALLEST_SUBNET,
+    Subnet,
+    check_room,
+    check_vpc,
+    check_zones,
+    lay_out,
+    spread,
+)
+from earshot.errors import EarshotError
+
+vpcs = st.builds(
+    lambda number, prefix: str(
+        IPv4Network(((10 << 24) | (number << 8), prefix), strict=False)  # within 10.0.0.0/8
+    ),
+    st.integers(0, 2**16 - 1),
+    st.integers(16, 24),
+)
+zones = st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=3, unique=True).map(
+    lambda letters: [f"eu-central-1{letter}" for letter in letters]
+)
+
+
+def test_the_layout_of_the_default_range() -> None:
+    found = lay_out("10.0.0.0/16", ["us-east-1a", "us-east-1c"])
+    assert [(item.name, str(item.cidr), item.room) for item in found] == [
+        ("public-a", "10.0.0.0/20", 4091),
+        ("private-a", "10.0.16.0/20", 4091),
+        ("public-c", "10.0.64.0/20", 4091),
+        ("private-c", "10.0.80.0/20", 4091),
+    ]
+
+
+@given(vpcs, zones)
+def test_subnets_lie_apart_inside_the_vpc_and_within_awss_limits(
+    vpc: str, zones: list[str]
+) -> None:
+    found = [item.cidr for item in lay_out(vpc, zones)]
+    assert len(found) == 2 * len(zones)
+    for index, cidr in enumerate(found):
+        assert cidr.subnet_of(IPv4Network(vpc)) and cidr.prefixlen <= SMALLEST_SUBNET
+        assert not any(cidr.overlaps(other) for other in found[:index])
+
+
+@given(vpcs, zones, st.data())
+def test_a_zone_that_is_added_moves_no_subnet(
+    vpc: str, zones: list[str], data: st.DataObject
+) -> None:
+    fewer = zones[:2]
+    shuffled = data.draw(st.permutations(zones))
+    assert set(lay_out(vpc, fewer)) <= set(lay_out(vpc, shuffled))
+
+
+def test_five_addresses_of_each_subnet_are_awss_own() -> None:
+    subnet = Subnet("us-east-1a", True, IPv4Network("10.0.0.0/28"))
+    free = [str(address) for address in subnet.cidr if subnet.has(str(address))]
+    assert len(free) == subnet.room == 16 - RESERVED
+    assert (free[0], free[-1]) == ("10.0.0.4", "10.0.0.14")
+    assert not subnet.has("10.0.1.4")
+
+
+@pytest.mark.parametrize(
+    ("vpc", "says"),
+    [
+        ("10.0.0.0/15", "has 131072 addresses"),
+        ("10.0.0.0/25", "has 128 addresses"),
+        ("10.0.0.1/16", "write 10.0.0.0/16"),
+        ("10.0.0.0", "write 10.0.0.0/32"),
+        ("10.0.0.0/255.255.0.0", "write 10.0.0.0/16"),
+        ("203.0.113.0/24", "routed on the internet"),
+        ("169.254.0.0/16", "routed on the internet"),
+        ("2001:db8::/56", "is none"),
+        ("ten", "is none"),
+    ],
+)
+def test_what_is_no_range_of_a_vpc(vpc: str, says: str) -> None:
+    with pytest.raises(EarshotError, match=re.escape(says)) as caught:
+        check_vpc(vpc)
+    assert f"VPC range {vpc!r}" in str(caught.value) and caught.value.allowed
+
+
+@pytest.mark.parametrize("vpc", ["172.16.0.0/16", "192.168.4.0/22", "100.64.0.0/16"])
+def test_other_private_ranges_will_do(vpc: str) -> None:
+    assert str(check_vpc(vpc)) == vpc
+
+
+@pytest.mark.parametrize(
+    ("zones", "says"),
+    [
+        ([], "are 0"),
+        (["us-east-1a"], "are 1"),
+        (["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1d"], "are 4"),
+        (["us-east-1a", "us-east-1a"], "twice"),
+        (["us-east-1a", "us-west-2b"], "us-east-1 and us-west-2"),
+        (["us-east-1a", "us-east-1"], "'us-east-1': is no zone's name"),
+        (["us-east-1a", "us-east-1-bos-1a"], "is no zone's name"),
+        (["us-east-1a", "us-east-1z"], "is no zone's name"),
+    ],
+)
+def test_what_is_no_choice_of_zones(zones: list[str], says: str) -> None:
+    with pytest.raises(EarshotError, match=re.escape(says)):
+        check_zones(zones)
+
+
+def test_zones_tell_their_region() -> None:
+    assert check_zones(["us-gov-west-1a", "us-gov-west-1b"]) == "us-gov-west-1"
+
+
+@given(st.integers(0, 60), zones)
+def test_nodes_are_spread_evenly(count: int, zones: list[str]) -> None:
+    found = spread(range(1, count + 1), zones)
+    load = Counter(found.values())
+    assert list(found) == list(range(1, count + 1))
+    assert all(abs(load[one] - load[two]) <= 1 for one in zones for two in zones)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), zones)
+def test_a_node_that_is_added_moves_no_other(before: int, more: int, zones: list[str]) -> None:
+    old = spread(range(before), zones)
+    new = spread(range(before + more), zones)
+    assert {id: new[id] for id in old} == old
+
+
+@given(st.integers(1, 30), st.integers(0, 30))
+def test_pinned_nodes_stay_when_a_zone_is_added(before: int, more: int) -> None:
+    a, b, c = (f"us-west-2{letter}" for letter in "abc")
+    old = spread(range(before), [a, b])
+    new = spread(range(before + more), [a, b, c], pinned=old)
+    assert {id: new[id] for id in old} == old
+    if more >= before:
+        load = Counter(new.values())
+        assert max(load.values()) - min(load[zone] for zone in (a, b, c)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("pinned", "says"),
+    [({1: "us-west-2c"}, "node 1: is pinned to us-west-2c"), ({9: "us-west-2a"}, "is no node")],
+)
+def test_a_pin_that_holds_nothing_is_refused(pinned: dict[int, str], says: str) -> None:
+    with pytest.raises(EarshotError, match=says):
+        spread([1, 2], ["us-west-2a", "us-west-2b"], pinned)
+
+
+def test_three_hundred_brokers_need_a_range_that_is_named() -> None:
+    zones = ["us-west-2a", "us-west-2b", "us-west-2c"]
+    nodes = spread(range(1, 301), zones)
+    with pytest.raises(EarshotError) as caught:
+        check_room(lay_out("10.0.0.0/22", zones), nodes, public=True)
+    assert str(caught.value) == (
+        "subnet public-a (10.0.0.0/26): is to hold 100 nodes and 2 other interfaces\n"
+        "  allowed: 59 (64 addresses, of which AWS keeps 5)\n"
+        "  to mend it: give the VPC a /21, or spread the nodes over more zones"
+    )
+    check_room(lay_out("10.0.0.0/21", zones), nodes, public=True)
+
+
+@given(st.integers(1, 5000), st.integers(16, 24), st.booleans())
+def test_the_range_named_is_the_smallest_that_will_do(
+    count: int, prefix: int, public: bool
+) -> None:
+    zones = ["us-west-2a", "us-west-2b"]
+    nodes = dict.fromkeys(range(count), zones[0])
+    try:
+        check_room(lay_out(f"10.0.0.0/{prefix}", zones), nodes, public=public)
+    except EarshotError as error:
+        if match := re.search(r"a /(\d+)", error.remedy):
+            named = int(match[1])
+            check_room(lay_out(f"10.0.0.0/{named}", zones), nodes, public=public)
+            assert named < prefix
+        else:
+            assert count > 4000 and "no VPC is large enough" in error.remedy
+    else:
+        assert count + 2 <= lay_out(f"10.0.0.0/{prefix}", zones)[0].room
+
+
+def test_zones_without_nodes_need_no_room() -> None:
+    subnets = lay_out("10.0.0.0/24", ["us-west-2a", "us-west-2b"])
+    check_room(subnets, {}, public=True, spare=100)
+    check_room(subnets, {1: "us-west-2a"}, public=False, spare=10)
