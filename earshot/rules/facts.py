@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from earshot.aws.groups import Clients
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.parse import Settings
 from earshot.listeners.render import notes, settings
 from earshot.names.evidence import Evidence, EvidenceKey
 from earshot.rules.container import Container
+from earshot.rules.instance import Instance
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,9 @@ class Facts:
     ``plan`` is None where settings were given that cannot be read as one; ``settings`` holds each
     node's raw properties by node id; ``addresses`` its own provisioned IP addresses; ``waivers``
     maps a name (lower case) to the reason why nobody need resolve it here; ``containers`` holds
-    what each node runs in, by node id, where it runs in a container.
+    what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
+    on, where that is an EC2 instance; ``clients`` says who may come in there, None that nobody has
+    said.
     """
 
     plan: ClusterPlan | None
@@ -29,6 +33,8 @@ class Facts:
     evidence: Mapping[EvidenceKey, Evidence] = field(default_factory=dict)
     waivers: Mapping[str, str] = field(default_factory=dict)
     containers: Mapping[int, Container] = field(default_factory=dict)
+    instances: Mapping[int, Instance] = field(default_factory=dict)
+    clients: Clients | None = None
 
     @classmethod
     def of(
@@ -40,6 +46,8 @@ class Facts:
         evidence: Mapping[EvidenceKey, Evidence] | None = None,
         waivers: Mapping[str, str] | None = None,
         containers: Mapping[int, Container] | None = None,
+        instances: Mapping[int, Instance] | None = None,
+        clients: Clients | None = None,
     ) -> Facts:
         """The facts about a plan that earshot computed: the settings are those it renders."""
         return cls(
@@ -50,6 +58,8 @@ class Facts:
             evidence=evidence or {},
             waivers={name.lower(): reason for name, reason in (waivers or {}).items()},
             containers=containers or {},
+            instances=instances or {},
+            clients=clients,
         )
 
     @property

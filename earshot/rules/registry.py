@@ -45,7 +45,7 @@ class Rule:
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    judges: Literal["plan", "settings", "containers"] = "plan"
+    judges: Literal["plan", "settings", "containers", "instances"] = "plan"
     """What must be there for the rule to be judged at all."""
 
     def finding(
@@ -122,6 +122,8 @@ class Rule:
             return "no node's settings are known"
         if self.judges == "containers" and not facts.containers:
             return "no node is known to run in a container"
+        if self.judges == "instances" and not (facts.instances and facts.plan is not None):
+            return "no node is known to run on an EC2 instance"
         return ""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from earshot.aws.groups import Clients, Ingress, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
 from earshot.listeners.parse import Settings
@@ -15,6 +17,7 @@ from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.lookup import Diagnosis
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Facts, Finding, Rule, Severity, State
+from earshot.rules.instance import Instance
 from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"
@@ -43,6 +46,8 @@ def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
         addresses={node["id"]: tuple(node.get("addresses", ())) for node in document["nodes"]},
         evidence=evidence,
         waivers=policy.waived,
+        instances={id: _instance(item) for id, item in document.get("instances", {}).items()},
+        clients=_clients(document.get("clients")),
     )
     settings = {
         id: Settings(
@@ -105,6 +110,40 @@ def _listener(text: str) -> Listener:
         bind_port=port,
         host=host,
         port=port,
+    )
+
+
+def _instance(item: dict[str, list[str]]) -> Instance:
+    """`ingress`: `PORT[-PORT] from SOURCE`; `elastic`: addresses, where `?` is not known yet."""
+    ingress = [_ingress(text) for text in item["ingress"]] if "ingress" in item else None
+    unknown = UnknownHost(what="Elastic IP")
+    elastic = [unknown if text == "?" else text for text in item.get("elastic", ())]
+    return Instance(
+        ingress=None if ingress is None else tuple(ingress),
+        elastic=tuple(elastic) if "elastic" in item else None,
+    )
+
+
+def _ingress(text: str) -> Ingress:
+    ports, _, source = text.partition(" from ")
+    first, _, last = ports.partition("-")
+    return Ingress(int(first), int(last or first), _source(source))
+
+
+def _source(text: str) -> IpRange | Members | Unread:
+    """`group NAME`, a range, or anything else for what cannot be read."""
+    if text.startswith("group "):
+        return Members(text.removeprefix("group "))
+    return Unread(text) if " " in text else ip_network(text)
+
+
+def _clients(document: dict[str, list[str]] | None) -> Clients | None:
+    if document is None:
+        return None
+    internal = [_source(text) for text in document.get("internal", ())]
+    return Clients(
+        internal=tuple(item for item in internal if not isinstance(item, Unread)),
+        external=tuple(ip_network(text) for text in document.get("external", ())),
     )
 
 

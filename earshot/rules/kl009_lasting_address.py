@@ -1,0 +1,102 @@
+"""KL009: what an external listener advertises outlives a stop of its instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from earshot.listeners.model import Listener, Node, Scope, UnknownHost
+from earshot.names.aws import read_name
+from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, State
+from earshot.rules.instance import Instance
+from earshot.rules.registry import Rule, label
+
+INPUTS = ("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes")
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Every public IPv4 address that an external listener's host is, names or resolves to.
+
+    An address of somebody else (a load balancer's, another broker's) is left to KL012. Private
+    addresses and IPv6 addresses stay with their interface when an instance stops.
+    """
+    others = _Elastic(facts.instances)
+    external: dict[str, None] = {}
+    for node, listener, scope in facts.advertised():
+        instance = facts.instances.get(node.id)
+        if scope is not Scope.EXTERNAL or instance is None or instance.elastic is None:
+            continue
+        external[listener.name] = None
+        if listener.known:
+            lent = [text for text in _public(facts, node, listener) if not others.holds(text)]
+            yield from (_violation(node, listener, text, instance.elastic) for text in lent[:1])
+    for name in external:
+        yield from RULE.pending(facts, only=name)
+
+
+class _Elastic:
+    """All Elastic IPs that are known, whoever has them."""
+
+    def __init__(self, instances: Mapping[int, Instance]) -> None:
+        held = (item for instance in instances.values() for item in instance.elastic or ())
+        self._numbers = {ip_of(item) for item in held if isinstance(item, str)}
+
+    def holds(self, address: str) -> bool:
+        return ip_of(address) in self._numbers
+
+
+def _public(facts: Facts, node: Node, listener: Listener) -> Iterator[str]:
+    """The public addresses behind the host that are to be this node's own."""
+    host = str(listener.host)
+    if ip_of(host) is not None:
+        found: Iterable[str] = (host,)
+    elif (name := read_name(host)) is not None:
+        found = (name.address,)
+    else:
+        evidence = facts.evidence_for(listener, Scope.EXTERNAL)
+        own = [ip_of(text) for text in facts.addresses.get(node.id, ())]
+        found = (text for text in (evidence.addresses if evidence else ()) if ip_of(text) in own)
+    for text in found:
+        address = ip_of(text)
+        v4 = address is not None and address.version == 4
+        if v4 and kind_of(text) is NameKind.PUBLIC_ADDRESS:
+            yield text
+
+
+def _violation(
+    node: Node, listener: Listener, address: str, elastic: tuple[str | UnknownHost, ...]
+) -> Finding:
+    host = str(listener.host)
+    name = host if host == address else f"{host}, which is {address}"
+    # the address may yet turn out to be the Elastic IP that is still to be made
+    unknown = any(isinstance(item, UnknownHost) for item in elastic)
+    if unknown:
+        held = "has an Elastic IP that is not known yet"
+    elif elastic:
+        held = f"has the Elastic IP {', '.join(map(str, elastic))}"
+    else:
+        held = "has no Elastic IP"
+    return RULE.finding(
+        f"advertises {name}, and {label(node)} {held}",
+        f"an Elastic IP of {label(node)}, or a name that leads to one",
+        node=node,
+        listener=listener.name,
+        scope=Scope.EXTERNAL,
+        host=host,
+        state=State.UNKNOWN if unknown else State.VIOLATED,
+        remedy="nothing yet: the update judges it" if unknown else "",
+        inputs=INPUTS,
+    )
+
+
+RULE = Rule(
+    id="KL009",
+    title="An external address outlives a stop of its instance",
+    reason="AWS takes back a public address that it lent when the instance stops, and clients go "
+    "on calling somebody else's.",
+    remedy="give the broker an Elastic IP, and advertise its name",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html",
+    check=check,
+    judges="instances",
+)
