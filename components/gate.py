@@ -55,16 +55,20 @@ class AdvertisedListeners(pulumi.ComponentResource):
         placement: str,
         addresses: Mapping[int, tuple[str, ...]],
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        containers: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         """``addresses`` holds each node's own provisioned IP addresses, where they are known.
 
         Those of this machine are not among them: they come and go (a container engine's bridges,
-        a lease), and the pack asks for them when it judges.
+        a lease), and the pack asks for them when it judges. ``containers`` holds, by node id, the
+        inputs of the `docker.Container` that each node will run in, by the provider's own names.
         """
         props: dict[str, Any] = {
             "placement": placement,
             "plan": plan.model_dump(mode="json"),
             "addresses": {str(id): list(own) for id, own in addresses.items()},
+            "containers": {str(id): dict(inputs) for id, inputs in (containers or {}).items()},
         }
         super().__init__(GATE_TYPE, name, props, opts)
         self.register_outputs({"placement": placement})

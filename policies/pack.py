@@ -1,7 +1,8 @@
 """The policies of the pack: one per rule, and what they share.
 
-Every policy judges the gate (`AdvertisedListeners`); its level can be set in the pack's
-configuration by the rule's id in lower case: `{"kl011": "advisory"}`.
+Every policy judges the gate (`AdvertisedListeners`), and any `docker.Container` that runs a broker
+or a controller; its level can be set in the pack's configuration by the rule's id in lower case:
+`{"kl011": "advisory"}`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pulumi_policy import (
     ResourceValidationPolicy,
 )
 
-from components.gate import GATE_TYPE, SEAL_TYPE
+from components.gate import SEAL_TYPE
 from earshot.rules import RULES, Finding, Rule, Severity, State
-from policies.judgement import Court, read_policy
+from policies.court import JUDGED, Court
+from policies.judgement import read_policy
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
 
@@ -58,7 +60,7 @@ def policies() -> list[Policy]:
 
 def _names(court: Court) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        if args.resource_type != GATE_TYPE:
+        if args.resource_type not in JUDGED:
             return
         try:
             court.configure(args.urn, read_policy(args.get_config()))
@@ -76,7 +78,7 @@ def _names(court: Court) -> Policy:
 
 def _rule(court: Court, rule: Rule) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in _findings(court, args):
+        for finding in court.judgement(args).findings:
             if finding.rule == rule.id and _stops(finding):
                 report(str(finding), None)
 
@@ -95,13 +97,12 @@ def _advice(court: Court) -> Policy:
     rules = {rule.id: rule for rule in RULES}
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in _findings(court, args):
+        for finding in court.judgement(args).findings:
             milder = finding.severity is not rules[finding.rule].severity
             if finding.state is State.VIOLATED and milder:
                 report(str(finding), None)
-        if args.resource_type == GATE_TYPE:
-            for remark in court.judgement(args).remarks:
-                report(remark, None)
+        for remark in court.judgement(args).remarks:
+            report(remark, None)
 
     return ResourceValidationPolicy(
         "advice",
@@ -113,7 +114,7 @@ def _advice(court: Court) -> Policy:
 
 def _not_known_yet(court: Court) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in _findings(court, args):
+        for finding in court.judgement(args).findings:
             if finding.state is State.UNKNOWN:
                 report(str(finding), None)
 
@@ -137,10 +138,6 @@ def _seal(court: Court) -> Policy:
         remediate=remediate,  # type: ignore[arg-type]
         enforcement_level=EnforcementLevel.REMEDIATE,
     )
-
-
-def _findings(court: Court, args: ResourceValidationArgs) -> tuple[Finding, ...]:
-    return court.judgement(args).findings if args.resource_type == GATE_TYPE else ()
 
 
 def _stops(finding: Finding) -> bool:

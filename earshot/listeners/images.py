@@ -33,6 +33,8 @@ _FAMILIES = (
     (Family.WURSTMEISTER, re.compile(r"(?:.*/)?wurstmeister/kafka")),
 )
 
+_ID = re.compile(r"(?:sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{12})")
+
 PREFIX = "KAFKA_"
 BITNAMI_PREFIX = "KAFKA_CFG_"
 BITNAMI_ALIASES = frozenset(
@@ -70,6 +72,10 @@ _MARKS = frozenset(
 )
 """Properties that only a broker or a controller is given."""
 
+IMAGE_NOTE = "EARSHOT_IMAGE"
+"""The variable that names an image where a container is given its id alone (`sha256:…`), as from
+`RemoteImage.image_id`: an id tells neither whose image it is nor which Kafka is in it."""
+
 CLUSTER_ID = {Family.BITNAMI: ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID")}
 APACHE_DEFAULTS = {
     "process.roles": "broker,controller",
@@ -90,6 +96,19 @@ def family_of(image: str) -> Family:
     return next((kind for kind, shape in _FAMILIES if shape.fullmatch(name)), Family.UNKNOWN)
 
 
+def family_told(image: str, env: Mapping[str, str]) -> Family:
+    """The family of an image by its name, else by variables that one family alone reads."""
+    family = family_of(image)
+    if family is Family.UNKNOWN and any(name.startswith(BITNAMI_PREFIX) for name in env):
+        return Family.BITNAMI
+    return family
+
+
+def is_unnamed(image: str) -> bool:
+    """Whether ``image`` is an id, or not given: it may be anything."""
+    return not image or _ID.fullmatch(image) is not None
+
+
 def repository_of(image: str) -> str:
     """``image`` without its tag and digest."""
     name = image.partition("@")[0]
@@ -101,6 +120,20 @@ def tag_of(image: str) -> str:
     """The tag of ``image``, or an empty text."""
     name = image.partition("@")[0]
     return name.removeprefix(repository_of(image)).removeprefix(":")
+
+
+def release_of(image: str) -> tuple[int, int] | None:
+    """Which Kafka (major, minor) is in ``image``, as far as its tag tells."""
+    numbers = re.match(r"(\d+)\.(\d+)", tag_of(image), re.ASCII)
+    family = family_of(image)
+    if family is Family.WURSTMEISTER:
+        return 2, 8  # its last; its tags begin with Scala's version
+    if numbers is None or family is Family.UNKNOWN:
+        return None
+    major, minor = int(numbers[1]), int(numbers[2])
+    if family is Family.CONFLUENT:  # its releases: 8.0 is Kafka 4.0, 7.0 was 3.0, 5.0 was 2.0
+        return (major - 4, minor) if major >= 7 else (2, minor)
+    return major, minor
 
 
 def broker_settings(family: Family, env: Mapping[str, str]) -> Settings:

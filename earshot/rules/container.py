@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from earshot.listeners.images import Family, family_told
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
 HOST_NETWORK = "host"
 DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
+SHARED_CONFIG = "/mnt/shared/config"
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
 
 
@@ -61,8 +63,8 @@ class PublishedPort:
 class Container:
     """The inputs of one container that decide where its listeners can be reached.
 
-    ``env`` are the image's variables as given; ``mounts`` the paths inside the container at
-    which something is mounted.
+    ``image`` is what the image is called, an id where nobody says; ``env`` are its variables as
+    given; ``mounts`` the paths inside the container at which something is mounted.
     """
 
     name: str
@@ -75,6 +77,16 @@ class Container:
     network_mode: str = ""
     unknown: tuple[str, ...] = ()
     """Inputs whose values are not known yet."""
+
+    @property
+    def family(self) -> Family:
+        """What the image makes of its variables."""
+        return family_told(self.image, self.env)
+
+    @property
+    def has_file(self) -> bool:
+        """A properties file may be mounted where apache/kafka reads one."""
+        return any(path.startswith(SHARED_CONFIG) for path in self.mounts)
 
     @property
     def on_host_network(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from earshot.errors import AddressError
@@ -30,25 +30,17 @@ from earshot.listeners.images import (
 )
 from earshot.listeners.model import ANY_IPV4, ClusterPlan, Listener, Node, Protocol, Role, Scope
 from earshot.listeners.parse import Settings
-from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.rules.audience import Audience, Context, audience
-from earshot.rules.container import (
-    DEFAULT_BRIDGES,
-    Container,
-    is_loopback,
-)
-from earshot.rules.container_inputs import (
-    Envs,
-    Inputs,
-    read_networks,
-    read_ports,
-    read_variables,
-)
+from earshot.rules.container import Container, is_loopback
+from earshot.rules.container_inputs import Envs, Inputs, read_container
 from earshot.rules.facts import Facts
 
 _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
+_DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
+"""Images that bind what is advertised where nothing else is given; untold ones are taken for such.
+"""
 
 T = TypeVar("T")
 
@@ -82,32 +74,34 @@ def container_facts(
     variable `EARSHOT_SCOPES` names (`INTERNAL:internal,LAN:host+external`) are taken; others are
     told by `audience`, and where nothing tells, the widest is assumed.
     """
-    unknown: list[str] = []
-    container = Container(
-        name=name,
-        image=image,
-        hostname=hostname,
-        networks=tuple(read_networks(networks, unknown)),
-        published=tuple(read_ports(ports, unknown)),
-        env=read_variables(envs, unknown),
-        mounts=tuple(mounts),
-        network_mode=network_mode,
+    return facts_of(
+        read_container(
+            {
+                "name": name,
+                "image": image,
+                "hostname": hostname,
+                "envs": envs,
+                "ports": ports,
+                "networksAdvanced": networks,
+                "networkMode": network_mode,
+                "mounts": [{"target": path} for path in mounts],
+            }
+        )
     )
-    return facts_of(replace(container, unknown=tuple(dict.fromkeys(unknown))))
 
 
 def facts_of(
     container: Container, declared: Mapping[str, tuple[Scope, ...]] | None = None
 ) -> Facts:
     """The facts about a container whose inputs have been read; ``declared`` are scopes by name."""
-    raw = broker_settings(family_of(container.image), container.env)
-    version = version_of(container.image)
-    notes = {**raw.notes, **({"kafka_version": version} if version else {})}
     values = effective(container)
+    notes = dict(broker_settings(container.family, container.env).notes)
+    if version := version_of(container.image):
+        notes["kafka_version"] = version
     id = node_id(values)
     return Facts(
-        plan=None if container.unknown else _plan(container, values, id, version, declared or {}),
-        settings={id: Settings(raw.values, notes)},
+        plan=None if container.unknown else _plan(container, values, id, notes, declared or {}),
+        settings={id: Settings(handed_over(container), notes)},
         placement="docker",
         containers={id: container},
     )
@@ -120,21 +114,27 @@ def version_of(image: str) -> str:
     return tag if known else ""
 
 
+def handed_over(container: Container) -> dict[str, str]:
+    """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
+    values = dict(broker_settings(container.family, container.env).values)
+    if not values and container.family is Family.APACHE:
+        return dict(APACHE_DEFAULTS)
+    advertised = values.get("advertised.listeners", "")
+    if advertised and "listeners" not in values and container.family in _DERIVE:
+        values["listeners"] = derived_listeners(advertised)
+    return values
+
+
 def effective(container: Container) -> dict[str, str]:
     """The broker properties with what the image and Kafka put where nothing is set."""
-    family = family_of(container.image)
-    values = dict(broker_settings(family, container.env).values)
-    if not values and family is Family.APACHE:
-        return dict(APACHE_DEFAULTS)
+    values = handed_over(container)
     host = values.get("advertised.host.name")
     if "advertised.listeners" not in values and host:  # Kafka before 3.0
         port = values.get("advertised.port", values.get("port", "9092"))
         values["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
-    if "listeners" not in values:
-        derives = family in (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
-        advertised = values.get("advertised.listeners", "")
-        fallback = f"PLAINTEXT://:{values.get('port', '9092')}"
-        values["listeners"] = derived_listeners(advertised) if derives and advertised else fallback
+        if container.family in _DERIVE:
+            values.setdefault("listeners", derived_listeners(values["advertised.listeners"]))
+    values.setdefault("listeners", f"PLAINTEXT://:{values.get('port', '9092')}")
     return values
 
 
@@ -208,27 +208,11 @@ def heard_in(
     return heard(values, tell, container.name)
 
 
-def declarations(facts: Facts) -> dict[EvidenceKey, Declaration]:
-    """What the containers' own networks declare about the names in the plan, for `gather`."""
-    found: dict[EvidenceKey, Declaration] = {}
-    for node, listener, scope in facts.advertised():
-        container = facts.containers.get(node.id)
-        if container is None or not isinstance(listener.host, str):
-            continue
-        joined = [item.name for item in container.networks if item.name not in DEFAULT_BRIDGES]
-        if joined and container.answers_to(listener.host):
-            why = f"container {container.name} has this name on network {', '.join(joined)}"
-            found[listener.name, scope, listener.host] = Declaration(
-                why, tuple(sorted(container.addresses))
-            )
-    return found
-
-
 def _plan(
     container: Container,
     values: Mapping[str, str],
     id: int,
-    version: str,
+    notes: Mapping[str, str],
     declared: Mapping[str, tuple[Scope, ...]],
 ) -> ClusterPlan | None:
     listeners = tuple(
@@ -247,7 +231,7 @@ def _plan(
     if not listeners or not all(map(_NAME.fullmatch, names)):
         return None  # KL001 and KL002 say why
     return ClusterPlan(
-        kafka_version=version,
+        kafka_version=notes.get("kafka_version", ""),
         inter_broker=names[0],
         controller=names[1] if len(names) > 1 else "CONTROLLER",
         replication_factor=1,

@@ -5,20 +5,55 @@ What no single container shows is remembered between them: which addresses earli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from earshot.listeners.images import release_of
 from earshot.listeners.model import ClusterPlan, Listener, Scope
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules import kl004_unique_address, kl006_container_ports
+from earshot.rules import kl004_unique_address, kl006_container_ports, kl012_same_broker
 from earshot.rules.catalogue import RULES
 from earshot.rules.container import Container, PublishedPort, is_loopback
 from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding
+from earshot.rules.finding import Finding, Severity
 from earshot.rules.judge import judge
 
-NEEDS_THE_CLUSTER = frozenset({"KL005", "KL011", "KL012", "KL013"})
-"""Rules that one container's inputs cannot answer; KL011 and KL012 take lookups besides."""
-CONTAINER_RULES = tuple(rule for rule in RULES if rule.id not in NEEDS_THE_CLUSTER)
+NEEDS_THE_CLUSTER = frozenset({"KL005", "KL013"})
+"""Rules that one container's inputs cannot answer."""
+NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
+_WHOLE = frozenset({"KL002", "KL008"})
+"""Rules that must know every setting of a node, and Kafka's rules for it."""
+_OLDEST = (3, 9)
+
+
+def left_out(facts: Facts) -> dict[str, str]:
+    """By rule id, why a rule is not asked about the one container in ``facts``."""
+    found = dict.fromkeys(NEEDS_THE_CLUSTER, "takes the whole cluster")
+    if not facts.evidence:
+        found |= dict.fromkeys(NEEDS_LOOKUPS, "no name was looked up")
+    elif not any(facts.addresses.values()):
+        found["KL012"] = "the addresses of its Docker host are not known"
+    for id, container in facts.containers.items():
+        if reason := _partly_known(container):
+            found |= dict.fromkeys(_WHOLE, reason)
+        elif reason := _of_other_times(facts.settings[id].values, container, facts.kafka_version):
+            found["KL002"] = reason
+    return found
+
+
+def _partly_known(container: Container) -> str:
+    if container.unknown:
+        return "not all of its inputs are known yet"
+    return "its image may read a mounted properties file" if container.has_file else ""
+
+
+def _of_other_times(values: Mapping[str, str], container: Container, version: str) -> str:
+    release = release_of(container.image)
+    if release is not None and release < _OLDEST:
+        return f"{container.image} is older than Kafka {'.'.join(map(str, _OLDEST))}"
+    zookeeper = "zookeeper.connect" in values and not values.get("process.roles")
+    kraft_only = version.startswith("4.") or (release is not None and release >= (4, 0))
+    return "it is set up for ZooKeeper" if zookeeper and not kraft_only else ""
 
 
 class ContainerRun:
@@ -32,9 +67,11 @@ class ContainerRun:
         """What the rules find in one container, with what earlier ones of the run have taken.
 
         ``engine`` tells Docker hosts apart: each has its own ports and its own localhost. The same
-        holder may come again.
+        holder may come again. Names are judged where ``facts`` hold evidence about them.
         """
-        return (*judge(facts, CONTAINER_RULES), *self.claim(holder, facts, engine))
+        silent = left_out(facts)
+        found = judge(facts, [rule for rule in RULES if rule.id not in silent])
+        return (*map(_tempered, found), *self.claim(holder, facts, engine))
 
     def claim(self, holder: str, facts: Facts, engine: str = "") -> Iterator[Finding]:
         """Only the second part: what earlier containers have taken. Consume it to the end."""
@@ -82,6 +119,13 @@ class ContainerRun:
                 container=container.name,
                 inputs=kl006_container_ports.INPUTS,
             )
+
+
+def _tempered(finding: Finding) -> Finding:
+    """KL012 is no more than advice here: a router may stand before what is known of a host."""
+    if finding.rule == kl012_same_broker.RULE.id:
+        return replace(finding, severity=Severity.WARNING)
+    return finding
 
 
 def _realm(listener: Listener, container: Container, engine: str) -> str:

@@ -1,6 +1,8 @@
 """KL014: a container is given all that its image needs, and nothing that it drops or refuses.
 
-What each image does with its variables is in `earshot.listeners.images`.
+What each image does with its variables is in `earshot.listeners.images`. An image whose name does
+not tell whose it is, or of which only the id is given, is taken for one like apache/kafka; what is
+found then is no more than a warning.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from earshot.listeners.images import (
     broker_property,
     broker_settings,
     cluster_id_variables,
-    family_of,
     variable_of,
 )
 from earshot.listeners.model import Protocol
@@ -32,7 +33,6 @@ INPUTS = ("env", "image")
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""
 _REFUSED = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST_NAME", "KAFKA_HOST", "KAFKA_PORT")
-_SHARED_CONFIG = "/mnt/shared/config"
 _SSL_FILES = (
     "KAFKA_SSL_KEYSTORE_FILENAME",
     "KAFKA_SSL_KEY_CREDENTIALS",
@@ -71,25 +71,22 @@ class Case:
         """Not one property is set, and the image has a whole configuration for that."""
         return self.family is Family.APACHE and not self.values
 
-    @property
-    def has_file(self) -> bool:
-        """A properties file is mounted, which may hold what the variables lack."""
-        return any(path.startswith(_SHARED_CONFIG) for path in self.container.mounts)
-
 
 def check(facts: Facts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
-        family = family_of(container.image)
+        family = container.family
         case = Case(container, family, broker_settings(family, container.env).values)
+        guessed = family is Family.UNKNOWN
         for found in _judged(case):
+            observed = f"{found.observed} - if its image is like apache/kafka"
             yield RULE.finding(
-                found.observed,
+                observed if guessed and found.state is State.VIOLATED else found.observed,
                 found.expected,
                 node=id,
                 listener=found.listener,
                 remedy=found.remedy,
-                severity=found.severity,
+                severity=Severity.WARNING if guessed else found.severity,
                 state=found.state,
                 inputs=INPUTS,
             )
@@ -120,12 +117,18 @@ def _judged(case: Case) -> Iterator[Fault]:
     yield from _names(case)
     if case.on_defaults or case.family is Family.WURSTMEISTER:
         return
-    if case.container.unknown or case.has_file:
-        reason = "a properties file is mounted" if case.has_file else "not all inputs are known yet"
+    if case.container.unknown or case.container.has_file:
+        reason = (
+            "a properties file is mounted"
+            if case.container.has_file
+            else "not all inputs are known yet"
+        )
         yield Fault(
             f"{reason}: what the image still needs cannot be told",
             "every setting in the container's variables",
-            "nothing yet" if not case.has_file else "set them as variables, or check the file",
+            "nothing yet"
+            if not case.container.has_file
+            else "set them as variables, or check the file",
             state=State.UNKNOWN,
         )
         return
@@ -321,7 +324,7 @@ def _cluster_id(case: Case) -> Iterator[Fault]:
 def _one_cluster(facts: Facts) -> Iterator[Finding]:
     first: tuple[str, str] | None = None
     for id, container in facts.containers.items():
-        names = cluster_id_variables(family_of(container.image))
+        names = cluster_id_variables(container.family)
         own = next((container.env[name] for name in names if container.env.get(name)), "")
         if not own:
             continue

@@ -1,33 +1,23 @@
-"""The pack's policies, called as the engine calls them."""
+"""The pack's policies on the gate and its seal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pulumi_policy import (
-    EnforcementLevel,
-    Policy,
-    PolicyResourceOptions,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-)
-from pulumi_policy.proxy import unknown_checking_proxy
+from pulumi_policy import EnforcementLevel
 
 from components.gate import GATE_TYPE, NOBODY, SEAL_TYPE, digest
 from earshot.listeners.model import ClusterPlan, Scope
 from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import read_spec
 from earshot.rules import RULES
 from policies.pack import policies
-
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"  # the engine's sentinel for a string
+from tests.local_spec import read_local
+from tests.policies.calls import UNKNOWN, Pack
 
 
 def planned(external: str = "localhost") -> ClusterPlan:
-    spec = read_spec({"placement": "local"}, "test")
+    spec = read_local({"placement": "local"})
     hosts = {Scope.INTERNAL: "localhost", Scope.CONTROLLER: "localhost", Scope.HOST: external}
     return plan(
         spec,
@@ -38,61 +28,9 @@ def planned(external: str = "localhost") -> ClusterPlan:
     )
 
 
-def floats(value: Any) -> Any:
-    """Every number as the engine hands it over."""
-    if isinstance(value, dict):
-        return {key: floats(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [floats(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def gate(plan: ClusterPlan) -> dict[str, Any]:
     document = {"placement": "local", "plan": plan.model_dump(mode="json"), "addresses": {}}
-    return floats(document)  # type: ignore[no-any-return]
-
-
-def arguments(
-    type: str, props: Mapping[str, Any], config: Mapping[str, Any] | None = None
-) -> ResourceValidationArgs:
-    options = PolicyResourceOptions(False, [], [], None, None, [])  # type: ignore[arg-type]
-    urn = f"urn:pulumi:s::p::{type}::x"
-    return ResourceValidationArgs(
-        type, unknown_checking_proxy(dict(props)), urn, "x", options, None, dict(config or {}), {}
-    )
-
-
-def _collector(messages: list[str]) -> ReportViolation:
-    def report(text: str, _urn: str | None) -> None:
-        messages.append(text)
-
-    return report
-
-
-class Pack:
-    """A pack of one run, with what it reported by policy."""
-
-    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        self.config = {"names": dict(config or {})}
-        self.policies: list[Policy] = policies()
-
-    def analyze(self, type: str, props: Mapping[str, Any]) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for policy in self.policies:
-            assert isinstance(policy, ResourceValidationPolicy)
-            if policy.has_validation():
-                messages: list[str] = []
-                args = arguments(type, props, self.config.get(policy.name))
-                policy.validate(args, _collector(messages))
-                if messages:
-                    found[policy.name] = messages
-        return found
-
-    def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        (seal,) = (item for item in self.policies if item.name == "seal")
-        assert isinstance(seal, ResourceValidationPolicy)
-        result: Any = seal.remediate(arguments(type, props))
-        return None if result is None else dict(result)
+    return document
 
 
 def test_a_good_plan_passes_every_policy() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from earshot.listeners.model import Role, Scope
 from earshot.rules.container import Container, Network, PublishedPort
-from earshot.rules.container_facts import container_facts, declarations, effective, version_of
+from earshot.rules.container_facts import container_facts, effective, version_of
+from earshot.rules.container_names import declarations
 from tests.rules.container_examples import container
 
 

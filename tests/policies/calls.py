@@ -1,0 +1,93 @@
+"""The pack's policies, called as the engine calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulumi_policy import (
+    Policy,
+    PolicyProviderResource,
+    PolicyResourceOptions,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+)
+from pulumi_policy.proxy import unknown_checking_proxy
+
+from policies.pack import policies
+
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""The engine's sentinel for a string that a preview does not know."""
+UNKNOWN_LIST = "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2"
+
+
+def floats(value: Any) -> Any:
+    """Every number as the engine hands it over."""
+    if isinstance(value, dict):
+        return {key: floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [floats(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def arguments(
+    type: str,
+    props: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+    *,
+    name: str = "x",
+    parents: str = "",
+    provider: Mapping[str, Any] | None = None,
+) -> ResourceValidationArgs:
+    """What the engine hands to a policy; ``provider`` are the properties of an explicit one."""
+    options = PolicyResourceOptions(False, [], [], None, None, [])  # type: ignore[arg-type]
+    made = None
+    if provider is not None:
+        kind = "pulumi:providers:docker"
+        urn = f"urn:pulumi:s::p::{kind}::{provider.get('host')}"
+        made = PolicyProviderResource(kind, unknown_checking_proxy(dict(provider)), urn, "p")
+    return ResourceValidationArgs(
+        type,
+        unknown_checking_proxy(floats(dict(props))),
+        f"urn:pulumi:s::p::{parents}{type}::{name}",
+        name,
+        options,
+        made,
+        dict(config or {}),
+        {},
+    )
+
+
+class Pack:
+    """A pack of one run, with what it reported by policy."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self.config = {"names": dict(config or {})}
+        self.policies: list[Policy] = policies()
+
+    def analyze(self, type: str, props: Mapping[str, Any], **more: Any) -> dict[str, list[str]]:
+        """By policy, what it says of the resource; ``more`` is for `arguments`."""
+        found: dict[str, list[str]] = {}
+        for policy in self.policies:
+            assert isinstance(policy, ResourceValidationPolicy)
+            if policy.has_validation():
+                messages: list[str] = []
+                args = arguments(type, props, self.config.get(policy.name), **more)
+                policy.validate(args, _collector(messages))
+                if messages:
+                    found[policy.name] = messages
+        return found
+
+    def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        (seal,) = (item for item in self.policies if item.name == "seal")
+        assert isinstance(seal, ResourceValidationPolicy)
+        result: Any = seal.remediate(arguments(type, props))
+        return None if result is None else dict(result)
+
+
+def _collector(messages: list[str]) -> ReportViolation:
+    def report(text: str, _urn: str | None) -> None:
+        messages.append(text)
+
+    return report

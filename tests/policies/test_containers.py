@@ -1,0 +1,247 @@
+"""The pack on containers of programs that know nothing of earshot, and on those behind its gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.gate import GATE_TYPE
+from earshot.listeners.docker_spec import DockerSpec
+from earshot.placement.docker import DockerPlan, plan_docker
+from policies.containers import CONTAINER_TYPE
+from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
+from tests.rules.container_examples import KRAFT
+
+ID = "sha256:" + "0123456789abcdef" * 4
+
+
+def inputs(changed: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    """A combined node that is well, as `docker.Container` is registered; an empty text takes a
+    variable away."""
+    env = {**KRAFT, **(changed or {})}
+    return {
+        "name": "kafka1",
+        "image": ID,
+        "envs": [f"{name}={value}" for name, value in env.items() if value],
+        "networksAdvanced": [{"name": "kafka", "aliases": ["kafka1"]}],
+        "ports": [{"internal": 9092, "external": 9092}],
+        **more,
+    }
+
+
+def mandatory(found: dict[str, list[str]]) -> set[str]:
+    return set(found) - {"advice", "not-known-yet"}
+
+
+def second(**more: Any) -> dict[str, Any]:
+    texts = {name: value.replace("kafka1", "kafka2") for name, value in KRAFT.items()}
+    made = inputs(
+        {**texts, "KAFKA_NODE_ID": "2", "KAFKA_CONTROLLER_QUORUM_VOTERS": "2@kafka2:9093"}
+    )
+    networks = [{"name": "kafka", "aliases": ["kafka2"]}]
+    return {**made, "name": "kafka2", "networksAdvanced": networks, **more}
+
+
+def test_a_broker_that_is_well_passes_with_its_names_taken_on_their_declaration() -> None:
+    found = Pack().analyze(CONTAINER_TYPE, inputs(image="apache/kafka:4.1.1"))
+    assert list(found) == ["advice"]
+    assert "kafka1 is taken on its declaration" in found["advice"][0]
+
+
+def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() -> None:
+    bound = KRAFT["KAFKA_LISTENERS"].replace("HOST://0.0.0.0", "HOST://localhost")
+    found = Pack().analyze(CONTAINER_TYPE, inputs({"KAFKA_LISTENERS": bound}))
+    assert mandatory(found) == {"kl006"}
+    (text,) = found["kl006"]
+    assert text.startswith("container kafka1, broker 1, listener HOST: listens on localhost:9092")
+    assert "[KL006]" in text and "to mend it: write HOST://0.0.0.0:9092" in text
+
+
+def test_containers_without_a_broker_are_nobodys_business() -> None:
+    pack = Pack()
+    client = {
+        "name": "app",
+        "image": "example/app:1",
+        "envs": ["KAFKA_BOOTSTRAP_SERVERS=localhost:9092", "KAFKA_BROKERS=kafka1:9092"],
+        "ports": [{"internal": 9092, "external": 9092}],
+    }
+    topics = {"name": "topics", "image": "apache/kafka:4.1.1", "command": ["kafka-topics.sh"]}
+    for props in (client, topics):
+        assert pack.analyze(CONTAINER_TYPE, props, name=props["name"]) == {}
+    assert mandatory(pack.analyze(CONTAINER_TYPE, inputs())) == set(), "their ports are not held"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ({"envs": UNKNOWN_LIST, "image": "apache/kafka:4.1.1"}, "variables: not known yet"),
+        ({"envs": UNKNOWN_LIST, "image": UNKNOWN}, "it cannot be told whether a broker runs here"),
+        ({"envs": [*inputs()["envs"], UNKNOWN]}, "a variable: not known yet"),
+        ({"ports": UNKNOWN_LIST}, "published ports: not known yet"),
+        ({"ports": [{"internal": 9092, "external": UNKNOWN}]}, "the host's port for 9092"),
+        ({"networksAdvanced": [{"name": UNKNOWN}]}, "a network: not known yet"),
+        ({"networksAdvanced": [{"name": "n", "aliases": [UNKNOWN]}]}, "aliases on network n"),
+        ({"name": UNKNOWN}, "its name: not known yet"),
+        ({"hostname": UNKNOWN}, "its hostname: not known yet"),
+    ],
+)
+def test_what_a_preview_does_not_know_is_neither_passed_nor_stopped(
+    unknown: dict[str, Any], said: str
+) -> None:
+    found = Pack().analyze(CONTAINER_TYPE, inputs(**unknown))
+    assert mandatory(found) == set()
+    assert any(said in text for text in found["not-known-yet"]), found
+
+
+def test_an_unknown_setting_of_another_image_may_be_anybodys() -> None:
+    props = {"name": "db", "image": "postgres:17", "envs": [UNKNOWN]}
+    assert Pack().analyze(CONTAINER_TYPE, props) == {}
+
+
+def test_what_a_preview_knows_is_judged_all_the_same() -> None:
+    envs = [item for item in inputs()["envs"] if not item.startswith("KAFKA_LISTENERS")]
+    found = Pack().analyze(
+        CONTAINER_TYPE, inputs(envs=[*envs, "KAFKA_LISTENERS=A://h_1:1", UNKNOWN])
+    )
+    assert mandatory(found) == {"kl001"}
+
+
+def test_an_unknown_image_of_a_broker_is_taken_for_one_that_is_like_apache_kafka() -> None:
+    found = Pack().analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "9092"}, image=UNKNOWN))
+    assert mandatory(found) == set()
+    assert "if its image is like apache/kafka [KL014]" in "\n".join(found["advice"])
+
+
+@pytest.mark.parametrize(
+    ("image", "changed"),
+    [("apache/kafka:4.1.1", {}), (ID, {"EARSHOT_IMAGE": "apache/kafka:4.1.1"})],
+)
+def test_an_image_that_is_told_is_judged_as_itself(image: str, changed: dict[str, str]) -> None:
+    pack = Pack()
+    found = pack.analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "1", **changed}, image=image))
+    assert mandatory(found) == {"kl014"}
+
+
+def test_a_second_broker_on_taken_addresses_is_stopped() -> None:
+    pack = Pack()
+    assert mandatory(pack.analyze(CONTAINER_TYPE, inputs(), name="one")) == set()
+    found = pack.analyze(CONTAINER_TYPE, second(), name="two")
+    assert mandatory(found) == {"kl004", "kl006"}
+    assert "container one has taken port 9092 of this host" in found["kl006"][0]
+
+
+@pytest.mark.parametrize(
+    ("providers", "apart"),
+    [
+        ((None, None), False),
+        (({"host": "ssh://a"}, {"host": "ssh://b"}), True),
+        (({"host": "ssh://a"}, {"host": "ssh://a"}), False),
+        (({"context": "a", "host": "ssh://a"}, {"context": "b", "host": "ssh://a"}), True),
+        ((None, {"host": "unix:///var/run/docker.sock"}), False),
+        (({"host": "ssh://a"}, {"host": UNKNOWN}), True),
+    ],
+)
+def test_engines_are_told_apart_by_their_providers(
+    providers: tuple[Any, Any], apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    pack = Pack()
+    pack.analyze(CONTAINER_TYPE, inputs(), name="one", provider=providers[0])
+    found = pack.analyze(CONTAINER_TYPE, second(), name="two", provider=providers[1])
+    assert (mandatory(found) == set()) is apart
+
+
+def test_names_beyond_the_network_are_looked_up() -> None:
+    listeners = "INTERNAL://kafka1:19092,HOST://nope.invalid:9092,CONTROLLER://kafka1:9093"
+    props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners})
+    # a resolver that nobody can ask proves nothing
+    config = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}
+    found = Pack(config).analyze(CONTAINER_TYPE, props)
+    assert mandatory(found) == {"kl011"}
+    assert "listener HOST (scope external): nope.invalid does not resolve" in found["kl011"][0]
+    waived = {**config, "waived": {"nope.invalid": "the record comes tomorrow"}}
+    found = Pack(waived).analyze(CONTAINER_TYPE, props)
+    assert mandatory(found) == set()
+    assert any("the record comes tomorrow" in text for text in found["advice"])
+
+
+ZOOKEEPER = {
+    "name": "kafka0",
+    "image": "confluentinc/cp-enterprise-kafka:5.2.1",
+    "networksAdvanced": [{"name": "app_default", "aliases": ["kafka0"]}],
+    "ports": [{"internal": 9092, "external": 9092}],
+    "envs": [
+        "KAFKA_BROKER_ID=0",
+        "KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181",
+        "KAFKA_LISTENERS=LISTENER_BOB://kafka0:29092,LISTENER_FRED://localhost:9092",
+        "KAFKA_ADVERTISED_LISTENERS=LISTENER_BOB://kafka0:29092,LISTENER_FRED://localhost:9092",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=LISTENER_BOB:PLAINTEXT,LISTENER_FRED:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME=LISTENER_BOB",
+    ],
+}
+
+
+@pytest.mark.parametrize("image", [ZOOKEEPER["image"], ID])
+def test_a_broker_of_zookeepers_time_is_stopped_for_where_it_binds_alone(image: str) -> None:
+    found = Pack().analyze(CONTAINER_TYPE, {**ZOOKEEPER, "image": image})
+    assert mandatory(found) == {"kl006"}
+    (text,) = found["kl006"]
+    assert "listener LISTENER_FRED: listens on localhost:9092" in text
+    assert "behind the published port 9092->9092" in text
+    assert any("KL002 is not judged" in text for text in found["advice"])
+
+
+def docker_plan(**document: Any) -> DockerPlan:
+    spec = DockerSpec.model_validate({"placement": "docker", "brokers": 1, **document})
+    return plan_docker(spec, "test")
+
+
+def gate(docker: DockerPlan, **changed: Any) -> dict[str, Any]:
+    containers = {str(id): {**item.inputs(), **changed} for id, item in docker.containers.items()}
+    return {
+        "placement": "docker",
+        "plan": docker.plan.model_dump(mode="json"),
+        "addresses": {},
+        "containers": containers,
+    }
+
+
+@pytest.mark.parametrize("mode", ["combined", "separate"])
+def test_the_gate_of_our_own_containers_passes_and_so_do_they(mode: str) -> None:
+    docker = docker_plan(brokers=3, controllers={"mode": mode})
+    pack = Pack()
+    assert mandatory(pack.analyze(GATE_TYPE, gate(docker))) == set()
+    for id, item in docker.containers.items():
+        env = [*item.inputs()["envs"], f"EARSHOT_IMAGE={item.image}"]
+        props = {**item.inputs(), "image": ID, "envs": env}
+        found = pack.analyze(
+            CONTAINER_TYPE, props, name=f"node-{id}", parents=f"x:y:Docker${GATE_TYPE}$"
+        )
+        assert found == {}
+
+
+def test_the_gate_stops_for_ports_that_disagree() -> None:
+    found = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=[]))
+    assert mandatory(found) == {"kl006"}
+    assert "container kafka-1, broker 1, listener HOST" in found["kl006"][0]
+
+
+def test_the_gate_stops_for_what_the_image_refuses() -> None:
+    docker = docker_plan(controllers={"mode": "separate", "count": 1})
+    (controller,) = (id for id in docker.containers if not docker.plan.node(id).is_broker)
+    props = gate(docker)
+    props["containers"][str(controller)]["envs"].append(
+        "KAFKA_ADVERTISED_LISTENERS=CONTROLLER://c:1"
+    )
+    found = Pack().analyze(GATE_TYPE, props)
+    assert mandatory(found) == {"kl014"}
+    assert "sets KAFKA_ADVERTISED_LISTENERS: the image exits" in found["kl014"][0]
+
+
+def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
+    found = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=UNKNOWN_LIST))
+    assert mandatory(found) == set()
+    assert any("published ports: not known yet" in text for text in found["not-known-yet"])
+    props = {**gate(docker_plan()), "containers": UNKNOWN}
+    assert mandatory(Pack().analyze(GATE_TYPE, props)) == set()
