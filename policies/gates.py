@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +10,10 @@ from components.gate import digest
 from earshot.listeners.model import ClusterPlan
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
-from earshot.rules import RULES, Facts, Rule, judge, kl012_same_broker
+from earshot.rules import RULES, Facts, judge, kl012_same_broker
 from earshot.rules.container_inputs import read_container
 from earshot.rules.container_names import evidence
+from earshot.rules.container_run import NEEDS_LOOKUPS
 from earshot.rules.judge import remarks
 from policies.judgement import Judgement, part, plain
 
@@ -25,20 +26,20 @@ def judge_gate(props: Any, policy: ResolverPolicy) -> Judgement:
     addresses = {int(id): tuple(own) for id, own in document["addresses"].items()}
     if placement == "local":
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
-    containers = part(props, "containers", None) or {}
+    inputs = part(props, "containers", None)
+    containers = {int(id): read_container(item) for id, item in (inputs or {}).items()}
     facts = Facts.of(
         plan,
         placement,
         addresses=addresses,
         waivers=policy.waived,
-        containers={int(id): read_container(inputs) for id, inputs in containers.items()},
+        containers=containers,
     )
     facts = replace(facts, evidence=evidence(facts, policy))
-    return Judgement(judge(facts, _rules(placement, addresses)), remarks(facts), digest(plan))
-
-
-def _rules(placement: str, addresses: Mapping[int, tuple[str, ...]]) -> tuple[Rule, ...]:
-    """On Docker hosts whose addresses nobody knows, KL012 has nothing to compare names with."""
-    if placement != "docker" or any(addresses.values()):
-        return RULES
-    return tuple(rule for rule in RULES if rule is not kl012_same_broker.RULE)
+    silent: Collection[str] = ()
+    if inputs is None or any(item.unknown for item in containers.values()):
+        silent = NEEDS_LOOKUPS  # which names their networks hold is not known yet: KL006 says so
+    elif placement == "docker" and not any(addresses.values()):
+        silent = {kl012_same_broker.RULE.id}  # nobody knows the addresses of Docker hosts here
+    rules = [rule for rule in RULES if rule.id not in silent]
+    return Judgement(judge(facts, rules), remarks(facts), digest(plan))

@@ -17,11 +17,13 @@ Inputs = Iterable[Mapping[str, object] | None]
 """As the properties of `docker.Container`; None, or a value of None, is not known yet."""
 
 
-def read_container(inputs: Mapping[str, object], name: str = "") -> Container:
+def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
     """The container that ``inputs`` describe, by the property names of `docker.Container`.
 
     A value of None is not known yet; ``name`` is taken where the inputs have none.
     """
+    if inputs is None:
+        return Container(name, unknown=("its inputs",))
     unknown: list[str] = []
     given = inputs.get("envs")
     envs = given if isinstance(given, Mapping) else _listed(inputs, "envs", "variables", unknown)
