@@ -1,0 +1,120 @@
+"""What a node's instance must know besides the plan: where Kafka, its volume and its role are."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, field_validator
+
+from earshot.listeners.model import Frozen
+from earshot.listeners.owned import check_property
+from earshot.listeners.problems import refuse
+from earshot.user_data.secrets import revealed
+from earshot.user_data.systems import System
+
+_URL = re.compile(r"https?://[!-~]+", re.ASCII)
+_SHA512 = re.compile(r"[0-9a-f]{128}", re.ASCII)
+_VOLUME = re.compile(r"vol-[0-9a-f]{8,32}|/dev/[A-Za-z0-9/_.-]+", re.ASCII)
+_CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+_HEAP = re.compile(r"[1-9]\d*[mg]", re.ASCII)
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+
+_BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_"
+SECRETS = "/run/kafka/secrets"
+"""Where the files of `Boot.secrets` are; in memory, so they never reach a disk."""
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if not word.isprintable():
+            raise ValueError(f"found {word!r}; allowed: printable words")
+    return words
+
+
+Command = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_command)]
+"""A program and its arguments, run without a shell of its own."""
+
+
+def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"found {value!r}; allowed: {allowed}")
+        return value
+
+    return AfterValidator(check)
+
+
+class Archive(Frozen):
+    """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
+
+    url: Annotated[str, _matching(_URL, "an http or https URL of printable ASCII")]
+    sha512: Annotated[str, _matching(_SHA512, "128 lower-case hexadecimal digits")]
+
+    @field_validator("sha512", mode="before")
+    @classmethod
+    def _joined(cls, value: object) -> object:
+        # the published files break the sum into groups of upper-case digits
+        return "".join(value.split()).lower() if isinstance(value, str) else value
+
+
+class SecretFile(Frozen):
+    """A file below `SECRETS`, which the instance fetches itself; only kafka may read it."""
+
+    name: Annotated[str, _matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
+    command: Command
+    """Prints what is in the file."""
+
+
+class Boot(Frozen):
+    """One instance's part in a cluster. It holds no secret: anyone on the instance may read it."""
+
+    system: System
+    archive: Archive
+    volume: Annotated[str, _matching(_VOLUME, "an EBS volume id (vol-…) or a device (/dev/…)")]
+    cluster_id: Annotated[str, _matching(_CLUSTER_ID, "22 characters of URL-safe base64")]
+    report: Command
+    """Takes the node's report (see `earshot.user_data.node_report`) as one more argument."""
+    heap: Annotated[str, _matching(_HEAP, "a JVM size such as 512m or 4g")] = "1g"
+    secrets: tuple[SecretFile, ...] = ()
+    client: dict[str, str] = Field(default_factory=dict)
+    """Properties with which a client on the instance itself reaches the inter-broker listener
+    (the controllers' where the node is no broker); the protocol is known from the plan."""
+    volume_seconds: int = Field(default=300, ge=1, le=3600)
+    """How long to wait for the volume to be attached."""
+    ready_seconds: int = Field(default=900, ge=10, le=7200)
+    """How long a started node may take to be in sync."""
+
+    @field_validator("client")
+    @classmethod
+    def _plain(cls, value: dict[str, str]) -> dict[str, str]:
+        refuse([f"{key} would reveal a secret" for key in revealed(value)])
+        return {key: check_property(key, item) for key, item in value.items()}
+
+    @property
+    def device(self) -> str:
+        """Where the volume shows up.
+
+        Instances on Nitro have it under the volume's id, without its hyphen:
+        https://docs.aws.amazon.com/ebs/latest/userguide/identify-nvme-ebs-device.html
+        """
+        if self.volume.startswith("/dev/"):
+            return self.volume
+        return _BY_ID + self.volume.replace("-", "")
+
+
+def ssm_report(parameter: str, region: str) -> tuple[str, ...]:
+    """A `Boot.report` that writes the SSM parameter named; the role needs ssm:PutParameter."""
+    return (
+        "aws", "ssm", "put-parameter", "--region", region, "--name", parameter,
+        "--type", "String", "--overwrite", "--output", "text", "--value",
+    )  # fmt: skip
+
+
+def ssm_secret(name: str, parameter: str, region: str) -> SecretFile:
+    """A file with the value of a SecureString; the role needs ssm:GetParameter and its key."""
+    command = (
+        "aws", "ssm", "get-parameter", "--region", region, "--name", parameter,
+        "--with-decryption", "--query", "Parameter.Value", "--output", "text",
+    )  # fmt: skip
+    return SecretFile(name=name, command=command)

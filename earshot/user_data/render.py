@@ -1,0 +1,193 @@
+"""From a node of the plan to its user data: a cloud-config with files, units and one start.
+
+Pure and deterministic. On the instance, systemd does the work on every boot:
+
+    kafka-prepare   packages, Kafka, volume, storage, secrets; each step does nothing when done
+    kafka           the node itself, started by the first
+    kafka-ready     reports through the instance's role once Kafka itself says it is in sync
+    kafka-failed    reports what the first could not mend
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+import jinja2
+import yaml
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node, Role
+from earshot.listeners.properties import Settings, write_properties
+from earshot.listeners.render import server_properties, settings
+from earshot.user_data.boot import SECRETS, Boot
+from earshot.user_data.secrets import revealed
+from earshot.user_data.systems import PACKAGING
+
+LIMIT = 16 * 1024
+"""Bytes, before base64: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"""
+HEADER = "#cloud-config\n"
+MOUNT = "/var/lib/kafka"
+"""Where the data volume is mounted; a node's `log_dir` is a directory below."""
+PROPERTIES = "/etc/kafka/server.properties"
+CLIENT = "/etc/kafka/client.properties"
+UNITS = ("kafka-prepare", "kafka", "kafka-ready", "kafka-failed")
+
+
+def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
+    """The user data of ``node``: ASCII, at most `LIMIT` bytes, the same for the same arguments.
+
+    It is not compressed: what reviews a stack can read what a node will advertise.
+    Raises EarshotError for names that are not known yet, data outside the volume, a secret among
+    the properties, and a text over the limit.
+    """
+    who = f"node {node.id}"
+    _check(plan, node, who)
+    text = HEADER + yaml.dump(
+        _cloud_config(plan, node, boot), Dumper=_Dumper, sort_keys=False, width=LIMIT
+    )
+    if len(text.encode()) > LIMIT:
+        raise EarshotError(
+            f"{who}: user data",
+            observed=f"{len(text.encode())} bytes",
+            allowed=f"{LIMIT} bytes",
+            remedy="set fewer or shorter properties in `extra`",
+        )
+    return text
+
+
+def digest(text: str) -> str:
+    """What a node reports of the user data ``text``: SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def properties_in(text: str) -> str | None:
+    """The `server.properties` that user data writes, or None where it writes none like ours."""
+    if not text.startswith(HEADER):
+        return None
+    try:
+        files = yaml.safe_load(text)["write_files"]
+        found = [item["content"] for item in files if item["path"] == PROPERTIES]
+    except (yaml.YAMLError, KeyError, TypeError):
+        return None
+    return found[0] if found and isinstance(found[0], str) else None
+
+
+def _check(plan: ClusterPlan, node: Node, who: str) -> None:
+    voters = [item.listener(plan.controller) for item in plan.controllers]
+    for listener in (*node.listeners, *filter(None, voters)):
+        if not listener.known:
+            raise EarshotError(
+                f"{who}: user data",
+                observed=f"{listener} is advertised, and its host is not known yet",
+                allowed="names that were provisioned",
+                remedy="render it when the name's resource is there",
+            )
+    if PurePosixPath(MOUNT) not in PurePosixPath(node.log_dir).parents or ".." in node.log_dir:
+        raise EarshotError(
+            f"{who}: log_dir",
+            observed=f"{node.log_dir} is not on the data volume",
+            allowed=f"a directory below {MOUNT}",
+        )
+    if keys := revealed(settings(plan, node)):
+        raise EarshotError(
+            f"{who}: user data",
+            observed=f"would hold the secret in {', '.join(keys)}",
+            allowed="no secret: whoever may describe the instance reads its user data",
+            remedy=f"fetch it on the instance as a file below {SECRETS}, and name that file: PEM "
+            "key stores need no password, and a config provider reads any value from a file",
+        )
+
+
+def _cloud_config(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
+    values = _values(plan, node, boot)
+    logging = "log4j.properties" if values["old_logging"] else "log4j2.properties"
+    client = {"security.protocol": values["listener"].protocol.value} | boot.client
+    files = {
+        PROPERTIES: server_properties(plan, node),
+        CLIENT: write_properties(Settings(client)),
+        f"/etc/kafka/{logging}": _render(logging, values),
+        "/etc/systemd/journald.conf.d/kafka.conf": _render("journald.conf", values),
+    }
+    files |= {f"/etc/systemd/system/{u}.service": _render(f"{u}.service", values) for u in UNITS}
+    scripts = {
+        "/usr/local/sbin/kafka-prepare": _render("prepare.sh", values),
+        "/usr/local/sbin/kafka-report": _render("report.sh", values),
+    }
+    written = [{"path": path, "content": content} for path, content in files.items()]
+    written += [
+        {"path": path, "permissions": "0755", "content": content}
+        for path, content in scripts.items()
+    ]
+    return {
+        "write_files": written,
+        "runcmd": [
+            ["systemctl", "daemon-reload"],
+            ["systemctl", "restart", "systemd-journald.service"],
+            ["systemctl", "enable", "kafka-prepare.service"],
+            # not waited for: it takes longer than cloud-init should
+            ["systemctl", "start", "--no-block", "kafka-prepare.service"],
+        ],
+    }
+
+
+def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
+    packaging = PACKAGING[boot.system]
+    commands = {"java", "curl", "tar", "gzip", "mkfs.xfs", boot.report[0]}
+    commands |= {secret.command[0] for secret in boot.secrets}
+    return {
+        "boot": boot,
+        "node": node,
+        "roles": " and ".join(node.roles),
+        "listener": _own_listener(plan, node),
+        "old_logging": plan.kafka_version.startswith("3."),
+        "packages": {k: v for k, v in packaging.packages.items() if k in commands},
+        "install": packaging.install,
+        "mount": MOUNT,
+        "properties": PROPERTIES,
+        "client": CLIENT,
+        "secrets": SECRETS,
+    }
+
+
+def _own_listener(plan: ClusterPlan, node: Node) -> Listener:
+    """Where a node asks after itself, by the name that the other nodes use."""
+    name = plan.inter_broker if Role.BROKER in node.roles else plan.controller
+    found = node.listener(name)
+    if found is None:
+        raise EarshotError(f"node {node.id}", observed=f"has no listener {name}")
+    return found
+
+
+def _render(name: str, values: dict[str, Any]) -> str:
+    return _environment().get_template(f"{name}.j2").render(values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("earshot.user_data", "."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        comment_start_string="{##",  # "{#" is how the length of a bash array begins
+        comment_end_string="##}",
+    )
+    environment.filters.update(quote=lambda value: shlex.quote(str(value)), words=shlex.join)
+    return environment
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as they are, so that a file in a cloud-config can be read."""
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)

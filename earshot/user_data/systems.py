@@ -1,0 +1,54 @@
+"""The operating systems an instance may run, and all that depends on which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class System(StrEnum):
+    AMAZON_LINUX_2023 = "amazon-linux-2023"
+    DEBIAN = "debian"
+
+
+@dataclass(frozen=True)
+class Packaging:
+    """How to come by a command that the machine lacks."""
+
+    packages: Mapping[str, str]
+    """The package of each command."""
+    install: tuple[str, ...]
+    """Shell lines that install the packages in the array `missing`."""
+
+
+# Amazon Linux: https://docs.aws.amazon.com/corretto/latest/corretto-17-ug/amazon-linux-install.html
+# It comes with curl-minimal, beside which the package curl cannot be installed.
+PACKAGING = {
+    System.AMAZON_LINUX_2023: Packaging(
+        packages={
+            "java": "java-17-amazon-corretto-headless",
+            "curl": "curl-minimal",
+            "tar": "tar",
+            "gzip": "gzip",
+            "mkfs.xfs": "xfsprogs",
+            "aws": "awscli-2",
+        },
+        install=('dnf --assumeyes --quiet install "${missing[@]}"',),
+    ),
+    System.DEBIAN: Packaging(
+        packages={
+            "java": "openjdk-17-jre-headless",
+            "curl": "curl",
+            "tar": "tar",
+            "gzip": "gzip",
+            "mkfs.xfs": "xfsprogs",
+            "aws": "awscli",
+        },
+        install=(
+            "export DEBIAN_FRONTEND=noninteractive",
+            "options=(--yes --quiet --no-install-recommends -o DPkg::Lock::Timeout=300)",
+            'apt-get --quiet update && apt-get "${options[@]}" install "${missing[@]}"',
+        ),
+    ),
+}

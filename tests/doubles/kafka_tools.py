@@ -1,0 +1,31 @@
+"""Doubles of Kafka's command-line tools: each answers from a file, or fails where it has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TOOLS = ("kafka-cluster.sh", "kafka-topics.sh", "kafka-metadata-quorum.sh")
+
+
+class KafkaToolDoubles:
+    """In ``folder``. A tool's answers are given one per call; the last one is repeated."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        for tool in TOOLS:
+            script = folder / tool
+            script.write_text(
+                "#!/bin/bash\n"
+                f"cd {folder}/{tool}.answers || exit 1\n"
+                "first=$(ls | head -n 1)\n"
+                '[[ -n $first ]] && cat "$first" || exit 1\n'
+                '[[ $(ls | wc -l) -eq 1 ]] || rm "$first"\n'
+            )
+            script.chmod(0o755)
+
+    def answer(self, tool: str, *texts: str) -> None:
+        answers = self.folder / f"{tool}.answers"
+        answers.mkdir()
+        for number, text in enumerate(texts):
+            (answers / str(number)).write_text(text)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earshot.user_data.node_report import NodeReport, State
+
+WANTED = {"node": 1, "instance": "i-1", "user_data": "ab" * 32}
+
+
+def report(**changes: Any) -> NodeReport:
+    values = {**WANTED, "state": "in-sync", "detail": "", "at": "2026-01-02T03:04:05Z"}
+    return NodeReport.model_validate(values | changes)
+
+
+def test_a_report_of_the_node_meant_lacks_nothing() -> None:
+    assert report().lacks(1, "i-1", "ab" * 32) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"node": 2}, "node 2's"),
+        ({"instance": "i-0"}, "another instance, i-0"),
+        ({"user_data": "cd" * 32}, "other user data: cdcdcdcdcdcd…, not abababababab…"),
+        ({"state": "starting"}, "starting"),
+        ({"state": "failed", "detail": "no volume"}, "failed: no volume"),
+    ],
+)
+def test_any_other_says_what_it_is(changes: dict[str, Any], says: str) -> None:
+    assert says in report(**changes).lacks(1, "i-1", "ab" * 32)
+
+
+def test_only_a_failure_is_final() -> None:
+    assert [state for state in State if report(state=state).is_final] == [State.FAILED]
+
+
+@pytest.mark.parametrize("text", ["", "none", "{}", '{"node": 1}', "[]"])
+def test_what_is_no_report_is_none(text: str) -> None:
+    assert NodeReport.read(text) is None
+
+
+def test_reads_what_is_written() -> None:
+    assert NodeReport.read(report().model_dump_json()) == report()

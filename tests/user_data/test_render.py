@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Protocol, Role, UnknownHost
+from earshot.listeners.properties import read_properties
+from earshot.listeners.render import annotated, server_properties
+from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
+from earshot.user_data.render import LIMIT, PROPERTIES, digest, properties_in, user_data
+from earshot.user_data.systems import System
+from tests.listeners.clusters import odd_properties
+from tests.user_data.nodes import boot, cluster, node
+
+ONE = node()
+PLAN = cluster(ONE)
+PREPARE = "/usr/local/sbin/kafka-prepare"
+REPORT = "/usr/local/sbin/kafka-report"
+UNITS = "/etc/systemd/system"
+
+
+def files(text: str) -> dict[str, Any]:
+    return {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
+
+
+def test_is_a_cloud_config_in_ascii() -> None:
+    text = user_data(PLAN, ONE, boot())
+    assert text.startswith("#cloud-config\n")
+    assert text.isascii()
+    assert set(yaml.safe_load(text)) == {"write_files", "runcmd"}
+
+
+def test_server_properties_are_the_plans() -> None:
+    text = user_data(PLAN, ONE, boot())
+    assert files(text)[PROPERTIES] == server_properties(PLAN, ONE)
+    assert properties_in(text) == server_properties(PLAN, ONE)
+
+
+@settings(deadline=None)  # templates are compiled in the first example
+@given(odd_properties)
+def test_any_property_survives(extra: dict[str, str]) -> None:
+    plan = cluster(ONE, **extra)
+    found = properties_in(user_data(plan, ONE, boot()))
+    assert found is not None
+    assert read_properties(found) == annotated(plan, ONE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "#!/bin/bash\n",
+        "#cloud-config\n",
+        "#cloud-config\n[",
+        "#cloud-config\nwrite_files: 3\n",
+        "#cloud-config\nwrite_files: [{path: /etc/motd, content: hello}]\n",
+        f"#cloud-config\nwrite_files: [{{path: {PROPERTIES}, content: 3}}]\n",
+    ],
+)
+def test_other_user_data_has_no_properties_of_ours(text: str) -> None:
+    assert properties_in(text) is None
+
+
+def test_the_same_arguments_give_the_same_text_and_others_another_digest() -> None:
+    text = user_data(PLAN, ONE, boot())
+    assert text == user_data(cluster(node()), node(), boot())
+    assert digest(text) != digest(user_data(PLAN, ONE, boot(heap="2g")))
+
+
+@pytest.mark.parametrize("system", System)
+def test_a_large_cluster_with_tls_stays_below_the_limit(system: System) -> None:
+    nodes = [
+        node(id, host=f"broker-{id}.a-rather-long-name.kafka.prod.example.com",
+             protocol=Protocol.SSL)
+        for id in range(1, 10)
+    ]  # fmt: skip
+    tls = {
+        f"listener.name.{name}.ssl.{store}.{key}": value
+        for name in ("internal", "external", "controller")
+        for store in ("keystore", "truststore")
+        for key, value in (("type", "PEM"), ("location", "/run/kafka/secrets/broker.pem"))
+    }
+    where = ("/earshot/prod/kafka/broker-1", "ap-southeast-2")
+    given = boot(system=system, report=ssm_report(*where), secrets=(ssm_secret("a.pem", *where),))
+    text = user_data(cluster(*nodes, **tls), nodes[0], given)
+    assert len(text) < LIMIT
+
+
+def test_too_much_is_refused_with_its_size() -> None:
+    plan = cluster(ONE, **{"some.property": "x" * LIMIT})
+    with pytest.raises(EarshotError, match=r"node 1: user data: \d+ bytes\n  allowed: 16384 bytes"):
+        user_data(plan, ONE, boot())
+
+
+@pytest.mark.parametrize("unknown", [ONE, node(2)])
+def test_an_unknown_name_is_refused(unknown: Any) -> None:
+    listener = unknown.listeners[-1].model_copy(update={"host": UnknownHost(what="interface")})
+    broken = unknown.model_copy(update={"listeners": (*unknown.listeners[:-1], listener)})
+    plan = cluster(broken) if unknown is ONE else cluster(ONE, broken)
+    with pytest.raises(EarshotError, match=r"CONTROLLER://\(interface: not known yet\)"):
+        user_data(plan, plan.nodes[0], boot())
+
+
+@pytest.mark.parametrize(
+    "log_dir", ["/data/1", "/var/lib/kafka", "/var/lib/kafka/../x", "/var/lib/kafkas/x"]
+)
+def test_data_lies_on_the_volume(log_dir: str) -> None:
+    moved = ONE.model_copy(update={"log_dir": log_dir})
+    with pytest.raises(EarshotError, match="is not on the data volume"):
+        user_data(cluster(moved), moved, boot())
+
+
+def test_a_secret_among_the_properties_is_refused() -> None:
+    plan = cluster(ONE, **{"ssl.keystore.password": "hush", "ssl.keystore.type": "PKCS12"})
+    with pytest.raises(EarshotError) as caught:
+        user_data(plan, ONE, boot())
+    assert "ssl.keystore.password" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "roles", [(Role.BROKER,), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER)]
+)
+def test_a_node_asks_for_what_its_roles_promise(roles: tuple[Role, ...]) -> None:
+    own = node(3, roles)
+    script = files(user_data(cluster(own, node(9)), own, boot()))[REPORT]
+    assert ("kafka-topics.sh" in script) == (Role.BROKER in roles)
+    assert ("kafka-metadata-quorum.sh" in script) == (Role.CONTROLLER in roles)
+    assert ("--bootstrap-controller" in script) == (roles == (Role.CONTROLLER,))
+    port = 19092 if Role.BROKER in roles else 29092
+    assert f"address=broker-3.kafka.example.com:{port}\n" in script
+
+
+def test_what_differs_between_systems_is_how_packages_come() -> None:
+    texts = [
+        user_data(PLAN, ONE, boot(system=system, report=ssm_report("/n", "eu-central-1")))
+        for system in (System.AMAZON_LINUX_2023, System.DEBIAN)
+    ]
+    amazon, debian = (files(text) for text in texts)
+    assert {path for path in amazon if amazon[path] != debian[path]} == {PREPARE}
+    assert "dnf --assumeyes" in amazon[PREPARE] and "apt-get" not in amazon[PREPARE]
+    assert "missing+=(java-17-amazon-corretto-headless)" in amazon[PREPARE]
+    assert "missing+=(awscli-2)" in amazon[PREPARE]
+    assert "apt-get" in debian[PREPARE] and "dnf" not in debian[PREPARE]
+    assert "missing+=(openjdk-17-jre-headless)" in debian[PREPARE]
+
+
+def test_a_tool_is_installed_only_where_it_is_used() -> None:
+    def script(**changes: Any) -> str:
+        return str(files(user_data(PLAN, ONE, boot(**changes)))[PREPARE])
+
+    assert "command -v aws" not in script()
+    assert "command -v aws" in script(report=ssm_report("/n", "eu-central-1"))
+    assert "command -v aws" in script(secrets=(ssm_secret("a.pem", "/n", "eu-central-1"),))
+
+
+@pytest.mark.parametrize(
+    ("version", "file", "option"),
+    [
+        ("3.9.2", "log4j.properties", "-Dlog4j.configuration="),
+        ("4.1.1", "log4j2.properties", "-Dlog4j2.configurationFile="),
+    ],
+)
+def test_kafka_logs_to_the_journal(version: str, file: str, option: str) -> None:
+    written = files(user_data(cluster(ONE, kafka_version=version), ONE, boot()))
+    assert [path for path in written if "/log4j" in path] == [f"/etc/kafka/{file}"]
+    assert f"{option}file:/etc/kafka/{file}\n" in written[f"{UNITS}/kafka.service"]
+    assert "SystemMaxUse=" in written["/etc/systemd/journald.conf.d/kafka.conf"]
+
+
+def test_the_check_speaks_the_listeners_protocol() -> None:
+    own = node(protocol=Protocol.SSL)
+    given = boot(client={"ssl.truststore.location": "/run/kafka/secrets/ca.pem"})
+    written = files(user_data(cluster(own), own, given))["/etc/kafka/client.properties"]
+    assert read_properties(written).values == {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": "/run/kafka/secrets/ca.pem",
+    }
+
+
+def test_words_reach_the_shell_as_they_are() -> None:
+    secret = SecretFile(name="key", command=("fetch", "it's $HOME"))
+    written = files(user_data(PLAN, ONE, boot(report=("tell", "a b", "$(x)"), secrets=(secret,))))
+    assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
+    assert """fetch 'it'"'"'s $HOME' >""" in written[PREPARE]

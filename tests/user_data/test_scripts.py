@@ -1,0 +1,196 @@
+"""The scripts in user data: by their linters, and the report by what it says of a node."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from earshot.listeners.model import Role
+from earshot.user_data.boot import ssm_report, ssm_secret
+from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.render import user_data
+from earshot.user_data.systems import System
+from tests.doubles.kafka_tools import KafkaToolDoubles
+from tests.user_data.nodes import boot, cluster, node
+
+ROLES = ((Role.BROKER,), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER))
+WHERE = ("/earshot/prod/x", "eu-central-1")
+
+
+def rendered(system: System, roles: tuple[Role, ...], rich: bool) -> str:
+    own = node(3, roles)
+    given = boot(system=system)
+    if rich:
+        secrets = (ssm_secret("broker.pem", *WHERE),)
+        given = boot(system=system, report=ssm_report(*WHERE), secrets=secrets)
+    return user_data(cluster(own, node(9)), own, given)
+
+
+def scripts(text: str) -> Iterator[str]:
+    for item in yaml.safe_load(text)["write_files"]:
+        if item.get("permissions") == "0755":
+            yield item["content"]
+
+
+VARIANTS = list(itertools.product(System, ROLES, (False, True)))
+
+
+@pytest.mark.requires("shellcheck")
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    paths: list[Path] = []
+    for variant in VARIANTS:
+        for script in scripts(rendered(*variant)):
+            paths.append(tmp_path / f"{len(paths)}.sh")
+            paths[-1].write_text(script)
+    assert len(paths) == 2 * len(VARIANTS)
+    done = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.requires("shellcheck")
+def test_shellcheck_would_find_something(tmp_path: Path) -> None:
+    script = next(scripts(rendered(System.DEBIAN, ROLES[0], False)))
+    path = tmp_path / "script.sh"
+    path.write_text(script + "rm $undefined\n")
+    assert subprocess.run(["shellcheck", path], capture_output=True).returncode == 1
+
+
+@pytest.mark.requires("cloud-init")
+@pytest.mark.parametrize("system", System)
+def test_cloud_inits_schema_is_kept(system: System, tmp_path: Path) -> None:
+    path = tmp_path / "user-data"
+    path.write_text(rendered(system, ROLES[-1], True))
+    done = schema(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Valid" in done.stdout and "deprecated" not in done.stdout.lower()
+
+
+@pytest.mark.requires("cloud-init")
+def test_cloud_inits_schema_refuses_what_breaks_it(tmp_path: Path) -> None:
+    path = tmp_path / "user-data"
+    path.write_text(rendered(System.DEBIAN, ROLES[0], False).replace("permissions:", "mode:", 1))
+    assert schema(path).returncode != 0
+
+
+def schema(path: Path) -> subprocess.CompletedProcess[str]:
+    command = ["cloud-init", "schema", "--config-file", str(path)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+class Reporter:
+    """The report script of node 3, moved to ``folder``, with Kafka's tools doubled."""
+
+    def __init__(self, folder: Path, roles: tuple[Role, ...]) -> None:
+        self.tools = KafkaToolDoubles(folder / "bin")
+        self._told = folder / "told"
+        self.state = folder / "state"
+        self.state.mkdir()
+        (self.state / "instance").write_text("i-1\n")
+        (self.state / "user-data").write_text("ab" * 32 + "\n")
+        self._double(folder / "bin" / "tell", f'echo "$1" >>{self._told}')
+        self._double(folder / "bin" / "sleep", "")
+        own = node(3, roles)
+        plan = cluster(own, node(9))
+        *_, script = scripts(user_data(plan, own, boot(report=("tell",))))
+        self._script = folder / "report"
+        self._script.write_text(
+            script.replace("/opt/kafka/bin", str(folder / "bin")).replace(
+                "/run/kafka", str(self.state)
+            )
+        )
+        self._path = f"{folder / 'bin'}:{os.environ['PATH']}"
+
+    def _double(self, path: Path, line: str) -> None:
+        path.write_text(f"#!/bin/bash\n{line}\n")
+        path.chmod(0o755)
+
+    def run(self, word: str = "in-sync") -> list[NodeReport]:
+        environment = os.environ | {"PATH": self._path}
+        subprocess.run(["bash", self._script, word], env=environment, check=True, timeout=60)
+        return [
+            NodeReport.model_validate(json.loads(line))
+            for line in self._told.read_text().splitlines()
+        ]
+
+
+REGISTERED = "ID HOST PORT RACK STATE ENDPOINT_TYPE\n3 b3 19092 null unfenced broker\n"
+OTHERS = "ID HOST PORT RACK STATE ENDPOINT_TYPE\n33 b33 19092 null unfenced broker\n"
+
+
+def partition(replicas: str, insync: str) -> str:
+    return f"\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: {replicas}\tIsr: {insync}\tElr: \n"
+
+
+def quorum(*rows: str) -> str:
+    head = "NodeId\tDirectoryId\tLogEndOffset\tLag\tLastFetchTimestamp\tStatus\n"
+    return head + "".join(f"{row}\n" for row in rows)
+
+
+CAUGHT_UP = quorum("9\tAAAA\t900\t0\t1\tLeader", "3\tAAAA\t899\t1\t1\tFollower")
+
+
+def states(reports: list[NodeReport]) -> list[State]:
+    return [report.state for report in reports]
+
+
+def test_a_broker_is_in_sync_when_registered_with_no_replica_behind(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    reporter.tools.answer("kafka-cluster.sh", OTHERS, REGISTERED)
+    behind = partition("1,3,2", "1,2") + partition("1,2", "1")
+    of_others = partition("1,3", "3") + partition("33,1", "1") + partition("1,13", "")
+    reporter.tools.answer("kafka-topics.sh", behind, partition("3", ""), of_others)
+    reports = reporter.run()
+    assert states(reports) == [State.STARTING, State.IN_SYNC]
+    assert reports[-1].lacks(3, "i-1", "ab" * 32) == ""
+    # every answer but the last was needed to come here
+    assert len(list((tmp_path / "bin/kafka-topics.sh.answers").iterdir())) == 1
+
+
+def test_a_controller_is_in_sync_when_its_log_is_not_behind(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.CONTROLLER,))
+    far = quorum("9\tAAAA\t900\t0\t1\tLeader", "3\tAAAA\t100\t800\t1\tFollower")
+    reporter.tools.answer("kafka-metadata-quorum.sh", quorum(), far, CAUGHT_UP)
+    assert states(reporter.run()) == [State.STARTING, State.IN_SYNC]
+    assert len(list((tmp_path / "bin/kafka-metadata-quorum.sh.answers").iterdir())) == 1
+
+
+def test_both_roles_are_asked_after(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, ROLES[-1])
+    reporter.tools.answer("kafka-cluster.sh", REGISTERED)
+    reporter.tools.answer("kafka-topics.sh", "")
+    reporter.tools.answer("kafka-metadata-quorum.sh", quorum(), CAUGHT_UP)
+    assert states(reporter.run()) == [State.STARTING, State.IN_SYNC]
+    assert len(list((tmp_path / "bin/kafka-metadata-quorum.sh.answers").iterdir())) == 1
+
+
+def test_a_failure_is_reported_with_its_reason(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    (reporter.state / "problem").write_text('bad "quotes" \\ and\nlines\n')
+    (report,) = reporter.run("failed")
+    assert (report.state, report.detail) == (State.FAILED, "bad quotes  and lines")
+
+
+def test_a_failure_without_a_reason_says_where_to_look(tmp_path: Path) -> None:
+    (report,) = Reporter(tmp_path, (Role.BROKER,)).run("failed")
+    assert report.detail == "see: journalctl -u kafka-prepare"
+
+
+def test_a_broker_that_takes_too_long_says_so_and_may_yet_come(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, (Role.BROKER,))
+    script = tmp_path / "report"
+    script.write_text(script.read_text().replace("SECONDS >= 900", "SECONDS >= 0"))
+    reporter.tools.answer("kafka-cluster.sh", OTHERS, OTHERS, REGISTERED)
+    reporter.tools.answer("kafka-topics.sh", "")
+    reports = reporter.run()
+    assert states(reports) == [State.STARTING, State.FAILED, State.IN_SYNC]
+    address = "broker-3.kafka.example.com:19092"
+    assert reports[1].detail == (
+        f"not in sync within 900 s: no answer at {address}, or broker 3 is not registered"
+    )
