@@ -20,6 +20,7 @@ from earshot.listeners.model import Protocol
 from earshot.validation import exchange
 from earshot.validation.client import Failure, configuration, protocol_of
 from earshot.validation.contract import Contract
+from earshot.validation.control import LIMIT, excused
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.diagnosis import Facts, Sent, judge, ready, undecided
 from earshot.validation.ephemeral import CLEAN_UP_LIMIT, Access, EphemeralTopic
@@ -55,8 +56,9 @@ def examine(
     named after the address that led to it, and what its metadata advertises is judged by itself.
     ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
     properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
-    in seconds; ``on_cell`` gets each cell when it is decided. Without ``produce`` nothing is
-    written to the cluster. Raises EarshotError for client properties that cannot be used.
+    in seconds, but for the control probe of what failed; ``on_cell`` gets each cell when it is
+    decided, before that probe. Without ``produce`` nothing is written to the cluster. Raises
+    EarshotError for client properties that cannot be used.
 
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """
@@ -84,7 +86,8 @@ def examine(
             examination = _Examination(cluster, vantage, properties, end, pool, notes, on_cell)
             cells = examination.run(facts, produce)
             run = examination.run_id
-    return Report(
+        left = max(1.0, end.left(LIMIT))
+    report = Report(
         kind="doctor",
         run=run,
         cluster=cluster,
@@ -96,6 +99,8 @@ def examine(
         vantages=(place,),
         notes=tuple(notes),
     )
+    report = excused(report, vantage, left)
+    return report.model_copy(update={"seconds": time.monotonic() - begun})
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from earshot.listeners.address import parse_address
 from earshot.validation.attempts import Route
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
+from earshot.validation.control import excused
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.diagnosis import Target
 from earshot.validation.doctor import examine
@@ -75,7 +76,7 @@ def validate(
         )
         notes += seen.notes
         cells, findings = _prove(contract, options, seen.cells, spark, run, end, notes, on_event)
-    return Report(
+    report = Report(
         kind="validation",
         run=run,
         cluster=contract.cluster,
@@ -88,6 +89,9 @@ def validate(
         delivery=findings.deliveries,
         notes=tuple(notes),
     )
+    # once more: what the doctor reached may have been cut off while Spark was at work
+    report = excused(report, options.vantage)
+    return report.model_copy(update={"seconds": time.monotonic() - begun})
 
 
 @contextlib.contextmanager
