@@ -1,52 +1,24 @@
 """Security groups that follow from a plan: per listener's port, who may come in; nothing else.
 
 Every broker carries the group `brokers`, every controller `controllers`, a combined node both.
-Sources: the VPC guide on security group rules (a rule that names a group matches its members'
-private addresses) and on quotas.
+Source: the VPC guide on security group rules and on quotas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network
 
+from earshot.aws.sources import WORLD, Clients, IpRange, Members, Source
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 
-IpRange = IPv4Network | IPv6Network
-
 BROKERS = "brokers"
 CONTROLLERS = "controllers"
-WORLD = ("0.0.0.0/0", "::/0")
 MAX_RULES = 60
 """AWS's default quota of inbound rules per group, for IPv4 and IPv6 each; a named group counts for
 both."""
-_WIDEST = {4: 8, 6: 16}
-"""No single owner was ever given more: a wider range names nobody."""
-
-
-@dataclass(frozen=True)
-class Members:
-    """Everything that carries a security group, known here by a name or an id."""
-
-    group: str
-
-    def __str__(self) -> str:
-        return f"group {self.group}"
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A source that cannot be read here: a value that is not known yet, a prefix list."""
-
-    what: str
-
-    def __str__(self) -> str:
-        return self.what
-
-
-Source = IpRange | Members | Unread
 
 
 @dataclass(frozen=True)
@@ -73,50 +45,6 @@ class Group:
 
     name: str
     ingress: tuple[Ingress, ...]
-
-
-@dataclass(frozen=True)
-class Clients:
-    """Who may come in on the listeners of a scope, beside the nodes themselves."""
-
-    internal: tuple[IpRange | Members, ...] = ()
-    """The VPC's ranges, security groups, or both."""
-    external: tuple[IpRange, ...] = ()
-    """Ranges of clients beyond; the world only where it was written out."""
-
-
-def read_range(text: str) -> IpRange:
-    """``text`` as the range of somebody's clients, a single address as a range of one.
-
-    Raises EarshotError for what is no range, and for one too wide to be anybody's; the world
-    itself must be asked for in so many words, as `0.0.0.0/0` or `::/0`.
-    """
-    what = f"client range {text!r}"
-    allowed = "an IPv4 or IPv6 range, as in 203.0.113.0/24"
-    try:
-        found = ip_network(text, strict=False)
-    except ValueError:
-        raise EarshotError(what, observed="is no range", allowed=allowed) from None
-    if text in WORLD:
-        return found
-    address = ip_address(text.partition("/")[0])
-    if found.prefixlen < found.max_prefixlen and address != found.network_address:
-        raise EarshotError(
-            what,
-            observed="has bits set beyond its prefix",
-            allowed=allowed,
-            remedy=f"write {found}, or {address} for the one address",
-        )
-    widest = _WIDEST[found.version]
-    if found.prefixlen < widest:
-        raise EarshotError(
-            what,
-            observed=f"names nobody: no network is larger than a /{widest}",
-            allowed=allowed,
-            remedy=f"name the clients' own ranges, or write {WORLD[found.version == 6]} if it is "
-            "really meant for the world",
-        )
-    return found
 
 
 def groups_of(node: Node) -> tuple[str, ...]:

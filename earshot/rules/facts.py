@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from earshot.aws.groups import Clients
+from earshot.aws.sources import Clients
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.parse import Settings
 from earshot.listeners.render import notes, settings

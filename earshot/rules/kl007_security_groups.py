@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 
-from earshot.aws.groups import (
-    WORLD,
-    Clients,
-    Ingress,
-    IpRange,
-    Members,
-    Source,
-    Unread,
-    admitted,
-)
+from earshot.aws.groups import Ingress, admitted
+from earshot.aws.sources import WORLD, Clients, IpRange, Members, Reach, Source, Unread
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.facts import Facts
@@ -31,93 +24,90 @@ def check(facts: Facts) -> Iterator[Finding]:
     Where it was said who the clients are, they and nobody else must come in. Where it was not,
     somebody must, the world must not, and an internal port must not be open to public addresses.
     """
-    for node in facts.plan.nodes if facts.plan is not None else ():
+    plan = facts.plan
+    compared: dict[tuple[object, ...], _Door] = {}  # nodes of one kind carry the same groups
+    for node in plan.nodes if plan is not None else ():
         instance = facts.instances.get(node.id)
-        if facts.plan is None or instance is None or instance.ingress is None:
+        if plan is None or instance is None or instance.ingress is None:
             continue
         for listener in node.listeners:
-            rules = [rule for rule in instance.ingress if rule.opens(listener.bind_port)]
-            yield from _too_wide(facts, facts.plan, node, listener, rules)
-            yield from _too_narrow(facts, facts.plan, node, listener, rules)
+            key = (listener.name, listener.bind_port, listener.scopes, instance.ingress)
+            if key not in compared:
+                rules = tuple(r for r in instance.ingress if r.opens(listener.bind_port))
+                compared[key] = _compare(plan, listener, rules, facts.clients)
+            yield from _findings(node, listener, compared[key])
 
 
-def _too_wide(
-    facts: Facts, plan: ClusterPlan, node: Node, listener: Listener, rules: list[Ingress]
-) -> Iterator[Finding]:
-    if facts.clients is None:
-        strangers = [rule for rule in rules if _is_stranger(rule.source, listener)]
-        expected = f"clients of scope {_scopes(listener)}, by their own ranges or groups"
-    else:
-        wanted = admitted(plan, listener, facts.clients)
-        strangers = [rule for rule in rules if not _within(rule.source, wanted)]
-        expected = _listed(wanted) if wanted else "nobody: a machine's own traffic needs no rule"
-    if strangers:
-        yield RULE.finding(
-            f"port {listener.bind_port} is open to more than its clients: "
-            f"{', '.join(map(str, strangers))}",
-            expected,
-            node=node,
-            listener=listener.name,
-            remedy=_narrow(listener, strangers),
-            inputs=INPUTS,
-        )
+@dataclass(frozen=True)
+class _Door:
+    """One listener's port, as its rules make it."""
+
+    strangers: tuple[Ingress, ...]
+    """Rules that let in somebody else than its clients."""
+    expected: str
+    missing: str
+    """Who cannot come in, as far as the rules can be read."""
+    unread: tuple[Ingress, ...]
 
 
-def _narrow(listener: Listener, strangers: list[Ingress]) -> str:
-    world = [rule.source for rule in strangers if str(rule.source) in WORLD]
-    if world and Scope.EXTERNAL in listener.scopes:
-        return (
-            f"name the clients' own ranges; or, if it is really meant for the world, name "
-            f"{world[0]} among them"
-        )
-    return "take these rules away, or name these clients among the listener's"
-
-
-def _too_narrow(
-    facts: Facts, plan: ClusterPlan, node: Node, listener: Listener, rules: list[Ingress]
-) -> Iterator[Finding]:
-    unread = [rule for rule in rules if isinstance(rule.source, Unread)]
-    missing = _missing(facts.clients, plan, listener, rules)
-    if not missing:
-        return
-    yield RULE.finding(
-        f"port {listener.bind_port} is not known to be open to {missing}: "
-        f"{', '.join(map(str, unread))} cannot be read"
-        if unread
-        else f"no security group opens port {listener.bind_port} to {missing}",
-        f"a rule for TCP port {listener.bind_port} that lets them in",
-        node=node,
-        listener=listener.name,
-        state=State.UNKNOWN if unread else State.VIOLATED,
-        remedy="nothing where the update makes it known; else name ranges or groups in the rule"
-        if unread
-        else "",
-        inputs=INPUTS,
+def _compare(
+    plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...], clients: Clients | None
+) -> _Door:
+    unread = tuple(rule for rule in rules if isinstance(rule.source, Unread))
+    if clients is None:
+        strangers = tuple(rule for rule in rules if _is_stranger(rule.source, listener))
+        who = " and ".join(listener.scopes)
+        expected = f"clients of scope {who}, by their own ranges or groups"
+        closed = _is_closed(plan, listener, rules)
+        missing = f"anybody, and clients of scope {who} need it" if closed else ""
+        return _Door(strangers, expected, missing, unread)
+    wanted = admitted(plan, listener, clients)
+    within, lets_in = _Audience(wanted), _Audience(rule.source for rule in rules)
+    return _Door(
+        tuple(rule for rule in rules if not within.may_have(rule.source)),
+        _listed(wanted) or "nobody: a machine's own traffic needs no rule",
+        _listed(source for source in wanted if not lets_in.has(source)),
+        unread,
     )
 
 
-def _missing(
-    clients: Clients | None, plan: ClusterPlan, listener: Listener, rules: list[Ingress]
-) -> str:
-    """Who cannot come in, as a text; empty where everybody can, as far as it was said."""
-    if clients is not None:
-        wanted = admitted(plan, listener, clients)
-        return _listed(source for source in wanted if not _covered(source, rules))
+def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]) -> bool:
+    """Whether nobody comes in, and somebody must."""
     if any(not isinstance(rule.source, Unread) for rule in rules):
-        return ""
+        return False
+    # nobody but the machine itself comes in, perhaps
     alone = len(plan.nodes) == 1 and listener.name in (plan.controller, plan.inter_broker)
-    if alone or set(listener.scopes) <= {Scope.HOST}:
-        return ""  # perhaps nobody but the machine itself comes in
-    return f"anybody, and clients of scope {_scopes(listener)} need it"
+    return not alone and not set(listener.scopes) <= {Scope.HOST}
+
+
+class _Audience:
+    """Several sources together."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        listed = list(sources)
+        self._members = {item for item in listed if isinstance(item, Members)}
+        ranges = [item for item in listed if isinstance(item, IPv4Network | IPv6Network)]
+        self._reach = Reach(ranges)
+        self._has_inside = any(map(_inside, ranges))
+
+    def has(self, source: IpRange | Members) -> bool:
+        if isinstance(source, Members):
+            return source in self._members
+        return self._reach.covers(source)
+
+    def may_have(self, source: Source) -> bool:
+        """The same, but that a group's members have addresses of the VPC, and that nothing is
+        known against what cannot be read."""
+        if isinstance(source, Unread) or (isinstance(source, Members) and self._has_inside):
+            return True
+        return self.has(source)
 
 
 def _is_stranger(source: Source, listener: Listener) -> bool:
     """Wrong whoever the clients are."""
     if not isinstance(source, IPv4Network | IPv6Network):
         return False
-    if source.prefixlen == 0:
-        return True
-    return Scope.EXTERNAL not in listener.scopes and not _inside(source)
+    return source.prefixlen == 0 or not (Scope.EXTERNAL in listener.scopes or _inside(source))
 
 
 def _inside(source: IpRange) -> bool:
@@ -127,38 +117,46 @@ def _inside(source: IpRange) -> bool:
     return source.version == 6 or all(kind_of(str(end)) in _INSIDE for end in ends)
 
 
-def _within(source: Source, wanted: Iterable[IpRange | Members]) -> bool:
-    if isinstance(source, Unread):
-        return True  # cannot be told; what it may lack is said elsewhere
-    ranges = [item for item in wanted if not isinstance(item, Members)]
-    if isinstance(source, Members):
-        # a group's members are of the VPC
-        return source in wanted or any(_inside(item) for item in ranges)
-    return _subnet_of_any(source, ranges)
+def _findings(node: Node, listener: Listener, door: _Door) -> Iterator[Finding]:
+    port = listener.bind_port
+    if door.strangers:
+        yield RULE.finding(
+            f"port {port} is open to more than its clients: {_listed(door.strangers)}",
+            door.expected,
+            node=node,
+            listener=listener.name,
+            remedy=_narrow(listener, door.strangers),
+            inputs=INPUTS,
+        )
+    if door.missing:
+        yield RULE.finding(
+            f"port {port} is not known to be open to {door.missing}: "
+            f"{_listed(door.unread)} cannot be read"
+            if door.unread
+            else f"no security group opens port {port} to {door.missing}",
+            f"a rule for TCP port {port} that lets them in",
+            node=node,
+            listener=listener.name,
+            state=State.UNKNOWN if door.unread else State.VIOLATED,
+            remedy="nothing where the update makes it known; else name ranges or groups in the rule"
+            if door.unread
+            else "",
+            inputs=INPUTS,
+        )
 
 
-def _covered(source: IpRange | Members, rules: Iterable[Ingress]) -> bool:
-    sources = [rule.source for rule in rules]
-    if isinstance(source, Members):
-        return source in sources
-    return _subnet_of_any(source, [s for s in sources if not isinstance(s, Members | Unread)])
+def _narrow(listener: Listener, strangers: tuple[Ingress, ...]) -> str:
+    world = [rule.source for rule in strangers if str(rule.source) in WORLD]
+    if world and Scope.EXTERNAL in listener.scopes:
+        return (
+            f"name the clients' own ranges; or, if it is really meant for the world, name "
+            f"{world[0]} among them"
+        )
+    return "take these rules away, or name these clients among the listener's"
 
 
-def _subnet_of_any(source: IpRange, ranges: Iterable[IpRange]) -> bool:
-    listed = list(ranges)
-    if isinstance(source, IPv4Network):
-        joined4 = collapse_addresses(item for item in listed if isinstance(item, IPv4Network))
-        return any(source.subnet_of(item) for item in joined4)
-    joined6 = collapse_addresses(item for item in listed if isinstance(item, IPv6Network))
-    return any(source.subnet_of(item) for item in joined6)
-
-
-def _listed(sources: Iterable[object]) -> str:
-    return ", ".join(map(str, sources))
-
-
-def _scopes(listener: Listener) -> str:
-    return " and ".join(listener.scopes)
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
 
 
 RULE = Rule(

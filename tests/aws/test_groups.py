@@ -10,13 +10,11 @@ from earshot.aws.groups import (
     BROKERS,
     CONTROLLERS,
     MAX_RULES,
-    Clients,
-    Members,
     groups_of,
     ingress_of,
-    read_range,
     security_groups,
 )
+from earshot.aws.sources import Clients, Members
 from earshot.errors import EarshotError
 from earshot.listeners.model import Node, Role, Scope
 from tests.aws.plans import ONE_LISTENER, TWO_LISTENERS, Wanted, node, plan
@@ -133,52 +131,3 @@ def test_the_quota_of_rules_is_respected_for_each_family() -> None:
     one_more = Clients(internal=(VPC,), external=(*four, OFFICE.supernet()))
     with pytest.raises(EarshotError, match="brokers: needs 61 rules for IPv4"):
         security_groups(plan(node(1)), one_more)
-
-
-@pytest.mark.parametrize(
-    ("text", "range"),
-    [
-        ("203.0.113.0/24", "203.0.113.0/24"),
-        ("203.0.113.7", "203.0.113.7/32"),
-        ("203.0.113.7/32", "203.0.113.7/32"),
-        ("12.0.0.0/8", "12.0.0.0/8"),
-        ("2001:db8::/32", "2001:db8::/32"),
-        ("2001:db8::1", "2001:db8::1/128"),
-        ("0.0.0.0/0", "0.0.0.0/0"),  # in so many words
-        ("::/0", "::/0"),
-    ],
-)
-def test_ranges_of_clients(text: str, range: str) -> None:
-    assert str(read_range(text)) == range
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("0.0.0.0/1", "names nobody: no network is larger than a /8"),
-        ("128.0.0.0/1", "write 0.0.0.0/0 if it is really meant for the world"),
-        ("8.0.0.0/7", "names nobody"),
-        ("2000::/3", "write ::/0 if it is really meant for the world"),
-        ("203.0.113.7/24", "write 203.0.113.0/24, or 203.0.113.7 for the one address"),
-        ("2001:db8::1/32", "write 2001:db8::/32, or 2001:db8::1 for the one address"),
-        ("1.2.3.4/0", "write 0.0.0.0/0, or 1.2.3.4 for the one address"),
-        ("0/0", "is no range"),
-        ("office", "is no range"),
-        ("", "is no range"),
-    ],
-)
-def test_what_is_nobodys_range(text: str, says: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        read_range(text)
-    assert says in str(caught.value) and f"client range {text!r}" in str(caught.value)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(0, 32))
-def test_no_piece_of_the_world_is_taken_for_a_clients_range(number: int, prefix: int) -> None:
-    text = str(ip_network((number, prefix), strict=False))
-    if text == "0.0.0.0/0":
-        return
-    try:
-        assert read_range(text).prefixlen >= 8
-    except EarshotError:
-        assert prefix < 8

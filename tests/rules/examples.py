@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from earshot.aws.groups import Clients, Ingress, IpRange, Members, Unread
+from earshot.aws.groups import Ingress
+from earshot.aws.sources import Clients, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
 from earshot.listeners.parse import Settings
