@@ -94,6 +94,7 @@ class Double(protocol.Provider, Generic[Client]):
         await self._call("delete", request.urn, lambda c: kind.delete(c, id, state))
 
     def kind(self, token: str) -> Kind[Client]:
+        token = token.rpartition("$")[2]  # before it stand the types of the resource's parents
         try:
             return self.kinds[token]
         except KeyError:
