@@ -10,12 +10,23 @@ import logging
 import os
 import threading
 import time
+from typing import Any
 
 import psutil
+from pulumi.dynamic import ResourceProvider
 
 POLL_SECONDS = 0.5
 _lock = threading.Lock()
 _watching = False
+
+
+class OwnedProvider(ResourceProvider):
+    """A dynamic provider that ends with its engine; nothing it is given is a secret."""
+
+    serialize_as_secret_always = False
+
+    def configure(self, req: Any) -> None:
+        exit_with_parent()
 
 
 def exit_with_parent() -> None:

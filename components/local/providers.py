@@ -17,12 +17,11 @@ from pulumi.dynamic import (
     CreateResult,
     DiffResult,
     ReadResult,
-    ResourceProvider,
     UpdateResult,
 )
 
-from components import owner
 from components.local import process, quorum, readiness
+from components.owner import OwnedProvider
 from earshot.errors import EarshotError
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
@@ -31,14 +30,7 @@ from earshot.listeners.model import ClusterPlan
 Props = dict[str, Any]
 
 
-class _Provider(ResourceProvider):
-    serialize_as_secret_always = False
-
-    def configure(self, req: Any) -> None:
-        owner.exit_with_parent()
-
-
-class GroundProvider(_Provider):
+class GroundProvider(OwnedProvider):
     """What must hold before any node is touched: quorum, removals, versions, ports."""
 
     def check(self, _olds: Props, news: Props) -> CheckResult:
@@ -69,7 +61,7 @@ class GroundProvider(_Provider):
             shutil.rmtree(root, ignore_errors=True)
 
 
-class NodeProvider(_Provider):
+class NodeProvider(OwnedProvider):
     """One Kafka process; its data outlives it."""
 
     _DECIDES = ("root", "properties", "heap", "kafka_version", "cluster_id")
@@ -108,7 +100,7 @@ class NodeProvider(_Provider):
         return {**props, **_identity(record)}
 
 
-class ReadinessProvider(_Provider):
+class ReadinessProvider(OwnedProvider):
     """Waits for one broker after a change, or for the whole cluster at the end of a run."""
 
     def create(self, props: Props) -> CreateResult:

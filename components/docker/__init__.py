@@ -1,0 +1,1 @@
+"""The `docker` placement: brokers as containers on one Docker host or several."""
