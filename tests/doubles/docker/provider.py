@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import docker
 import requests
+from docker.tls import TLSConfig
 
 from tests.doubles.docker.container import Container
 from tests.doubles.docker.image import RemoteImage
@@ -37,18 +38,23 @@ class DockerDouble(Double[docker.DockerClient]):
 
     official = "the Docker provider"
     kinds = KINDS
-    settings = frozenset({"host", "version"})
+    settings = frozenset({"host", "version", "certPath"})
 
     def __init__(self) -> None:
         self._host = os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+        self._tls: TLSConfig | None = None
 
     def set_up(self, settings: Plain) -> None:
         self._host = settings.get("host") or self._host
+        if folder := settings.get("certPath"):
+            authority, certificate, key = (f"{folder}/{name}.pem" for name in ("ca", "cert", "key"))
+            self._tls = TLSConfig(client_cert=(certificate, key), ca_cert=authority, verify=True)
 
     def run(self, work: Callable[[docker.DockerClient], Result]) -> Result:
         try:
             client = docker.DockerClient(
                 base_url=self._host,
+                tls=self._tls,
                 timeout=CLIENT_SECONDS,
                 use_ssh_client=self._host.startswith("ssh://"),
             )
