@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.listeners.docker_spec import DockerHost, DockerSpec
+from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import environment
@@ -91,6 +92,7 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
             ),
             environment={
                 **environment(made, node),
+                IMAGE_NOTE: spec.image_name,  # its container is given the image's id
                 "CLUSTER_ID": id_of_cluster,
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
