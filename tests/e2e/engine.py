@@ -33,15 +33,16 @@ class Deployment:
     cluster: dict[str, Any]
     pack: bool = True
     pack_config: dict[str, Any] = field(default_factory=dict)
+    stack: str = STACK
 
     @property
     def root(self) -> Path:
         """Where the nodes' directories are."""
-        return self.folder / ".earshot" / "stacks" / STACK / "kafka"
+        return self.folder / ".earshot" / "stacks" / self.stack / "kafka"
 
     @property
     def stack_file(self) -> Path:
-        return self.folder / "stacks" / f"Pulumi.{STACK}.yaml"
+        return self.folder / "stacks" / f"Pulumi.{self.stack}.yaml"
 
     def pulumi(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """Runs the CLI; output and errors come together, as a user sees them."""
@@ -142,7 +143,9 @@ def _free(start: int, count: int) -> bool:
 
 
 @contextmanager
-def deployment(folder: Path, cluster: Mapping[str, Any] | None = None) -> Iterator[Deployment]:
+def deployment(
+    folder: Path, cluster: Mapping[str, Any] | None = None, stack: str = STACK
+) -> Iterator[Deployment]:
     """A stack that is not up yet; whatever it runs in the end is stopped."""
     (folder / "stacks").mkdir(parents=True)
     (folder / "state").mkdir()
@@ -158,8 +161,8 @@ def deployment(folder: Path, cluster: Mapping[str, Any] | None = None) -> Iterat
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
         "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
     }
-    made = Deployment(folder, environment, dict(cluster or local_cluster()))
-    created = made.pulumi("stack", "init", STACK)
+    made = Deployment(folder, environment, dict(cluster or local_cluster()), stack=stack)
+    created = made.pulumi("stack", "init", stack)
     assert created.returncode == 0, created.stdout
     try:
         yield made

@@ -1,0 +1,160 @@
+"""A stack of placement docker: the real program and CLI, the provider double, a real engine.
+
+Names of containers, networks and volumes are the test's own, for engines are shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import yaml
+
+from components.docker import labels
+from tests.doubles.docker.install import install_docker_double
+from tests.e2e.docker_engine import Engine
+from tests.e2e.engine import Deployment, consecutive_ports, deployment
+from tests.e2e.outside import Outside
+from toolchain.paths import ROOT
+
+TEMPLATE = ROOT / "stacks" / "Pulumi.docker.yaml"
+
+
+@dataclass
+class DockerStack(Deployment):
+    """One stack and the engine that its containers are on."""
+
+    engine: Engine = field(kw_only=True)
+
+    def up(self, *flags: str) -> str:
+        done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=420)
+        assert done.returncode == 0, self.told(done.stdout)
+        return done.stdout
+
+    def told(self, output: str) -> str:
+        """``output`` and what the double has logged last."""
+        logs = self.folder.glob("home/plugins/*/double.log")
+        return output + "".join(path.read_text()[-3000:] for path in logs)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Of the containers, by node id."""
+        return {int(id): name for id, name in self.cluster["names"].items()}
+
+    def containers(self) -> dict[int, str]:
+        """Ids of the containers that there are, by node id."""
+        with contextlib.closing(self.engine.client()) as client:
+            found = client.containers.list(all=True, filters=self._own())
+            return {int(item.labels[labels.NODE]): str(item.id) for item in found}
+
+    def volumes(self) -> dict[int, str]:
+        """Names of the volumes that there are, by node id."""
+        with contextlib.closing(self.engine.client()) as client:
+            found = client.volumes.list(filters=self._own())
+            return {int(item.attrs["Labels"][labels.NODE]): item.name for item in found}
+
+    def inspect(self, id: int) -> dict[str, Any]:
+        """What the engine knows of the container of node ``id``."""
+        found: dict[str, Any] = json.loads(self.engine.run("inspect", self.names[id]))[0]
+        return found
+
+    def kafka(self, id: int, script: str, *arguments: str, given: str = "") -> str:
+        """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
+        port = next(it["port"] for it in self.cluster["listeners"] if it["name"] == "INTERNAL")
+        words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", f"localhost:{port}"]
+        if not given:
+            return self.engine.run("exec", self.names[id], *words, *arguments)
+        line = " ".join([*words, *arguments])
+        command = f"printf '%s\\n' '{given}' | {line}"
+        return self.engine.run("exec", self.names[id], "bash", "-c", command)
+
+    def report(self) -> dict[str, Any]:
+        """The last validation's."""
+        file = self.folder / ".earshot" / "stacks" / self.stack / "report.json"
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
+
+    def remove_all(self) -> None:
+        """Whatever became of the test, nothing of its stack is left on the engine."""
+        with contextlib.closing(self.engine.client()) as client:
+            for container in client.containers.list(all=True, filters=self._own()):
+                with contextlib.suppress(docker.errors.NotFound):
+                    container.remove(force=True, v=True)
+            for network in client.networks.list(filters=self._own()):
+                network.remove()
+            for volume in client.volumes.list(filters=self._own()):
+                volume.remove()
+
+    def _own(self) -> dict[str, str]:
+        return {"label": f"{labels.STACK}={self.stack}"}
+
+
+def template() -> dict[str, Any]:
+    """`earshot:cluster` of the docker template."""
+    found: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    return found
+
+
+def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, Any]:
+    """The template's cluster on the stand-in image, with names and ports of its own.
+
+    ``settings`` replace the template's; there are names for nine brokers and for controllers.
+    """
+    mark = secrets.token_hex(3)
+    found = template()
+    for listener, port in zip(
+        found["listeners"], consecutive_ports(9, len(found["listeners"])), strict=True
+    ):
+        listener["port"] = port
+    ids = [*range(1, brokers + 1), *settings.pop("controller_ids", ())]
+    return found | {
+        "brokers": brokers,
+        "names": {id: f"k{id}-{mark}" for id in ids},
+        "image": image,
+        "heap": "256m",
+        "validation": {"records": 300, "deadline": 180},
+        **settings,
+    }
+
+
+def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> dict[str, Any]:
+    """``cluster`` with a name for clients beyond, which containers can look up."""
+    name = outside.call(f"kafka-{secrets.token_hex(3)}.example.com")
+    return cluster | {
+        "hosts": [{"name": "local", "external": name}],
+        "dns": [outside.address],
+        "validator": {"base": base},
+    }
+
+
+def resolving_with(outside: Outside) -> dict[str, Any]:
+    """The pack's configuration for names that only ``outside`` knows."""
+    return {"names": {"resolvers": {"external": [outside.address]}, "timeout": 5}}
+
+
+@contextlib.contextmanager
+def docker_deployment(
+    folder: Path, engine: Engine, cluster: dict[str, Any], pack_config: dict[str, Any]
+) -> Iterator[DockerStack]:
+    """A stack that is not up yet; whatever it makes on ``engine`` is gone at the end."""
+    stack = f"t{secrets.token_hex(4)}"
+    with deployment(folder, cluster, stack) as made:
+        install_docker_double(folder / "home")
+        found = DockerStack(
+            folder,
+            made.environment | engine.environment,
+            made.cluster,
+            stack=stack,
+            pack_config=pack_config,
+            engine=engine,
+        )
+        try:
+            yield found
+        finally:
+            found.remove_all()
