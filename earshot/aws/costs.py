@@ -7,7 +7,7 @@ S3 gateway endpoint, security groups, standard SSM parameters) is no item.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -28,6 +28,10 @@ PRICES = {
     "controller-hour": ("one controller's instance type, an hour", _EC2),
     "validator-hour": ("the validator's instance type, an hour", _EC2),
     "gp3-gib-month": ("gp3 volume, a GiB and month", _EBS),
+    "gp3-iops-month": ("gp3 volume, an IOPS beyond its 3000, a month", _EBS),
+    "gp3-mibps-month": ("gp3 volume, a MiB/s beyond its 125, a month", _EBS),
+    "io2-gib-month": ("io2 volume, a GiB and month", _EBS),
+    "io2-iops-month": ("io2 volume, an IOPS and month; cheaper beyond 32000", _EBS),
     "address-hour": ("public IPv4 address, an hour, in use or not", _VPC),
     "nat-hour": ("NAT gateway, an hour", _VPC),
     "nat-gib": ("NAT gateway, a GiB that passes it", _VPC),
@@ -38,32 +42,56 @@ PRICES = {
 }
 """By key: what the price is for, and the page that has it."""
 
+FREE_IOPS, FREE_THROUGHPUT = 3000, 125
+"""What a gp3 volume has without a price of its own."""
+
 Nat = Literal["none", "one", "per-zone"]
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One data volume; for gp3, None stands for what it has anyway."""
+
+    gib: int
+    type: Literal["gp3", "io2"] = "gp3"
+    iops: int | None = None
+    throughput: int | None = None
+    """MiB/s."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Instances of one role, each with a root volume (gp3) and, but for the validator, data."""
+
+    count: int
+    root_gib: int
+    data: Volume | None = None
 
 
 @dataclass(frozen=True)
 class Footprint:
     """How much a stack makes of what AWS charges for."""
 
-    brokers: int
     zones: int
-    controllers: int = 0
+    brokers: Machines
+    controllers: Machines | None = None
     """Controllers on instances of their own."""
+    validator: Machines | None = None
     external: bool = False
     """Every broker has an Elastic IP."""
     nat: Nat = "none"
-    validator: bool = False
     hosted_zones: int = 0
     flow_logs: bool = False
-    root_gib: int = 8
-    """Of each instance."""
-    data_gib: int = 100
-    """Of each broker's data volume; a separate controller's is ``metadata_gib``."""
-    metadata_gib: int = 10
 
     @property
-    def instances(self) -> int:
-        return self.brokers + self.controllers + self.validator
+    def machines(self) -> dict[str, Machines]:
+        """By role."""
+        found = {
+            "broker": self.brokers,
+            "controller": self.controllers,
+            "validator": self.validator,
+        }
+        return {role: item for role, item in found.items() if item is not None and item.count}
 
     @property
     def nat_gateways(self) -> int:
@@ -72,7 +100,7 @@ class Footprint:
     @property
     def addresses(self) -> int:
         """Public IPv4 addresses: one per external broker, one per NAT gateway."""
-        return (self.brokers if self.external else 0) + self.nat_gateways
+        return (self.brokers.count if self.external else 0) + self.nat_gateways
 
 
 @dataclass(frozen=True)
@@ -113,42 +141,51 @@ def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ..
     """
     used = traffic or Traffic()
     f = footprint
-    by_hour = [
-        ("broker instances", f.brokers, "broker-hour"),
-        ("controller instances", f.controllers, "controller-hour"),
-        ("validator instance", int(f.validator), "validator-hour"),
+    items: list[Item] = []
+    for role, group in f.machines.items():
+        items.append(_hourly(f"{role} instances", group.count, f"{role}-hour"))
+        items += _volumes(role, group)
+    for what, count, price in (
         ("public IPv4 addresses", f.addresses, "address-hour"),
         ("NAT gateways", f.nat_gateways, "nat-hour"),
-    ]
-    by_size = [
-        ("root volumes", f.instances, f.root_gib),
-        ("data volumes of brokers", f.brokers, f.data_gib),
-        ("data volumes of controllers", f.controllers, f.metadata_gib),
-    ]
-    by_use = [
-        ("data through NAT", f.nat_gateways > 0, "nat-gib", 1, used.nat),
+    ):
+        if count:
+            items.append(_hourly(what, count, price))
+    if n := f.hosted_zones:
+        items.append(Item("hosted zones", n, Decimal(n), "zone-month", f"{n} x zone-month"))
+    for what, there, price, times, gib in (
+        ("data through NAT", f.nat_gateways, "nat-gib", 1, used.nat),
         ("data to the internet", f.external, "out-gib", 1, used.out),
         # charged to the zone that sends and to the one that receives
-        ("data between zones", f.instances > 1, "between-zones-gib", 2, used.between_zones),
+        ("data between zones", f.brokers.count > 1, "between-zones-gib", 2, used.between_zones),
         ("flow logs", f.flow_logs, "log-gib", 1, used.logs),
-    ]
-    items = [
-        Item(what, n, Decimal(n * HOURS), price, f"{n} x {HOURS} h x {price}")
-        for what, n, price in by_hour
-    ]
-    items += [
-        Item(what, n, Decimal(n * gib), "gp3-gib-month", f"{n} x {gib} GiB x gp3-gib-month")
-        for what, n, gib in by_size
-    ]
-    n = f.hosted_zones
-    items.append(Item("hosted zones", n, Decimal(n), "zone-month", f"{n} x zone-month"))
-    items = [item for item in items if item.count]
-    items += [
-        Item(what, None, times * gib, price, f"{times} x GiB x {price}")
-        for what, there, price, times, gib in by_use
-        if there
-    ]
+    ):
+        if there:
+            items.append(Item(what, None, times * gib, price, f"{times} x GiB x {price}"))
     return tuple(items)
+
+
+def _hourly(what: str, count: int, price: str) -> Item:
+    return Item(what, count, Decimal(count * HOURS), price, f"{count} x {HOURS} h x {price}")
+
+
+def _volumes(role: str, group: Machines) -> Iterator[Item]:
+    def sized(what: str, each: int, unit: str, price: str) -> Item:
+        n = group.count
+        return Item(
+            f"{what} of {role}s", n, Decimal(n * each), price, f"{n} x {each} {unit} x {price}"
+        )
+
+    yield sized("root volumes", group.root_gib, "GiB", "gp3-gib-month")
+    if (data := group.data) is None:
+        return
+    yield sized("data volumes", data.gib, "GiB", f"{data.type}-gib-month")
+    iops = (data.iops or 0) - (FREE_IOPS if data.type == "gp3" else 0)
+    if iops > 0:
+        yield sized("IOPS", iops, "IOPS", f"{data.type}-iops-month")
+    if data.throughput is not None and data.throughput > FREE_THROUGHPUT:
+        beyond = data.throughput - FREE_THROUGHPUT
+        yield sized("throughput", beyond, "MiB/s", "gp3-mibps-month")
 
 
 def total(items: Iterable[Item], prices: Mapping[str, Decimal]) -> Decimal:

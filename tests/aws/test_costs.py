@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.aws.costs import PRICES, Footprint, Traffic, bill, total
+from earshot.aws.costs import PRICES, Footprint, Machines, Traffic, Volume, bill, total
 from earshot.errors import EarshotError
 
-SMALL = Footprint(brokers=1, zones=2, external=True)
+SMALL = Footprint(zones=2, brokers=Machines(1, 16, Volume(100)), external=True)
 LARGE = Footprint(
-    brokers=3,
     zones=3,
-    controllers=3,
+    brokers=Machines(3, 16, Volume(500, iops=4000, throughput=250)),
+    controllers=Machines(3, 8, Volume(20, "io2", iops=1000)),
+    validator=Machines(1, 8),
     external=True,
     nat="per-zone",
-    validator=True,
     hosted_zones=2,
     flow_logs=True,
 )
@@ -29,9 +29,9 @@ def told(footprint: Footprint) -> list[tuple[str, int | None, str]]:
 def test_a_small_stack() -> None:
     assert told(SMALL) == [
         ("broker instances", 1, "1 x 730 h x broker-hour"),
-        ("public IPv4 addresses", 1, "1 x 730 h x address-hour"),
-        ("root volumes", 1, "1 x 8 GiB x gp3-gib-month"),
+        ("root volumes of brokers", 1, "1 x 16 GiB x gp3-gib-month"),
         ("data volumes of brokers", 1, "1 x 100 GiB x gp3-gib-month"),
+        ("public IPv4 addresses", 1, "1 x 730 h x address-hour"),
         ("data to the internet", None, "1 x GiB x out-gib"),
     ]
 
@@ -39,13 +39,18 @@ def test_a_small_stack() -> None:
 def test_a_large_stack() -> None:
     assert told(LARGE) == [
         ("broker instances", 3, "3 x 730 h x broker-hour"),
+        ("root volumes of brokers", 3, "3 x 16 GiB x gp3-gib-month"),
+        ("data volumes of brokers", 3, "3 x 500 GiB x gp3-gib-month"),
+        ("IOPS of brokers", 3, "3 x 1000 IOPS x gp3-iops-month"),
+        ("throughput of brokers", 3, "3 x 125 MiB/s x gp3-mibps-month"),
         ("controller instances", 3, "3 x 730 h x controller-hour"),
-        ("validator instance", 1, "1 x 730 h x validator-hour"),
+        ("root volumes of controllers", 3, "3 x 8 GiB x gp3-gib-month"),
+        ("data volumes of controllers", 3, "3 x 20 GiB x io2-gib-month"),
+        ("IOPS of controllers", 3, "3 x 1000 IOPS x io2-iops-month"),
+        ("validator instances", 1, "1 x 730 h x validator-hour"),
+        ("root volumes of validators", 1, "1 x 8 GiB x gp3-gib-month"),
         ("public IPv4 addresses", 6, "6 x 730 h x address-hour"),
         ("NAT gateways", 3, "3 x 730 h x nat-hour"),
-        ("root volumes", 7, "7 x 8 GiB x gp3-gib-month"),
-        ("data volumes of brokers", 3, "3 x 100 GiB x gp3-gib-month"),
-        ("data volumes of controllers", 3, "3 x 10 GiB x gp3-gib-month"),
         ("hosted zones", 2, "2 x zone-month"),
         ("data through NAT", None, "1 x GiB x nat-gib"),
         ("data to the internet", None, "1 x GiB x out-gib"),
@@ -54,10 +59,17 @@ def test_a_large_stack() -> None:
     ]
 
 
+@pytest.mark.parametrize("volume", [Volume(100), Volume(100, "gp3", 3000, 125)])
+def test_what_a_gp3_volume_has_anyway_is_no_item(volume: Volume) -> None:
+    items = bill(Footprint(zones=2, brokers=Machines(1, 8, volume)))
+    assert [item.price for item in items] == ["broker-hour", "gp3-gib-month", "gp3-gib-month"]
+
+
 def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
-    inside = Footprint(brokers=3, zones=3, nat="one")
+    brokers = Machines(3, 8, Volume(10))
+    inside = Footprint(zones=3, brokers=brokers, nat="one")
     assert (inside.nat_gateways, inside.addresses) == (1, 1)
-    assert Footprint(brokers=3, zones=3).addresses == 0
+    assert Footprint(zones=3, brokers=brokers).addresses == 0
 
 
 def test_the_sum_takes_every_price_once() -> None:
@@ -67,7 +79,9 @@ def test_the_sum_takes_every_price_once() -> None:
     assert total(items, prices) == 0
     for key, wanted in (
         ("broker-hour", 2190),
-        ("gp3-gib-month", 7 * 8 + 300 + 30),
+        ("gp3-gib-month", 3 * 16 + 4 * 8 + 1500),
+        ("io2-gib-month", 60),
+        ("gp3-mibps-month", 375),
         ("address-hour", 4380),
         ("zone-month", 2),
         ("nat-gib", 5),
@@ -102,8 +116,13 @@ def test_cost_grows_in_step_with_brokers(
     prices = {key: Decimal(1) for key in PRICES}
 
     def cost(count: int) -> Decimal:
-        footprint = Footprint(count, zones, controllers=controllers, external=external)
-        return total(bill(footprint), prices)
+        made = Footprint(
+            zones,
+            Machines(count, 8, Volume(100)),
+            controllers=Machines(controllers, 8, Volume(10)),
+            external=external,
+        )
+        return total(bill(made), prices)
 
     each = 730 + 8 + 100 + (730 if external else 0)
     assert cost(brokers + 1) - cost(brokers) == each
