@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
-from earshot.aws.sources import WORLD, Clients, IpRange, Members, Source
+from earshot.aws.sources import Clients, IpRange, Members, Source
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 
@@ -113,7 +113,7 @@ def _check_named(listener: Listener, clients: Clients) -> None:
                 observed=f"nobody is named, and {listener.name} is for them",
                 allowed="the VPC's range, security groups, or both"
                 if scope is Scope.INTERNAL
-                else f"ranges of addresses; {WORLD[0]} only if it is really meant for the world",
+                else "ranges of addresses; the world only in so many words",
                 remedy=f"name them, or take the scope {scope} from {listener.name}",
             )
 

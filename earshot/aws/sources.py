@@ -111,8 +111,7 @@ def read_range(text: str) -> IpRange:
             what,
             observed=f"names nobody: no network is larger than a /{widest}",
             allowed=allowed,
-            remedy=f"name the clients' own ranges, or write {WORLD[found.version == 6]} if it is "
-            "really meant for the world",
+            remedy="name the clients' own ranges; the world must be asked for in so many words",
         )
     return found
 

@@ -146,12 +146,9 @@ def _findings(node: Node, listener: Listener, door: _Door) -> Iterator[Finding]:
 
 
 def _narrow(listener: Listener, strangers: tuple[Ingress, ...]) -> str:
-    world = [rule.source for rule in strangers if str(rule.source) in WORLD]
+    world = any(str(rule.source) in WORLD for rule in strangers)
     if world and Scope.EXTERNAL in listener.scopes:
-        return (
-            f"name the clients' own ranges; or, if it is really meant for the world, name "
-            f"{world[0]} among them"
-        )
+        return "name the clients' own ranges; the world must be asked for in so many words"
     return "take these rules away, or name these clients among the listener's"
 
 
