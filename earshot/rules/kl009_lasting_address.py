@@ -21,7 +21,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     An address of somebody else (a load balancer's, another broker's) is left to KL012. Private
     addresses and IPv6 addresses stay with their interface when an instance stops.
     """
-    others = _Elastic(facts.instances)
+    elastic = _Elastic(facts.instances)
     external: dict[str, None] = {}
     for node, listener, scope in facts.advertised():
         instance = facts.instances.get(node.id)
@@ -29,7 +29,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             continue
         external[listener.name] = None
         if listener.known:
-            lent = [text for text in _public(facts, node, listener) if not others.holds(text)]
+            lent = [text for text in _public(facts, node, listener) if not elastic.holds(text)]
             yield from (_violation(node, listener, text, instance.elastic) for text in lent[:1])
     for name in external:
         yield from RULE.pending(facts, only=name)
