@@ -38,13 +38,16 @@ def unjudged(facts: Facts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Rule, s
 
 def remarks(facts: Facts) -> tuple[str, ...]:
     """What was accepted on something less than a live lookup: declared names, waived names."""
-    found: dict[str, None] = {}
+    told: dict[str, tuple[str, dict[str, None]]] = {}
     for _, listener, scope in facts.advertised():
         host = str(listener.host)
         evidence = facts.evidence_for(listener, scope)
-        where = f"listener {listener.name} (scope {scope}): {host}"
         if facts.waived(host):
-            found[f"{where} is waived: {facts.waived(host)}"] = None
+            said = f"{host} is waived: {facts.waived(host)}"
         elif evidence is not None and evidence.kind is EvidenceKind.DECLARED:
-            found[f"{where} is taken on its declaration: {evidence.why}"] = None
-    return tuple(found)
+            said = f"{host} is taken on its declaration: {evidence.why}"
+        else:
+            continue
+        _, where = told.setdefault(host, (said, {}))
+        where[f"listener {listener.name} (scope {scope})"] = None
+    return tuple(f"{', '.join(where)}: {said}" for said, where in told.values())

@@ -88,9 +88,9 @@ def _reached(
         return  # KL003 has the word on loopback in a network
     if container.answers_to(str(listener.host)):
         yield from _inside(facts, node, listener, container)
-    elif Scope.INTERNAL in listener.scopes and not container.on_host_network:
+    elif not container.on_host_network:
         # no name of its networks: then it is a name and a published port of its host
-        yield from _port(node, listener, container, Scope.INTERNAL)
+        yield from _port(node, listener, container, listener.scopes[0])
 
 
 def _inside(

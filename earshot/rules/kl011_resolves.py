@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from earshot.listeners.model import Listener, Node, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
-from earshot.names.kinds import kind_of
+from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.vantages import TABLE, Answer, outlook, vantage_of
 from earshot.rules.facts import Facts
@@ -41,6 +41,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                 inputs=INPUTS,
             )
             continue
+        kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)
+        if kind is NameKind.LOCALHOST and outlook(kind, vantage).reaches is Answer.ITSELF:
+            continue  # it resolves, to the client itself: KL003 has the word
         evidence = facts.evidence_for(listener, scope)
         proved = evidence is not None and evidence.kind is not EvidenceKind.NONE
         if not proved and not facts.waived(listener.host):
