@@ -1,0 +1,375 @@
+"""The pack on plain Pulumi programs that run brokers: what is wrong is stopped before it exists."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope
+from earshot.listeners.render import environment
+from earshot.rules.container_facts import container_facts
+from earshot.rules.container_run import ContainerRun
+from tests.doubles.dns_server import dns_server
+from tests.e2e.cluster import free_ports
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_project import Project, docker_project
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+READY_SECONDS = 60.0
+SMALL = {"KAFKA_HEAP_OPTS": "-Xmx256m", "KAFKA_LOG_CLEANER_DEDUPE_BUFFER_SIZE": "2097152"}
+
+
+@pytest.fixture
+def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
+    """A project with the pack switched on; whatever becomes of the test, its resources go."""
+    made = docker_project(tmp_path / "p", docker_engine)
+    made.environment["PULUMI_OPTION_POLICY_PACK"] = str(ROOT / "policies")
+    yield made
+    made.environment.pop("PULUMI_OPTION_POLICY_PACK_CONFIG", None)
+    made.pulumi("destroy", "--yes", "--skip-preview")
+
+
+@pytest.fixture
+def mark() -> str:
+    """Part of a name that nobody else uses."""
+    return f"e{uuid.uuid4().hex[:8]}"
+
+
+def configure(project: Project, **names: Any) -> None:
+    """The pack's configuration of `names`."""
+    path = project.folder / "pack.json"
+    path.write_text(json.dumps({"names": names}))
+    project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"] = str(path)
+
+
+def kraft(name: str, port: int, id: int = 1) -> dict[str, str]:
+    """The variables of a combined node that is well, published on ``port``."""
+    return {
+        "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk",
+        "KAFKA_NODE_ID": str(id),
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENERS": "INTERNAL://0.0.0.0:19092,OUTSIDE://0.0.0.0:9092,CONTROLLER://:9093",
+        "KAFKA_ADVERTISED_LISTENERS": f"INTERNAL://{name}:19092,OUTSIDE://localhost:{port},"
+        f"CONTROLLER://{name}:9093",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INTERNAL:PLAINTEXT,OUTSIDE:PLAINTEXT,"
+        "CONTROLLER:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "INTERNAL",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": f"{id}@{name}:9093",
+        "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+        **SMALL,
+    }
+
+
+def network(mark: str, image: str) -> str:
+    return f"""
+image = docker.RemoteImage("image", name="{image}", keep_locally=True)
+network = docker.Network("network", name="{mark}-net")
+"""
+
+
+def container(key: str, name: str, env: Mapping[str, str], port: int, inner: int = 9092) -> str:
+    """One container of a plain program; an empty text takes a variable away."""
+    envs = [f"{name}={value}" for name, value in env.items() if value]
+    return f"""
+docker.Container(
+    "{key}",
+    name="{name}",
+    image=image.image_id,
+    envs={envs!r},
+    ports=[docker.ContainerPortArgs(internal={inner}, external={port})],
+    networks_advanced=[
+        docker.ContainerNetworksAdvancedArgs(name=network.name, aliases=["{name}"])
+    ],
+)
+"""
+
+
+def containers(engine: Engine, mark: str) -> set[str]:
+    """The containers of a test on the engine, whatever their state."""
+    found = engine.run("ps", "--all", "--filter", f"name={mark}", "--format", "{{.Names}}")
+    return set(found.split())
+
+
+class Mistake(NamedTuple):
+    """Variables changed in a node that is well; NAME and PORT stand for its own."""
+
+    changed: dict[str, str]
+    rule: str
+    said: str
+    remedy: str
+
+
+def advertised(internal: str, outside: str) -> dict[str, str]:
+    text = f"INTERNAL://{internal},OUTSIDE://{outside},CONTROLLER://NAME:9093"
+    return {"KAFKA_ADVERTISED_LISTENERS": text}
+
+
+MISTAKES = {
+    "bound to localhost behind a published port": Mistake(
+        {"KAFKA_LISTENERS": "INTERNAL://0.0.0.0:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"},
+        "KL006",
+        "listener OUTSIDE: listens on localhost:9092",
+        "write OUTSIDE://0.0.0.0:9092 into `listeners`",
+    ),
+    "an internal port on the external name": Mistake(
+        advertised("NAME:19092", "kafka.example.com:9092"),
+        "KL006",
+        "9092 is the port inside the container",
+        "advertise OUTSIDE://kafka.example.com:PORT",
+    ),
+    "a container name in an external listener": Mistake(
+        advertised("NAME:19092", "NAME:9092"),
+        "KL006",
+        "clients that come in there are sent to NAME",
+        "advertise localhost (for this host) or the host's name",
+    ),
+    "localhost in an internal listener": Mistake(
+        advertised("localhost:19092", "localhost:PORT"),
+        "KL003",
+        "listener INTERNAL (scope internal): advertises localhost",
+        "advertise a name of the broker that means something to clients of scope internal",
+    ),
+    "published and advertised port that disagree": Mistake(
+        advertised("NAME:19092", "localhost:1"),
+        "KL006",
+        "advertises localhost:1, and the published port is PORT",
+        "advertise OUTSIDE://localhost:PORT",
+    ),
+    "a missing inter-broker listener": Mistake(
+        {"KAFKA_INTER_BROKER_LISTENER_NAME": ""},
+        "KL008",
+        "listener PLAINTEXT: is the inter-broker listener",
+        "let `inter_broker` name a listener of scope internal",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_stopped_before_the_container_exists(
+    name: str, project: Project, kafka_image: str, mark: str
+) -> None:
+    mistake, (port,), own = MISTAKES[name], free_ports(1), f"{mark}-kafka"
+
+    def filled(text: str) -> str:
+        return text.replace("NAME", own).replace("PORT", str(port))
+
+    changed = {
+        key: value.replace("NAME", own).replace(":PORT", f":{port}")
+        for key, value in mistake.changed.items()
+    }
+    env = kraft(own, port) | changed
+    project.write(network(mark, kafka_image) + container("kafka", own, env, port))
+    output = project.fails()
+    assert f"container {own}, broker 1" in output
+    assert f"[{mistake.rule}]" in output and "[mandatory]" in output
+    assert filled(mistake.said) in output
+    assert filled(mistake.remedy) in output
+    assert containers(project.engine, mark) == set()
+
+
+def test_a_second_broker_on_an_address_that_is_taken_is_stopped(
+    project: Project, kafka_image: str, mark: str
+) -> None:
+    (port,) = free_ports(1)
+    first, second = f"{mark}-one", f"{mark}-two"
+    project.write(
+        network(mark, kafka_image)
+        + container("one", first, kraft(first, port), port)
+        + container("two", second, kraft(second, port, 2), port)
+    )
+    for command in ("preview", "up"):
+        output = project.fails(command=command)
+        assert f"container {second}, broker 2, listener OUTSIDE: " in output
+        assert f"advertises localhost:{port}, which container one has taken" in output
+        assert "[KL004]" in output and "give each its own name or port" in output
+        assert f"container one has taken port {port} of this host" in output
+        assert "publish another port of the host, and advertise that one" in output
+        assert second not in containers(project.engine, mark)
+
+
+def test_a_value_that_a_preview_does_not_know_is_judged_by_the_update(
+    project: Project, kafka_image: str, mark: str
+) -> None:
+    (port,), own = free_ports(1), f"{mark}-kafka"
+    env = kraft(own, port)
+    hidden = env.pop("KAFKA_LISTENERS").replace("OUTSIDE://0.0.0.0", "OUTSIDE://localhost")
+    text = container("kafka", own, env, port)
+    later = f'network.id.apply(lambda _: "KAFKA_LISTENERS={hidden}")'
+    project.write(network(mark, kafka_image) + text.replace("envs=[", f"envs=[{later}, "))
+    preview = project.pulumi("preview")
+    assert preview.returncode == 0, preview.stdout
+    assert f"container {own}, broker 1: a variable: not known yet [KL006]" in preview.stdout
+    assert "[advisory]" in preview.stdout and "[mandatory]" not in preview.stdout
+    output = project.fails()
+    assert "listener OUTSIDE: listens on localhost:9092" in output and "[KL006]" in output
+    assert containers(project.engine, mark) == set()
+
+
+def test_a_broker_of_zookeepers_time_is_stopped_as_it_is_written(
+    project: Project, client_image: str, mark: str
+) -> None:
+    (port,), own = free_ports(1), f"{mark}-kafka0"
+    both = f"LISTENER_BOB://{own}:29092,LISTENER_FRED://localhost:{port}"
+    env = {
+        "KAFKA_BROKER_ID": "0",
+        "KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181",
+        "KAFKA_LISTENERS": both,
+        "KAFKA_ADVERTISED_LISTENERS": both,
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "LISTENER_BOB:PLAINTEXT,LISTENER_FRED:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "LISTENER_BOB",
+    }
+    text = container("kafka0", own, env, port, inner=port)
+    named = text.replace("image.image_id", '"confluentinc/cp-enterprise-kafka:5.2.1"')
+    project.write(network(mark, client_image) + named)
+    output = project.fails()
+    assert f"container {own}, broker 0, listener LISTENER_FRED: listens on localhost:" in output
+    assert "which inside the container is the container alone, behind the published" in output
+    assert f"write LISTENER_FRED://0.0.0.0:{port} into `listeners`" in output
+    assert "does not start" not in output, "it is no Kafka that KL002 knows"
+    assert containers(project.engine, mark) == set()
+
+
+def wait_for(engine: Engine, name: str, bootstrap: str, said: str) -> str:
+    """What kcat prints in a container, once it says ``said``."""
+    end = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            found = engine.run("exec", name, "kcat", "-L", "-b", bootstrap)
+        except AssertionError as error:
+            found = str(error)
+        if said in found:
+            return found
+        assert time.monotonic() < end, f"{found}\n{engine.run('logs', '--tail', '20', name)}"
+        time.sleep(0.5)
+
+
+def test_the_kraft_file_of_many_a_team_passes_and_runs(
+    project: Project, kafka_image: str, mark: str
+) -> None:
+    (port,), own = free_ports(1), f"{mark}-kafka-test"
+    env = {
+        "KAFKA_NODE_ID": "1",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+        "PLAINTEXT_HOST:PLAINTEXT",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": f"1@{own}:9093",
+        "KAFKA_LISTENERS": "PLAINTEXT://:19092,CONTROLLER://:9093,PLAINTEXT_HOST://:9092",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "PLAINTEXT",
+        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{own}:19092,PLAINTEXT_HOST://localhost:{port}",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        **SMALL,
+    }
+    project.write(network(mark, kafka_image) + container("kafka", own, env, port))
+    output = project.up()
+    assert "[mandatory]" not in output
+    assert "advertised.listeners: lacks CONTROLLER" in output, "said, and not stopped"
+    wait_for(project.engine, own, f"{own}:19092", f"broker 1 at {own}:19092")
+    found = project.engine.run("exec", own, "kcat", "-L", "-b", f"{own}:9092")
+    assert f"broker 1 at localhost:{port}" in found
+
+
+def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
+    project: Project, kafka_image: str, mark: str
+) -> None:
+    host, own = "never-gonna-give-you-up.example", f"{mark}-kafka0"
+    fred, alice = free_ports(2)
+    env = kraft(own, fred, 0) | {
+        "KAFKA_LISTENERS": f"BOB://{own}:29092,FRED://{own}:9092,ALICE://{own}:29094,"
+        f"CONTROLLER://{own}:9093",
+        "KAFKA_ADVERTISED_LISTENERS": f"BOB://{own}:29092,FRED://localhost:{fred},"
+        f"ALICE://{host}:{alice},CONTROLLER://{own}:9093",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "BOB:PLAINTEXT,FRED:PLAINTEXT,ALICE:PLAINTEXT,"
+        "CONTROLLER:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "BOB",
+    }
+    text = container("kafka0", own, env, fred)
+    more = f", docker.ContainerPortArgs(internal=29094, external={alice})],"
+    project.write(
+        network(mark, kafka_image) + text.replace(")],\n    networks", f"){more}\n    networks")
+    )
+    with dns_server({host: ("192.0.2.7",)}) as server:
+        configure(project, resolvers={"external": [server]})
+        resolved = project.pulumi("preview")
+    with dns_server({}) as server:
+        configure(project, resolvers={"external": [server]})
+        unknown = project.fails(command="preview")
+        configure(project, resolvers={"external": [server]}, waived={host: "as in the song"})
+        waived = project.pulumi("preview")
+    assert resolved.returncode == 0, resolved.stdout
+    assert f"listener ALICE (scope external): {host} does not resolve" in unknown
+    assert "[KL011]" in unknown and f"container {own}, broker 0" in unknown
+    assert waived.returncode == 0 and f"{host} is waived: as in the song" in waived.stdout
+
+
+def test_a_container_without_a_broker_is_left_alone(
+    project: Project, client_image: str, mark: str
+) -> None:
+    env = {"KAFKA_BOOTSTRAP_SERVERS": "localhost:9092", "KAFKA_TOPIC": "t"}
+    (port,) = free_ports(1)
+    text = container("app", f"{mark}-app", env, port)
+    project.write(network(mark, client_image) + text)
+    assert "kl0" not in project.up()
+    assert containers(project.engine, mark) == {f"{mark}-app"}
+
+
+def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
+    docker_engine: Engine, kafka_image: str, mark: str
+) -> None:
+    plan = separate(f"{mark}-controller", f"{mark}-broker")
+    names = {10001: f"{mark}-controller", 1: f"{mark}-broker"}
+    run = ContainerRun()
+    with contextlib.closing(docker_engine.client()) as client, contextlib.ExitStack() as cleanup:
+        net = client.networks.create(f"{mark}-net")
+        cleanup.callback(net.remove)
+        for node in plan.nodes:
+            own = names[node.id]
+            env = {**environment(plan, node), "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk", **SMALL}
+            networks = [{"name": net.name, "aliases": [own]}]
+            facts = container_facts(env, (), networks, own, "apache/kafka:4.1.1")
+            assert run.judge(own, facts) == ()
+            made = client.containers.run(
+                kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
+            )
+            cleanup.callback(made.remove, force=True, v=True)
+        wait_for(docker_engine, names[1], f"{names[1]}:19092", f"broker 1 at {names[1]}:19092")
+        status = docker_engine.run(
+            "exec",
+            names[1],
+            "/opt/kafka/bin/kafka-metadata-quorum.sh",
+            "--bootstrap-server",
+            f"{names[1]}:19092",
+            "describe",
+            "--status",
+        )
+        logs = docker_engine.run("logs", names[10001])
+    assert f"CONTROLLER://{names[10001]}:9093" in status
+    assert f"listenerName='CONTROLLER', securityProtocol=PLAINTEXT, host='{names[10001]}'" in logs
+
+
+def separate(controller: str, broker: str) -> ClusterPlan:
+    """A controller and a broker of their own on one network."""
+    return ClusterPlan(
+        kafka_version="4.1.1",
+        inter_broker="INTERNAL",
+        controller="CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=(
+            _node(1, Role.BROKER, "INTERNAL", Scope.INTERNAL, broker, 19092),
+            _node(10001, Role.CONTROLLER, "CONTROLLER", Scope.CONTROLLER, controller, 9093),
+        ),
+    )
+
+
+def _node(id: int, role: Role, name: str, scope: Scope, host: str, port: int) -> Node:
+    listener = Listener(name=name, scopes=(scope,), bind_port=port, host=host, port=port)
+    return Node(id=id, roles=(role,), listeners=(listener,))
