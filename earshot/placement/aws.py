@@ -1,0 +1,221 @@
+"""The plan of brokers that are EC2 instances: their names, their groups, and what AWS declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from earshot.aws.groups import Group, ingress_of, security_groups
+from earshot.aws.sources import Clients
+from earshot.errors import EarshotError
+from earshot.listeners.aws_spec import AwsSpec
+from earshot.listeners.model import ClusterPlan, Node, Scope, UnknownHost
+from earshot.listeners.plan import NodeNames, plan
+from earshot.names.aws import Interface, VpcDns, declaration
+from earshot.names.evidence import Declaration, EvidenceKey
+from earshot.names.local import LOCALHOST
+from earshot.placement.docker import cluster_id
+from earshot.rules.instance import Instance
+from earshot.user_data.boot import Boot, ssm_report, ssm_secret
+from earshot.user_data.render import MOUNT, user_data
+from earshot.user_data.systems import System
+
+LOG_DIR = f"{MOUNT}/data"
+ELASTIC_QUOTA = 5
+"""Elastic IPs per region that AWS allows before one asks for more:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/elastic-ip-addresses-eip.html"""
+
+Known = str | UnknownHost
+"""A value, or the marker of the resource that has yet to yield it."""
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """What AWS gave one node before it starts; the public half is None without an Elastic IP."""
+
+    private_name: Known
+    private_address: Known
+    public_name: Known | None = None
+    public_address: Known | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Those that are known."""
+        both = (self.private_address, self.public_address)
+        return tuple(item for item in both if isinstance(item, str))
+
+
+@dataclass(frozen=True)
+class AwsPlan:
+    """What `plan` made of an aws spec, and what surrounds each node."""
+
+    plan: ClusterPlan
+    names: dict[int, NodeNames]
+    notes: tuple[str, ...]
+    cluster_id: str
+    groups: tuple[Group, ...]
+    clients: Clients
+    instances: dict[int, Instance]
+    """By node id, what rules judge of the instance."""
+    declared: dict[EvidenceKey, Declaration]
+    """What the stack's own resources say about the names that are known."""
+
+    @property
+    def addresses(self) -> dict[int, tuple[str, ...]]:
+        """By node id, its own, as far as they are known."""
+        return {id: item.addresses for id, item in self.names.items()}
+
+
+def foreseen(spec: AwsSpec) -> dict[int, Provisioned]:
+    """What AWS will give each node, nothing of it known yet."""
+    found = {}
+    for id in spec.node_ids:
+        interface = f"the network interface of {spec.name_of(id)}"
+        elastic = f"the Elastic IP of {spec.name_of(id)}"
+        zone = f"the record of {spec.name_of(id)}"
+        public = spec.is_public(id)
+        own = spec.naming == "zone"
+        found[id] = Provisioned(
+            UnknownHost(what=f"{zone} in the private zone" if own else interface),
+            UnknownHost(what=interface),
+            UnknownHost(what=f"{zone} in the public zone" if own else elastic) if public else None,
+            UnknownHost(what=elastic) if public else None,
+        )
+    return found
+
+
+def plan_aws(
+    spec: AwsSpec,
+    stack: str,
+    provisioned: Mapping[int, Provisioned] | None = None,
+    dns: VpcDns | None = None,
+) -> AwsPlan:
+    """The plan of ``spec`` as stack ``stack``, with the names in ``provisioned`` (default: none is
+    known) and the DNS attributes of the VPC (default: both on, as in a VPC of the stack's own).
+
+    Raises EarshotError, also for a name that AWS left empty.
+    """
+    given = foreseen(spec) if provisioned is None else provisioned
+    attributes = dns or VpcDns(support=True, hostnames=True)
+    for id, item in given.items():
+        _check_given(spec.name_of(id), item, attributes)
+    names = {id: _names(item) for id, item in given.items()}
+    made = plan(spec, names)
+    clients = spec.clients.admitted(spec.vpc.cidr)
+    groups = security_groups(made, clients)
+    return AwsPlan(
+        plan=made,
+        names=names,
+        notes=tuple(_notes(spec)),
+        cluster_id=cluster_id(stack),
+        groups=groups,
+        clients=clients,
+        instances={node.id: _instance(node, groups, given[node.id]) for node in made.nodes},
+        declared=dict(_declarations(spec, made, given, attributes)),
+    )
+
+
+def node_user_data(planned: AwsPlan, spec: AwsSpec, id: int, volume: str, parameter: str) -> str:
+    """What the instance of node ``id`` boots with; ``volume`` is the id of its data volume and
+    ``parameter`` the SSM parameter that it reports in. Raises EarshotError."""
+    boot = Boot(
+        system=System.AMAZON_LINUX_2023,
+        archive=spec.archive,
+        volume=volume,
+        cluster_id=planned.cluster_id,
+        report=ssm_report(parameter, spec.region),
+        heap=spec.heap,
+        secrets=tuple(
+            ssm_secret(name, source.replace("{id}", str(id)), spec.region)
+            for name, source in spec.secrets.items()
+        ),
+        client=spec.client,
+        ready_seconds=spec.ready_seconds,
+    )
+    return user_data(planned.plan, planned.plan.node(id), boot)
+
+
+def report_parameter(stack: str, name: str) -> str:
+    """The SSM parameter in which the node called ``name`` reports."""
+    return f"/earshot/{stack}/{name}"
+
+
+def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
+    """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
+    for what, value in (("private", given.private_name), ("public", given.public_name)):
+        if value == "":
+            raise EarshotError(
+                f"{name}: its {what} DNS name",
+                observed="AWS gave it none" + (f"; {_off(dns)}" if dns.off else ""),
+                allowed="a name, which takes enableDnsSupport and enableDnsHostnames of the VPC",
+                remedy="set both attributes on the VPC, or use `naming: zone`",
+            )
+
+
+def _off(dns: VpcDns) -> str:
+    return f"{' and '.join(dns.off)} of the VPC: off"
+
+
+def _names(given: Provisioned) -> NodeNames:
+    hosts: dict[Scope, Known] = {
+        Scope.CONTROLLER: given.private_name,
+        Scope.INTERNAL: given.private_name,
+        Scope.HOST: LOCALHOST,
+    }
+    if given.public_name is not None:
+        hosts[Scope.EXTERNAL] = given.public_name
+    return NodeNames(hosts=hosts, log_dir=LOG_DIR, addresses=given.addresses)
+
+
+def _instance(node: Node, groups: tuple[Group, ...], given: Provisioned) -> Instance:
+    elastic = () if given.public_address is None else (given.public_address,)
+    return Instance(ingress=ingress_of(node, groups), elastic=elastic)
+
+
+def _declarations(
+    spec: AwsSpec, made: ClusterPlan, given: Mapping[int, Provisioned], dns: VpcDns
+) -> Iterator[tuple[EvidenceKey, Declaration]]:
+    for node in made.nodes:
+        for listener in node.listeners:
+            for scope in listener.scopes:
+                if isinstance(listener.host, str):
+                    found = _declared(spec, listener.host, scope, given[node.id], dns)
+                    if found is not None:
+                        yield (listener.name, scope, listener.host), found
+
+
+def _declared(
+    spec: AwsSpec, host: str, scope: Scope, given: Provisioned, dns: VpcDns
+) -> Declaration | None:
+    beyond = scope is Scope.EXTERNAL
+    address = given.public_address if beyond else given.private_address
+    if scope is Scope.HOST or not isinstance(address, str):
+        return None
+    if spec.naming == "aws":
+        public = given.public_address
+        elastic = public if isinstance(public, str) else ""
+        interface = Interface(spec.region, str(given.private_address), elastic)
+        return declaration(host, scope, interface, dns)
+    if spec.zone is None or host != (given.public_name if beyond else given.private_name):
+        return None
+    if beyond:
+        why = f"record {host} in zone {spec.zone.public_zone_id}"
+    elif dns.off:
+        return None  # Amazon's resolver answers for no private zone then
+    else:
+        why = f"record {host} in the private zone {spec.zone.name} of the VPC"
+    return Declaration(why, (address,))
+
+
+def _notes(spec: AwsSpec) -> Iterator[str]:
+    gateways = {"none": 0, "one": 1, "per-zone": len(spec.vpc.zones)}[spec.nat_gateways]
+    wanted = gateways + (spec.brokers if spec.external else 0)
+    if wanted > ELASTIC_QUOTA:
+        yield (
+            f"{wanted} Elastic IPs are needed in {spec.region}; "
+            f"AWS allows {ELASTIC_QUOTA} before one asks for more"
+        )
+    if spec.clients.anywhere:
+        yield "clients.anywhere: every address of the internet may connect to external listeners"
+    for name, reason in spec.clear_text.items():
+        yield f"{name}: for scope external without TLS ({reason})"

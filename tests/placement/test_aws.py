@@ -1,0 +1,197 @@
+"""From an aws spec to names, groups and user data, with names known and not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.aws_spec import AwsSpec
+from earshot.listeners.model import Scope, UnknownHost
+from earshot.names.aws import VpcDns, private_name, public_name
+from earshot.names.evidence import gather
+from earshot.names.policy import Asked, ResolverPolicy
+from earshot.placement.aws import (
+    AwsPlan,
+    Provisioned,
+    foreseen,
+    node_user_data,
+    plan_aws,
+    report_parameter,
+)
+from earshot.rules import Facts, State, judge
+from earshot.user_data.render import properties_in
+from tests.aws_spec import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
+
+OFF = VpcDns(support=True, hostnames=False)
+
+
+def given(spec: AwsSpec) -> dict[int, Provisioned]:
+    """What AWS would give the nodes of ``spec``."""
+    found = {}
+    for turn, id in enumerate(spec.node_ids, 10):
+        private, public = f"10.0.0.{turn}", f"198.51.100.{turn}"
+        names = (private_name(private, REGION), public_name(public, REGION))
+        if spec.zone is not None:
+            own = spec.zone.broker(id) if id in spec.ids else spec.zone.controller(id)
+            names = (own, own)
+        has = spec.is_public(id)
+        found[id] = Provisioned(
+            names[0], private, names[1] if has else None, public if has else None
+        )
+    return found
+
+
+def planned(**rest: Any) -> tuple[AwsSpec, AwsPlan]:
+    spec = read_aws(**rest)
+    return spec, plan_aws(spec, "mine", given(spec))
+
+
+def test_two_listeners_advertise_private_and_public_names() -> None:
+    _, made = planned(**TWO_LISTENERS)
+    assert [str(item) for item in made.plan.node(1).listeners] == [
+        "INTERNAL://ip-10-0-0-10.eu-central-1.compute.internal:19092",
+        "EXTERNAL://ec2-198-51-100-10.eu-central-1.compute.amazonaws.com:9092",
+        "CONTROLLER://ip-10-0-0-10.eu-central-1.compute.internal:29092",
+    ]
+
+
+def test_one_listener_advertises_the_public_name_to_both_scopes() -> None:
+    _, made = planned(**ONE_LISTENER)
+    (client, _) = made.plan.node(1).listeners
+    assert str(client).startswith("PLAINTEXT://ec2-198-51-100-10.")
+    host = str(client.host)
+    inside = made.declared["PLAINTEXT", Scope.INTERNAL, host]
+    beyond = made.declared["PLAINTEXT", Scope.EXTERNAL, host]
+    assert (inside.addresses, beyond.addresses) == (("10.0.0.10",), ("198.51.100.10",))
+
+
+def test_own_names_lead_to_each_scopes_address() -> None:
+    _, made = planned(controllers={"mode": "separate"}, **TWO_LISTENERS, **OWN_ZONE)
+    assert [str(item) for item in made.plan.node(2).listeners] == [
+        "INTERNAL://broker-2.kafka.example.com:19092",
+        "EXTERNAL://broker-2.kafka.example.com:9092",
+    ]
+    host = "broker-2.kafka.example.com"
+    assert made.declared["INTERNAL", Scope.INTERNAL, host].addresses == ("10.0.0.11",)
+    beyond = made.declared["EXTERNAL", Scope.EXTERNAL, host]
+    assert beyond.addresses == ("198.51.100.11",)
+    assert beyond.why == "record broker-2.kafka.example.com in zone Z0123456789ABC"
+    (quorum,) = made.plan.node(10_001).listeners
+    assert str(quorum) == "CONTROLLER://controller-10001.kafka.example.com:29092"
+
+
+def test_before_anything_is_there_only_the_hosts_are_missing() -> None:
+    spec = read_aws(**TWO_LISTENERS)
+    empty = plan_aws(spec, "mine")
+    full = plan_aws(spec, "mine", given(spec))
+    assert [str(item) for item in empty.plan.node(1).listeners][:2] == [
+        "INTERNAL://(the network interface of broker-1: not known yet):19092",
+        "EXTERNAL://(the Elastic IP of broker-1: not known yet):9092",
+    ]
+    blank = UnknownHost(what="x")
+    for node, known in zip(empty.plan.nodes, full.plan.nodes, strict=True):
+        pairs = zip(node.listeners, known.listeners, strict=True)
+        assert all(
+            a.model_copy(update={"host": blank}) == b.model_copy(update={"host": blank})
+            for a, b in pairs
+        )
+    assert (empty.groups, empty.cluster_id) == (full.groups, full.cluster_id)
+    assert empty.declared == {}
+    assert empty.addresses == {1: (), 2: (), 3: ()}
+
+
+def test_groups_let_in_whom_the_listeners_are_for() -> None:
+    _, made = planned(**TWO_LISTENERS)
+    assert [[str(rule) for rule in group.ingress] for group in made.groups] == [
+        ["19092 from group brokers", "19092 from 10.0.0.0/16", "9092 from 203.0.113.0/24"],
+        ["29092 from group brokers"],
+    ]
+
+
+class Nobody(Asked):
+    """No DNS server can be asked from here."""
+
+    def configured(self) -> tuple[str, ...]:
+        return ()
+
+
+def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, State]]:
+    facts = Facts.of(
+        made.plan,
+        "aws",
+        addresses=made.addresses,
+        evidence=gather(made.plan, ResolverPolicy(), "aws", made.declared, Nobody()),
+        instances=made.instances,
+        clients=made.clients,
+    )
+    return sorted({(item.rule, item.state) for item in judge(facts)})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        ONE_LISTENER,
+        TWO_LISTENERS,
+        {**TWO_LISTENERS, **OWN_ZONE},
+        {"controllers": {"mode": "separate"}, **TWO_LISTENERS},
+    ],
+)
+def test_what_is_computed_passes_every_rule(settings: dict[str, Any]) -> None:
+    assert judged(*planned(**settings)) == []
+
+
+def test_what_is_not_known_yet_is_neither_good_nor_bad() -> None:
+    spec = read_aws(**TWO_LISTENERS)
+    found = judged(spec, plan_aws(spec, "mine"))
+    assert found and {state for _, state in found} == {State.UNKNOWN}
+
+
+def test_a_private_name_for_external_clients_is_found() -> None:
+    private = private_name("10.0.0.10", REGION)
+    listeners = [
+        TWO_LISTENERS["listeners"][0],
+        {**TWO_LISTENERS["listeners"][1], "advertised": {"1": private}},
+    ]
+    found = judged(*planned(**{**TWO_LISTENERS, "listeners": listeners}))
+    assert ("KL011", State.VIOLATED) in found
+
+
+def test_a_vpc_without_names_declares_nothing() -> None:
+    spec = read_aws(**TWO_LISTENERS)
+    made = plan_aws(spec, "mine", given(spec), OFF)
+    assert ("KL011", State.VIOLATED) in judged(spec, made)
+
+
+def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
+    spec = read_aws(brokers=1)
+    with pytest.raises(EarshotError, match="AWS gave it none; enableDnsHostnames of the VPC: off"):
+        plan_aws(spec, "mine", {1: Provisioned("", "10.0.0.10")}, OFF)
+
+
+def test_user_data_say_what_the_plan_says() -> None:
+    spec, made = planned(secrets={"key.pem": "/kafka/{id}/key"}, **TWO_LISTENERS)
+    text = node_user_data(made, spec, 2, "vol-0123456789abcdef0", report_parameter("mine", "b"))
+    properties = properties_in(text) or ""
+    assert "EXTERNAL://ec2-198-51-100-11.eu-central-1" in properties
+    assert "/earshot/mine/b" in text and "/kafka/2/key" in text
+    assert "vol0123456789abcdef0" in text
+
+
+def test_user_data_need_every_name() -> None:
+    spec = read_aws(brokers=1)
+    made = plan_aws(spec, "mine", foreseen(spec))
+    with pytest.raises(EarshotError, match="not known yet"):
+        node_user_data(made, spec, 1, "vol-0123456789abcdef0", "/p")
+
+
+def test_what_a_user_should_know_is_told() -> None:
+    clients = {"anywhere": True}
+    _, made = planned(brokers=6, **{**ONE_LISTENER, "clients": clients})
+    assert [note.partition(":")[0] for note in made.notes] == [
+        "6 Elastic IPs are needed in eu-central-1; AWS allows 5 before one asks for more",
+        "clients.anywhere",
+        "PLAINTEXT",
+    ]
