@@ -25,6 +25,7 @@ from pulumi.dynamic import (
 from components import owner
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.rules.cloud import Cloud
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
 SEAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
@@ -51,27 +52,36 @@ class AdvertisedListeners(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        plan: ClusterPlan,
+        plan: pulumi.Input[ClusterPlan],
         placement: str,
-        addresses: Mapping[int, tuple[str, ...]],
+        addresses: pulumi.Input[Mapping[int, tuple[str, ...]]],
         opts: pulumi.ResourceOptions | None = None,
         *,
         containers: Mapping[int, Mapping[str, Any]] | None = None,
+        cloud: pulumi.Input[Cloud] | None = None,
     ) -> None:
-        """``addresses`` holds each node's own provisioned IP addresses, where they are known.
+        """A ``plan`` that comes out of other resources holds markers for what a preview cannot
+        know. ``addresses`` holds each node's own provisioned IP addresses, where they are known.
 
         Those of this machine are not among them: they come and go (a container engine's bridges,
         a lease), and the pack asks for them when it judges. ``containers`` holds, by node id, the
-        inputs of the `docker.Container` that each node will run in, by the provider's own names.
+        inputs of the `docker.Container` that each node will run in, by the provider's own names;
+        ``cloud`` what surrounds the nodes' instances on AWS.
         """
         props: dict[str, Any] = {
             "placement": placement,
-            "plan": plan.model_dump(mode="json"),
-            "addresses": {str(id): list(own) for id, own in addresses.items()},
+            "plan": pulumi.Output.from_input(plan).apply(lambda own: own.model_dump(mode="json")),
+            "addresses": pulumi.Output.from_input(addresses).apply(_by_id),
             "containers": {str(id): dict(inputs) for id, inputs in (containers or {}).items()},
         }
+        if cloud is not None:
+            props["cloud"] = pulumi.Output.from_input(cloud).apply(lambda own: own.document())
         super().__init__(GATE_TYPE, name, props, opts)
         self.register_outputs({"placement": placement})
+
+
+def _by_id(addresses: Mapping[int, tuple[str, ...]]) -> dict[str, list[str]]:
+    return {str(id): list(own) for id, own in addresses.items()}
 
 
 class _SealProvider(ResourceProvider):
@@ -108,15 +118,17 @@ class GateSeal(Resource, module="earshot", name="GateSeal"):
 
     judged: pulumi.Output[str]
 
-    def __init__(self, name: str, plan: ClusterPlan, gate: AdvertisedListeners) -> None:
-        wanted = digest(plan)
+    def __init__(
+        self, name: str, plan: pulumi.Input[ClusterPlan], gate: AdvertisedListeners
+    ) -> None:
+        wanted = pulumi.Output.from_input(plan).apply(digest)
         super().__init__(
             _SealProvider(),
             name,
             {"digest": wanted, "judged": NOBODY},
             pulumi.ResourceOptions(parent=gate),
         )
-        self.digest = self.judged.apply(lambda judged: _sealed(judged, wanted))
+        self.digest = pulumi.Output.all(self.judged, wanted).apply(lambda both: _sealed(*both))
         """The plan's digest; whoever takes this as an input is not registered without a judgement,
         in a preview either."""
 

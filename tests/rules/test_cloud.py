@@ -1,0 +1,43 @@
+"""What surrounds instances survives the way through the engine."""
+
+from __future__ import annotations
+
+import json
+
+from earshot.aws.groups import Ingress
+from earshot.aws.sources import Clients, Members, read_range
+from earshot.listeners.model import Scope, UnknownHost
+from earshot.names.evidence import Declaration
+from earshot.rules.cloud import Cloud
+from earshot.rules.instance import Instance
+
+VPC = read_range("10.0.0.0/16")
+CLOUD = Cloud(
+    instances={
+        1: Instance(
+            ingress=(
+                Ingress(9092, 9092, Members("brokers"), "between brokers"),
+                Ingress(19092, 19092, VPC, "inside"),
+                Ingress(9092, 9092, read_range("2001:db8::/32"), "beyond"),
+            ),
+            elastic=("198.51.100.1", UnknownHost(what="another Elastic IP")),
+        ),
+        10_001: Instance(ingress=(), elastic=()),
+    },
+    clients=Clients((VPC, Members("sg-0123abcd"), Members("app")), (read_range("0.0.0.0/0"),)),
+    declared={
+        ("INTERNAL", Scope.INTERNAL, "a.example"): Declaration("a record", ("10.0.0.4",)),
+        ("INTERNAL", Scope.CONTROLLER, "a.example"): Declaration("another"),
+    },
+)
+
+
+def through_the_engine(value: object) -> object:
+    """As JSON, and with every number as a float."""
+    return json.loads(json.dumps(value), parse_int=float)
+
+
+def test_it_reads_back_alike() -> None:
+    document = through_the_engine(CLOUD.document())
+    assert isinstance(document, dict)
+    assert Cloud.read(document) == CLOUD
