@@ -1,4 +1,4 @@
-"""Whether a Docker engine answers, and how to get one. Standard library only."""
+"""Whether a Docker engine answers, asked before any package is installed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-VARIABLE = "DOCKER_HOST"
-DEFAULT = "unix:///var/run/docker.sock"
+from earshot import engine
+
+VARIABLE = engine.VARIABLE
 PING_SECONDS = 5.0
 CLIENT_SECONDS = 15.0
-INSTALL = """install and start one:
-    Debian, Ubuntu   apt-get install docker.io
-    Fedora           dnf install moby-engine && systemctl start docker
-    macOS, Windows   Docker Desktop, Colima or another
-  or, where one answers elsewhere, set DOCKER_HOST to its address"""
 
 
 def address(environment: Mapping[str, str] = os.environ) -> str:
     """The engine that Docker's own tools would talk to."""
-    return environment.get(VARIABLE) or DEFAULT
+    return environment.get(VARIABLE) or engine.DEFAULT
 
 
 def answers(where: str) -> bool:

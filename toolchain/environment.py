@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
-from toolchain.paths import POLICIES, PRIVATE, PULUMI_HOME, STATE, VENV
+from toolchain.paths import POLICIES, PRIVATE, PULUMI_HOME, STACKS, STATE, VENV
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin
 
 # Guards nothing but a state file on this machine; set your own before the first `make up`.
 DEFAULT_PASSPHRASE = "earshot"
+_PLACEMENT = re.compile(r"""^[^#\n]*\bplacement['"]?\s*:\s*['"]?([a-z]+)""", re.MULTILINE)
 
 
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -26,9 +28,10 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     """
     cli = installation.recorded()
     found = {"PATH": _path(cli, base.get("PATH", os.defpath))}
-    # No placement needs a provider plugin yet; without this, the engine would download one for
-    # every Pulumi package that is installed, or fail where it cannot.
-    found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
+    # Without this, the engine would download a plugin for every Pulumi package that is installed,
+    # also for a stack that needs none, or fail where it cannot.
+    wanted = cli.origin is not Origin.BUILT and placement(stack) != "local"
+    found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if wanted else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
         found |= {
@@ -81,9 +84,23 @@ def policy_config(stack: str, folder: Path = POLICIES / "config") -> Path | None
 
     A stack made from the template ``local`` may be called ``local-anything``.
     """
+    return _own_or_templates(stack, folder, "{}.json")
+
+
+def placement(stack: str, folder: Path = STACKS) -> str:
+    """Where the brokers of ``stack`` run: `local` unless its file, or its template's, says else.
+
+    Nothing but a glance: there may be no YAML parser yet, and whoever needs the file reads it well.
+    """
+    path = _own_or_templates(stack, folder, "Pulumi.{}.yaml")
+    found = _PLACEMENT.search(path.read_text(errors="replace")) if path is not None else None
+    return found[1] if found else "local"
+
+
+def _own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
     words = stack.split("-")
     for count in range(len(words), 0, -1):
-        path = folder / f"{'-'.join(words[:count])}.json"
+        path = folder / pattern.format("-".join(words[:count]))
         if path.is_file():
             return path
     return None

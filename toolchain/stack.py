@@ -21,7 +21,9 @@ import yaml
 from earshot import cache
 from earshot.cli import run as earshot
 from earshot.errors import EarshotError
+from earshot.listeners.docker_spec import DockerSpec
 from earshot.project import Project, stack_name
+from toolchain import docker_placement
 from toolchain.environment import variables
 from toolchain.paths import ROOT
 from toolchain.progress import say
@@ -61,6 +63,8 @@ class Stack:
     def up(self) -> int:
         """Check, refresh, update, validate, print the matrix."""
         self._from_template()
+        if (docker := self._docker()) is not None:
+            docker_placement.check(docker, self.environment)
         say(f"Checking {self.file.relative_to(ROOT)} ...")
         code = self._earshot("plan")
         if code != 0:
@@ -93,8 +97,15 @@ class Stack:
             command = ["pulumi", "stack", "rm", "--yes", "--preserve-config", "--non-interactive"]
             code = self._pulumi([*command, "--stack", self.name])
         if code == 0:
+            if (docker := self._docker()) is not None:
+                docker_placement.remove_volumes(docker, self.name)
             shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
         return code
+
+    def _docker(self) -> DockerSpec | None:
+        """The cluster, where its brokers are containers."""
+        spec = self.project.read_cluster(self.name) if self.file.exists() else None
+        return spec if isinstance(spec, DockerSpec) else None
 
     def _earshot(self, command: str) -> int:
         # in this process: one interrupt, one handler
