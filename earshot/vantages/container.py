@@ -1,23 +1,16 @@
-"""A container that stands where the clients of a scope stand, and validates from there.
-
-Everything of a run carries labels that say whose it is: the next run of the same cluster removes
-what one that was killed has left.
-"""
+"""A container that stands where the clients of a scope stand, and validates from there."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import secrets
-import socket
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import psutil
 
 from earshot.engine import address_of, connect, said
 from earshot.errors import EarshotError
@@ -27,16 +20,13 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report
 from earshot.validation.run import ValidationOptions
 from earshot.vantages.image import ensure_image
+from earshot.vantages.leftovers import labels_of, remove_leftovers
 from earshot.vantages.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
 
 if TYPE_CHECKING:
     import docker
     from docker.models.containers import Container
 
-CLUSTER_LABEL: Final = "earshot.cluster"
-VANTAGE_LABEL: Final = "earshot.vantage"
-OWNER_LABEL: Final = "earshot.owner"
-"""The process that made it: machine, pid and start time."""
 FOLDER: Final = "/opt/earshot/run"
 JARS: Final = "/opt/earshot/jars"
 NOBODY: Final = 65534
@@ -46,6 +36,7 @@ POLL_SECONDS: Final = 0.2
 MARGIN: Final = 8.0
 """Seconds of the deadline that are kept for starting a container and for fetching its report."""
 LAST_LINES: Final = 5
+REST_SECONDS: Final = 2.0
 
 Say = Callable[[str], None]
 
@@ -112,42 +103,6 @@ def _prepare(client: docker.DockerClient, standpoint: Standpoint, cluster: str, 
     return Ground(client, standpoint, image, str(client.info().get("Name", "")))
 
 
-def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
-    """Removes containers and networks of runs against ``cluster`` whose process is gone."""
-    from docker.errors import APIError
-
-    wanted = {"label": f"{CLUSTER_LABEL}={cluster}"}
-    gone = []
-    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
-        if _is_orphan(container.labels):
-            with contextlib.suppress(APIError):
-                container.remove(force=True, v=True)
-                gone.append(f"container {container.name}")
-    for network in client.networks.list(filters=wanted):
-        if _is_orphan(network.attrs.get("Labels") or {}):
-            with contextlib.suppress(APIError):
-                network.remove()
-                gone.append(f"network {network.name}")
-    return gone
-
-
-def owner() -> str:
-    """This process, so that any other of this machine can tell whether it still runs."""
-    me = psutil.Process()
-    return f"{socket.gethostname()} {me.pid} {me.create_time():.2f}"
-
-
-def _is_orphan(labels: Mapping[str, str]) -> bool:
-    """Whether the process that made it ran on this machine and does not any more."""
-    machine, pid, started = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
-    if machine != socket.gethostname() or not pid.isdigit():
-        return False
-    try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" != started
-    except psutil.Error:
-        return True
-
-
 def validate_on(
     ground: Ground, contract: Contract, options: ValidationOptions, end: Deadline, say: Say
 ) -> Report:
@@ -159,11 +114,7 @@ def validate_on(
     from docker.errors import DockerException
 
     name = f"earshot-{ground.standpoint.name}-{secrets.token_hex(4)}"
-    labels = {
-        CLUSTER_LABEL: contract.cluster,
-        VANTAGE_LABEL: ground.standpoint.name,
-        OWNER_LABEL: owner(),
-    }
+    labels = labels_of(contract.cluster)
     try:
         with (
             _network(ground, name, labels) as network,
@@ -171,8 +122,10 @@ def validate_on(
         ):
             container.start()
             lines = _Lines(container, say)
-            _await(container, end)
-            lines.finish()
+            try:
+                _await(container, end)
+            finally:
+                lines.finish()
             report = _report(container, lines.last)
     except (DockerException, OSError) as reason:
         raise EarshotError(
@@ -301,7 +254,8 @@ class _Lines:
 
     def finish(self) -> None:
         """Waits for the rest, which is there when the container has ended."""
-        self._thread.join(2)
+        self._thread.join(REST_SECONDS)
+        self._stream.close()
 
 
 def _await(container: Container, end: Deadline) -> None:

@@ -8,6 +8,7 @@ build and not into the image.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import os
@@ -17,6 +18,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,14 +33,19 @@ if TYPE_CHECKING:
 NAME: Final = "earshot-validator"
 LABEL: Final = "earshot.validator"
 """On every validator image, with its digest."""
+PACKAGES_LABEL: Final = "earshot.validator.packages"
+"""On the nameless image of the stage with the packages, with the digest of what decides them."""
 SILENT_SECONDS: Final = 900
 """What one step of the build may take without a word."""
 SAY_SECONDS: Final = 10.0
 """After so long a step that still runs says something."""
 PIP_SECONDS: Final = 20
+IDLE_SECONDS: Final = 3600
+"""An image that nobody asked for in so long is no other run's that is about to use it."""
 _PACKAGE: Final = Path(earshot.__file__).parent
 _HERE: Final = Path(__file__).parent
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_DECIDE_PACKAGES: Final = ("Dockerfile", "builders.lock", "requirements.lock")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _PASSED_ON: Final = {
     "index-url": "PIP_INDEX_URL",
@@ -64,16 +71,18 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
     digest = digest_of(files, base)
     name = f"{NAME}:{earshot.__version__}-{digest}"
     try:
-        client.images.get(name)
+        client.images.get(name).tag(name)  # it is needed now: see IDLE_SECONDS
         return name
     except ImageNotFound:
         say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
-    _build(client, name, digest, base, files, say)
-    remove_old(client, digest)
+    packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+    _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
+    remove_old(client, digest, packages)
     return name
 
 
-def context() -> dict[str, bytes]:
+@functools.cache
+def context() -> Files:
     """The files of the build by path, but for what belongs to this machine alone."""
     lock = (_HERE / "requirements.lock").read_bytes()
     files = {"Dockerfile": (_HERE / "Dockerfile").read_bytes(), "requirements.lock": lock}
@@ -94,23 +103,34 @@ def digest_of(files: Files, base: str) -> str:
     return summed.hexdigest()[:12]
 
 
-def remove_old(client: docker.DockerClient, digest: str) -> list[str]:
-    """Removes validator images other than that of ``digest`` unless a container uses them.
+def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[str]:
+    """Removes validator images of other digests, and stages of theirs, that nobody uses.
 
     Returns what was removed. Only images with our label and no name but ours are considered.
     """
     from docker.errors import APIError
 
-    gone = []
+    old = []
     for image in client.images.list(filters={"label": LABEL}):
-        foreign = [tag for tag in image.tags if not tag.startswith(f"{NAME}:")]
-        if image.labels.get(LABEL) == digest or foreign or not image.tags:
-            continue
-        for tag in image.tags:
-            with contextlib.suppress(APIError):  # in use: the engine refuses
-                client.images.remove(tag)
-                gone.append(tag)
+        ours = all(it.startswith(f"{NAME}:") for it in image.tags)
+        if image.labels[LABEL] != digest and ours and _idle(image.attrs):
+            old += image.tags
+    for image in client.images.list(filters={"label": PACKAGES_LABEL, "dangling": True}):
+        if image.labels[PACKAGES_LABEL] != packages and _idle(image.attrs):
+            old.append(image.id)
+    gone = []
+    for name in old:
+        with contextlib.suppress(APIError):  # a container uses it: the engine refuses
+            client.images.remove(name)
+            gone.append(name)
     return gone
+
+
+def _idle(about: Mapping[str, Any]) -> bool:
+    """Whether an image was made, and last given a name, long ago."""
+    dates = (about["Created"], about.get("Metadata", {}).get("LastTagTime", ""))
+    times = [datetime.fromisoformat(f"{text[:19]}+00:00") for text in dates if len(text) >= 19]
+    return datetime.now(UTC) - max(times) > timedelta(seconds=IDLE_SECONDS)
 
 
 def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -154,12 +174,17 @@ def _entry(lock: bytes, name: bytes) -> bytes:
 
 
 def _build(
-    client: docker.DockerClient, name: str, digest: str, base: str, files: Files, say: Say
+    client: docker.DockerClient,
+    name: str,
+    labels: Mapping[str, str],
+    arguments: Mapping[str, str],
+    files: Files,
+    say: Say,
 ) -> None:
     from docker.errors import DockerException
 
     settings = pip_settings()
-    arguments = {"BASE": base}
+    arguments = dict(arguments)
     arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
     arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
     stream = client.api.build(
@@ -167,7 +192,7 @@ def _build(
         custom_context=True,
         tag=name,
         buildargs=arguments,
-        labels={LABEL: digest},
+        labels=dict(labels),
         network_mode="host",  # packages come the way that this machine gets them
         rm=True,
         forcerm=True,

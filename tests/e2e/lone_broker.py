@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,11 +20,13 @@ from earshot.validation.contract import (
     ContractBroker,
     ContractListener,
 )
+from earshot.validation.doctor import examine
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 
 NAME = "never-gonna-give-you-up"
 INTERNAL_PORT = 29092
+READY_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class LoneBroker:
 
 @contextlib.contextmanager
 def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
-    """A broker that has been started, and need not be ready yet; gone at the end."""
+    """A broker that answers on this machine; gone at the end."""
     name = f"lone-{secrets.token_hex(4)}"
     host, external = _free_ports(2)
     advertised = {
@@ -62,7 +65,9 @@ def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
         )
         cleanup.callback(container.remove, force=True, v=True)
         gateway = network.attrs["IPAM"]["Config"][0]["Gateway"]
-        yield LoneBroker(name, gateway, container.id, _contract(name, advertised))
+        broker = LoneBroker(name, gateway, container.id, _contract(name, advertised))
+        _await(broker.contract.for_scope(Scope.HOST))
+        yield broker
 
 
 @contextlib.contextmanager
@@ -70,6 +75,13 @@ def known_by_name(broker: LoneBroker) -> Iterator[str]:
     """A DNS server for containers, by its address, that knows the host's name."""
     with dns_server({NAME: (broker.gateway,)}, broker.gateway, 53):
         yield broker.gateway
+
+
+def _await(contract: Contract) -> None:
+    end = time.monotonic() + READY_SECONDS
+    while (report := examine(contract, produce=False)).exit_code:
+        assert time.monotonic() < end, report
+        time.sleep(0.2)
 
 
 def _environment(advertised: dict[str, tuple[str, int]]) -> dict[str, str]:

@@ -1,0 +1,62 @@
+"""Whose a container or a network of a run is, and what runs that were killed have left.
+
+Labels name the cluster and the process: the next run of the same cluster on the same machine
+removes what belongs to a process that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+if TYPE_CHECKING:
+    import docker
+
+CLUSTER_LABEL: Final = "earshot.vantages.cluster"
+OWNER_LABEL: Final = "earshot.vantages.owner"
+"""The process that made it: machine, pid and start time."""
+
+
+def labels_of(cluster: str) -> dict[str, str]:
+    """The labels of what this process makes for a run against ``cluster``."""
+    return {CLUSTER_LABEL: cluster, OWNER_LABEL: _owner()}
+
+
+def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
+    """Removes containers and networks of runs against ``cluster`` whose process is gone."""
+    from docker.errors import APIError
+
+    wanted = {"label": f"{CLUSTER_LABEL}={cluster}"}
+    gone = []
+    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
+        if _is_orphan(container.labels):
+            with contextlib.suppress(APIError):
+                container.remove(force=True, v=True)
+                gone.append(f"container {container.name}")
+    for network in client.networks.list(filters=wanted):
+        if _is_orphan(network.attrs.get("Labels") or {}):
+            with contextlib.suppress(APIError):
+                network.remove()
+                gone.append(f"network {network.name}")
+    return gone
+
+
+def _owner() -> str:
+    """This process, so that any other of this machine can tell whether it still runs."""
+    me = psutil.Process()
+    return f"{socket.gethostname()} {me.pid} {me.create_time():.2f}"
+
+
+def _is_orphan(labels: Mapping[str, str]) -> bool:
+    """Whether the process that made it ran on this machine and does not any more."""
+    machine, pid, started = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
+    if machine != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        return f"{psutil.Process(int(pid)).create_time():.2f}" != started
+    except psutil.Error:
+        return True

@@ -1,0 +1,251 @@
+"""Three listeners of one broker, each from where its clients stand, on a real engine."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from docker.errors import NotFound
+
+from earshot.cli import run
+from earshot.report.json import read_report
+from earshot.validation.result import Report, Stage, Verdict
+from earshot.validation.run import ValidationOptions
+from earshot.vantages.leftovers import CLUSTER_LABEL, remove_leftovers
+from earshot.vantages.run import validate_from
+from earshot.vantages.standpoint import Candidate, Standpoint, docker_standpoints, to_json
+from tests.doubles.dns_server import dns_server
+from tests.e2e.docker_engine import Engine
+from tests.e2e.images import load
+from tests.e2e.lone_broker import NAME, LoneBroker, known_by_name, lone_broker
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    # PySpark leaves the sockets that it collects rows from to the garbage collector
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+OPTIONS = ValidationOptions(records=300)
+APPEARS_SECONDS = 120
+ENDS_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def broker(docker_engine: Engine, kafka_image: str) -> Iterator[LoneBroker]:
+    with lone_broker(docker_engine, kafka_image) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def base(docker_engine: Engine, client_image: str) -> str:
+    return load.base_image(docker_engine)
+
+
+def standpoints(
+    broker: LoneBroker, engines: Sequence[str], base: str, dns: str
+) -> tuple[Standpoint, ...]:
+    candidates = [Candidate(engine=engine) for engine in engines]
+    return docker_standpoints(broker.contract, candidates, broker.network, base, [dns])
+
+
+def of_this_run(engine: Engine, broker: LoneBroker) -> list[str]:
+    """What runs against the broker have on the engine: containers and networks."""
+    wanted = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
+    with contextlib.closing(engine.client()) as client:
+        containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
+        return [it.name for it in [*containers, *client.networks.list(filters=wanted)]]
+
+
+def by_vantage(report: Report) -> dict[str, Verdict]:
+    assert len(report.cells) == 3
+    return {cell.vantage: cell.verdict for cell in report.cells}
+
+
+def test_each_scope_is_proved_from_where_its_clients_stand(
+    docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
+) -> None:
+    """By the command; the first engine that it may use does not answer."""
+    engines = [f"unix://{tmp_path}/none", docker_engine.address]
+    contract, vantages, report = (tmp_path / f"{name}.json" for name in ("c", "v", "report"))
+    contract.write_text(broker.contract.to_json())
+    arguments = ["validate", "--contract", str(contract), "--vantages", str(vantages)]
+    with known_by_name(broker) as dns:
+        vantages.write_text(to_json(standpoints(broker, engines, base, dns)))
+        code = run([*arguments, "--records", "300", "-o", str(report)])
+    found = read_report(report.read_bytes(), "report")
+    assert by_vantage(found) == dict.fromkeys(("internal", "host", "external"), Verdict.PASS)
+    assert code == 0
+    assert [item.kind for item in found.vantages] == ["container", "host", "container"]
+    assert {(it.written_through, it.acknowledged, it.lost) for it in found.delivery} == {
+        (name, 300, 0) for name in ("INTERNAL", "HOST", "EXTERNAL")
+    }
+    assert of_this_run(docker_engine, broker) == []
+
+
+def test_a_name_that_does_not_exist_is_the_listeners_fault(
+    docker_engine: Engine, broker: LoneBroker, base: str
+) -> None:
+    with dns_server({}, broker.gateway, 53):
+        places = standpoints(broker, [docker_engine.address], base, broker.gateway)
+        report = validate_from(places, broker.contract, OPTIONS, only=["external"])
+    (cell,) = [it for it in report.cells if it.vantage == "external"]
+    assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.RESOLVE)
+    assert cell.cause is not None and cell.cause.kind == "unresolvable"
+    assert report.exit_code == 1
+
+
+def test_a_silent_dns_server_is_nobodys_fault_but_the_vantages(
+    docker_engine: Engine, broker: LoneBroker, base: str
+) -> None:
+    places = standpoints(broker, [docker_engine.address], base, broker.gateway)
+    report = validate_from(places, broker.contract, OPTIONS, only=["external"])
+    assert by_vantage(report) == {
+        "internal": Verdict.SKIP,
+        "host": Verdict.SKIP,
+        "external": Verdict.INCONCLUSIVE,
+    }
+    (vantage,) = [it for it in report.vantages if it.name == "external"]
+    assert vantage.verdict is Verdict.INCONCLUSIVE
+    assert "no DNS server of this vantage answers" in vantage.reason and NAME in vantage.reason
+    assert report.exit_code == 3
+
+
+def test_names_of_the_network_need_no_dns_server(
+    docker_engine: Engine, broker: LoneBroker, base: str
+) -> None:
+    places = standpoints(broker, [docker_engine.address], base, broker.gateway)
+    report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
+    assert by_vantage(report)["internal"] is Verdict.PASS
+    assert report.exit_code == 3  # two were not asked for
+
+
+def test_without_an_engine_nothing_is_proved_and_nothing_passes(
+    broker: LoneBroker, tmp_path: Path
+) -> None:
+    places = standpoints(broker, [f"unix://{tmp_path}/none"], "none", broker.gateway)
+    report = validate_from(places, broker.contract, OPTIONS)
+    assert by_vantage(report) == {
+        "internal": Verdict.INCONCLUSIVE,
+        "host": Verdict.PASS,
+        "external": Verdict.INCONCLUSIVE,
+    }
+    reasons = {cell.reason for cell in report.cells if cell.vantage != "host"}
+    assert all(f"{tmp_path}/none: does not answer" in reason for reason in reasons)
+    assert report.exit_code == 3
+
+
+def test_an_image_that_cannot_be_made_is_named_with_its_step(
+    docker_engine: Engine, broker: LoneBroker
+) -> None:
+    nowhere = "registry.invalid/earshot/none:1"
+    places = standpoints(broker, [docker_engine.address], nowhere, broker.gateway)
+    report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
+    (cell,) = [it for it in report.cells if it.vantage == "internal"]
+    assert cell.verdict is Verdict.INCONCLUSIVE
+    assert "validator image: step 2/" in cell.reason and "FROM ${BASE}" in cell.reason
+    assert "registry.invalid" in cell.reason and "validator.base" in cell.reason
+
+
+def test_a_container_that_is_killed_leaves_its_cells_undecided(
+    docker_engine: Engine, broker: LoneBroker, base: str
+) -> None:
+    killed: list[str] = []
+
+    def kill(name: str) -> None:
+        with contextlib.closing(docker_engine.client()) as client:
+            container = next(it for it in client.containers.list() if it.name == name)
+            container.kill()
+            killed.append(name)
+
+    places = standpoints(broker, [docker_engine.address], base, broker.gateway)
+    with when_it_appears(docker_engine, broker, kill):
+        report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
+    assert len(killed) == 1
+    (cell,) = [it for it in report.cells if it.vantage == "internal"]
+    assert cell.verdict is Verdict.INCONCLUSIVE and "ended with status 137" in cell.reason
+    assert of_this_run(docker_engine, broker) == []
+
+
+@contextlib.contextmanager
+def when_it_appears(
+    engine: Engine, broker: LoneBroker, action: Callable[[str], None]
+) -> Iterator[None]:
+    thread = threading.Thread(target=lambda: action(running(engine, broker)))
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(APPEARS_SECONDS)
+
+
+def running(engine: Engine, broker: LoneBroker) -> str:
+    """The name of a vantage's container, as soon as it runs."""
+    wanted = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
+    end = time.monotonic() + APPEARS_SECONDS
+    with contextlib.closing(engine.client()) as client:
+        while not (found := client.containers.list(filters=wanted, ignore_removed=True)):
+            assert time.monotonic() < end, "no container appeared"
+            time.sleep(0.1)
+        return str(found[0].name)
+
+
+@contextlib.contextmanager
+def validating(
+    engine: Engine, broker: LoneBroker, base: str, folder: Path
+) -> Iterator[subprocess.Popen[str]]:
+    """The command, whose container for clients beyond the host runs."""
+    contract, vantages = folder / "contract.json", folder / "vantages.json"
+    contract.write_text(broker.contract.to_json())
+    vantages.write_text(to_json(standpoints(broker, [engine.address], base, broker.gateway)))
+    command = [sys.executable, "-m", "earshot", "validate", "--contract", str(contract)]
+    command += ["--vantages", str(vantages), "--only", "external"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            running(engine, broker)
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing(
+    number: signal.Signals,
+    code: int,
+    docker_engine: Engine,
+    broker: LoneBroker,
+    base: str,
+    tmp_path: Path,
+) -> None:
+    with validating(docker_engine, broker, base, tmp_path) as process:
+        assert len(of_this_run(docker_engine, broker)) == 2
+        process.send_signal(number)
+        assert process.wait(ENDS_SECONDS) == code
+    assert of_this_run(docker_engine, broker) == []
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(
+    docker_engine: Engine, broker: LoneBroker, base: str, tmp_path: Path
+) -> None:
+    cluster = broker.contract.cluster
+    with (
+        validating(docker_engine, broker, base, tmp_path) as process,
+        contextlib.closing(docker_engine.client()) as client,
+    ):
+        assert remove_leftovers(client, cluster) == []  # it is alive
+        process.kill()
+        process.wait(ENDS_SECONDS)
+        left = of_this_run(docker_engine, broker)
+        assert len(left) == 2
+        gone = remove_leftovers(client, cluster)
+        assert [name.split()[-1] for name in gone] == left
+        with pytest.raises(NotFound):
+            client.containers.get(left[0])
+    assert of_this_run(docker_engine, broker) == []
