@@ -13,7 +13,7 @@ from earshot import engine
 from earshot.listeners.images import Family, family_told, is_broker, is_unnamed
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
-from earshot.rules import Facts, Finding, State, kl014_image
+from earshot.rules import Facts, Finding, Severity, State, kl014_image
 from earshot.rules.container import Container
 from earshot.rules.container_facts import facts_of
 from earshot.rules.container_inputs import read_container, words
@@ -40,9 +40,9 @@ class Containers:
         where = _engine(args.provider)
         facts = _with_names(facts_of(container), policy, engine.is_here(where))
         found = self._run.judge(args.urn, facts, where)
-        # what a gate stands before, it has remarked upon
-        said = () if f"{GATE_TYPE}$" in args.urn else _remarks(facts, container)
-        return Judgement(found, said)
+        if f"{GATE_TYPE}$" in args.urn:  # all that is mere advice the gate before it has had
+            return Judgement(tuple(item for item in found if _is_grave(item)))
+        return Judgement(found, _remarks(facts, container))
 
 
 def _with_names(facts: Facts, policy: ResolverPolicy, is_here: bool) -> Facts:
@@ -53,6 +53,10 @@ def _with_names(facts: Facts, policy: ResolverPolicy, is_here: bool) -> Facts:
         waivers=policy.waived,
         addresses={id: (*own, *item.addresses) for id, item in facts.containers.items() if own},
     )
+
+
+def _is_grave(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR and finding.state is State.VIOLATED
 
 
 def _remarks(facts: Facts, container: Container) -> tuple[str, ...]:

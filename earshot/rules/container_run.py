@@ -78,6 +78,8 @@ class ContainerRun:
         for id, container in facts.containers.items():
             if facts.plan is not None:
                 yield from self._addresses(holder, facts.plan, id, container, engine)
+                if container.on_host_network:
+                    container = replace(container, published=_bound(facts.plan, id))
             yield from self.claim_ports(holder, id, container, engine)
 
     def _addresses(
@@ -110,8 +112,9 @@ class ContainerRun:
             if clash is None:
                 taken.append((port, holder))
                 continue
+            does = "listens on the host's port" if container.on_host_network else "publishes"
             yield kl006_container_ports.RULE.finding(
-                f"publishes {port}, and container {_short(clash)} has taken port {port.host_port} "
+                f"{does} {port}, and container {_short(clash)} has taken port {port.host_port} "
                 "of this host",
                 "a port of the host for each container",
                 node=id,
@@ -128,12 +131,23 @@ def _tempered(finding: Finding) -> Finding:
     return finding
 
 
+def _bound(plan: ClusterPlan, id: int) -> tuple[PublishedPort, ...]:
+    """On the host's own network what a node binds is the host's."""
+    return tuple(
+        PublishedPort(
+            item.bind_port, item.bind_port, item.bind_host if ip_of(item.bind_host) else ""
+        )
+        for item in plan.node(id).listeners
+    )
+
+
 def _realm(listener: Listener, container: Container, engine: str) -> str:
     """Where the advertised address means this: a network, a host, or everywhere."""
     host = str(listener.host)
     if is_loopback(host):
         inside = set(listener.scopes) <= {Scope.INTERNAL, Scope.CONTROLLER}
-        return f"container {container.name}" if inside else f"engine {engine}"
+        own = inside and not container.on_host_network
+        return f"container {container.name}" if own else f"engine {engine}"
     if container.answers_to(host):
         return f"networks {engine} {','.join(sorted(item.name for item in container.networks))}"
     return ""

@@ -16,11 +16,13 @@ from earshot.listeners.images import (
     APACHE_DEFAULTS,
     BITNAMI_ALIASES,
     BITNAMI_PREFIX,
+    IMAGE_NOTE,
     PREFIX,
     Family,
     broker_property,
     broker_settings,
     cluster_id_variables,
+    is_unnamed,
     variable_of,
 )
 from earshot.listeners.model import Protocol
@@ -80,12 +82,13 @@ def check(facts: Facts) -> Iterator[Finding]:
         guessed = family is Family.UNKNOWN
         for found in _judged(case):
             observed = f"{found.observed} - if its image is like apache/kafka"
+            remedy = f"{found.remedy}; {IMAGE_NOTE}=NAME among its variables says which image it is"
             yield RULE.finding(
                 observed if guessed and found.state is State.VIOLATED else found.observed,
                 found.expected,
                 node=id,
                 listener=found.listener,
-                remedy=found.remedy,
+                remedy=remedy if guessed and is_unnamed(container.image) else found.remedy,
                 severity=Severity.WARNING if guessed else found.severity,
                 state=found.state,
                 inputs=INPUTS,

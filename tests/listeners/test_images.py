@@ -8,7 +8,10 @@ from earshot.listeners.images import (
     broker_settings,
     derived_listeners,
     family_of,
+    family_told,
     is_broker,
+    is_unnamed,
+    release_of,
     repository_of,
     tag_of,
     variable_of,
@@ -89,3 +92,54 @@ def test_brokers_are_told_from_clients(
     image: str, env: dict[str, str], command: tuple[str, ...], expected: bool
 ) -> None:
     assert is_broker(image, env, command) is expected
+
+
+ID = "sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "family"),
+    [
+        (ID, {"KAFKA_NODE_ID": "1"}, Family.UNKNOWN),
+        (ID, {"KAFKA_CFG_NODE_ID": "1"}, Family.BITNAMI),
+        ("ours/kafka:1", {"KAFKA_CFG_NODE_ID": "1"}, Family.BITNAMI),
+        ("apache/kafka:4.1.1", {"KAFKA_CFG_NODE_ID": "1"}, Family.APACHE),
+    ],
+)
+def test_a_family_is_told_by_its_name_before_its_variables(
+    image: str, env: dict[str, str], family: Family
+) -> None:
+    assert family_told(image, env) is family
+
+
+@pytest.mark.parametrize(
+    ("image", "unnamed"),
+    [
+        ("", True),
+        (ID, True),
+        (ID.removeprefix("sha256:"), True),
+        ("0123456789ab", True),
+        ("kafka", False),
+        (f"apache/kafka@{ID}", False),
+    ],
+)
+def test_an_id_is_no_name(image: str, unnamed: bool) -> None:
+    assert is_unnamed(image) is unnamed
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("apache/kafka:3.7.0", (3, 7)),
+        ("apache/kafka:latest", None),
+        ("bitnami/kafka:4.0", (4, 0)),
+        ("confluentinc/cp-kafka:8.1.0", (4, 1)),
+        ("confluentinc/cp-kafka:7.9.2-1-ubi8", (3, 9)),
+        ("confluentinc/cp-enterprise-kafka:5.2.1", (2, 2)),
+        ("wurstmeister/kafka:2.13-2.8.1", (2, 8)),
+        ("ours/kafka:4.1", None),
+        (ID, None),
+    ],
+)
+def test_a_tag_may_tell_the_release_of_kafka(image: str, release: tuple[int, int] | None) -> None:
+    assert release_of(image) == release

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from earshot.rules import Finding, Severity, State
-from earshot.rules.container_run import ContainerRun
+from earshot.listeners.model import Scope
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import Facts, Finding, Severity, State
+from earshot.rules.container_names import evidence
+from earshot.rules.container_run import ContainerRun, left_out
+from tests.doubles.resolvers import TableAsked
 from tests.rules.container_examples import KRAFT, container
 
 LISTENERS = "INTERNAL://0.0.0.0:19092,HOST://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093"
@@ -136,3 +141,90 @@ def test_ports_that_docker_chooses_or_that_are_udp_are_free() -> None:
             ports=[{"internal": 9092}, {"internal": 1, "external": 1, "protocol": "udp"}]
         )
         assert list(run.claim_ports(holder, 1, facts.containers[1])) == []
+
+
+def test_on_the_hosts_own_network_what_is_bound_is_taken() -> None:
+    run = ContainerRun()
+    hosted: dict[str, Any] = {"network_mode": "host", "networks": [], "ports": []}
+    texts = {
+        key: value.replace("kafka1", "localhost")
+        for key, value in KRAFT.items()
+        if "LISTENERS" in key
+    }
+    assert tuple(run.claim("a", container({**texts}, **hosted))) == ()
+    found = tuple(run.claim("b", container({**texts, "KAFKA_NODE_ID": "2"}, **hosted)))
+    assert {item.rule for item in found} == {"KL004", "KL006"}
+    ports = [item.observed for item in found if item.rule == "KL006"]
+    assert (
+        "listens on the host's port 0.0.0.0:9092->9092, and container a has taken port 9092 of "
+        "this host"
+    ) in ports
+
+
+def silent(facts: Facts, rule: str) -> str:
+    return left_out(facts).get(rule, "")
+
+
+@pytest.mark.parametrize(
+    ("image", "envs", "reason"),
+    [
+        ("apache/kafka:4.1.1", {}, ""),
+        ("apache/kafka:3.7.0", {}, "older than Kafka 3.9"),
+        ("confluentinc/cp-kafka:7.5.0", {}, "older than Kafka 3.9"),
+        ("confluentinc/cp-kafka:7.9.0", {}, ""),
+        ("sha256:" + 64 * "a", {"KAFKA_PROCESS_ROLES": "", "KAFKA_ZOOKEEPER_CONNECT": "z:1"},
+         "set up for ZooKeeper"),
+        ("apache/kafka:4.1.1", {"KAFKA_PROCESS_ROLES": "", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}, ""),
+        ("confluentinc/cp-kafka:8.0.0",
+         {"KAFKA_PROCESS_ROLES": "", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}, ""),
+        ("apache/kafka:4.1.1", {"KAFKA_NODE_ID": None}, "not all of its inputs are known yet"),
+    ],
+)  # fmt: skip
+def test_kafkas_own_rules_are_asked_where_they_hold(
+    image: str, envs: dict[str, str | None], reason: str
+) -> None:
+    found = silent(container(envs, image=image), "KL002")
+    assert reason in found and bool(reason) == bool(found)
+
+
+def test_what_a_mounted_file_may_say_is_not_judged() -> None:
+    facts = container({"KAFKA_INTER_BROKER_LISTENER_NAME": ""}, mounts=["/mnt/shared/config"])
+    assert stopped(ContainerRun().judge("a", facts)) == []
+    assert "mounted properties file" in silent(facts, "KL008")
+
+
+@pytest.mark.parametrize(
+    ("changed", "rules"),
+    [
+        ({"KAFKA_CONTROLLER_LISTENER_NAMES": "", "KAFKA_NODE_ID": ""}, ["KL002"]),
+        ({"KAFKA_PORT": "1", "CLUSTER_ID": "", "KAFKA_LISTENERS": ""}, []),
+    ],
+)
+def test_an_image_that_nobody_names_stops_for_what_any_kafka_refuses(
+    changed: dict[str, str | None], rules: list[str]
+) -> None:
+    found = ContainerRun().judge("a", container(changed, image="sha256:" + 64 * "b"))
+    assert {rule for rule, _ in stopped(found)} == {*rules}
+    hints = [item for item in found if item.rule == "KL014"]
+    assert hints and all(item.severity is Severity.WARNING for item in hints)
+    assert all("EARSHOT_IMAGE=NAME" in item.remedy for item in hints)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [((), []), (("192.0.2.7",), []), (("192.0.2.8",), [Severity.WARNING])],
+)
+def test_a_name_that_leads_elsewhere_is_advice_for_a_router_may_stand_there(
+    addresses: tuple[str, ...], found: list[Severity]
+) -> None:
+    texts = advertised("kafka1:19092", "host.example.com:9092")
+    facts = container(texts)
+    asked = TableAsked({"192.0.2.53": {"host.example.com": ("192.0.2.7",)}})
+    policy = ResolverPolicy(resolvers={Scope.EXTERNAL: ("192.0.2.53",)})
+    facts = replace(
+        facts,
+        evidence=evidence(facts, policy, asked),
+        addresses={1: addresses} if addresses else {},
+    )
+    judged = ContainerRun().judge("a", facts)
+    assert [item.severity for item in judged if item.rule == "KL012"] == found
