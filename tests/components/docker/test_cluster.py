@@ -1,0 +1,240 @@
+"""What the component registers: which resources, with which inputs, below and after which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import mocks
+
+from components import gate
+from components.docker import cluster as module
+from components.docker import labels
+from components.docker.cluster import DockerCluster
+from earshot.listeners.docker_spec import DockerSpec
+from earshot.listeners.spec import read_spec
+from earshot.placement import DockerPlan, plan_docker
+
+CONTAINER = "docker:index/container:Container"
+VOLUME = "docker:index/volume:Volume"
+NETWORK = "docker:index/network:Network"
+IMAGE = "docker:index/remoteImage:RemoteImage"
+PROVIDER = "pulumi:providers:docker"
+READY = "pulumi-python:dynamic/earshot:DockerReadiness"
+GROUND = "pulumi-python:dynamic/earshot:DockerGround"
+GATE = "earshot:gate:AdvertisedListeners"
+
+QUORUM = {"mode": "separate", "count": 3}
+TWO_HOSTS = [
+    {"name": "a", "engine": "tcp://a.lan:2376", "cert_path": "/keys/a", "external": "a.example"},
+    {"name": "b", "engine": "ssh://ops@b.lan", "external": "b.example", "internal": "b.lan"},
+]
+
+
+@dataclass
+class Registered:
+    """One registration, as the engine is told of it."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    request: Any
+
+    @property
+    def urn(self) -> str:
+        return f"{self.type}::{self.name}"
+
+    def is_below(self, other: Registered) -> bool:
+        return str(self.request.parent).endswith(other.urn)
+
+    def depends_on(self, other: Registered) -> bool:
+        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
+
+
+class _Answers(mocks.Mocks):
+    """Outputs as the providers and the pack would give them."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        outputs = dict(args.inputs)
+        if args.typ == gate.SEAL_TYPE:
+            outputs["judged"] = outputs["digest"]
+        if args.typ == IMAGE:
+            outputs["imageId"] = "sha256:abc"
+        if args.typ == GROUND:
+            outputs["deployment"] = "made-up"
+        if args.typ == READY:
+            outputs["incarnation"] = f"incarnation of {args.name}"
+        return f"id of {args.name}", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise AssertionError(f"nothing is looked up: {args.token}")
+
+
+class Engine(mocks.MockMonitor):
+    """Takes down every registration, in order."""
+
+    def __init__(self) -> None:
+        super().__init__(_Answers())
+        self.seen: list[Registered] = []
+
+    def RegisterResource(self, request: Any) -> Any:
+        inputs = pulumi.runtime.rpc.deserialize_properties(request.object)
+        self.seen.append(Registered(request.type, request.name, inputs, request))
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+    def of(self, type: str) -> dict[str, Registered]:
+        """By name, in the order of registration."""
+        return {it.name: it for it in self.seen if it.type == type}
+
+    @property
+    def chain(self) -> list[str]:
+        """Containers and readinesses, in the order of registration."""
+        short = {CONTAINER: "run", READY: "ready"}
+        return [f"{short[it.type]} {it.name}" for it in self.seen if it.type in short]
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    # hooks are the engine's to call, and no engine is here
+    monkeypatch.setattr(module, "clearing", lambda host: pulumi.ResourceHookBinding())
+    found = Engine()
+    mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=found)
+    return found
+
+
+def deployed(**settings: Any) -> DockerPlan:
+    """Registers the cluster of these settings; its plan."""
+    spec = read_spec({"placement": "docker", **settings}, "test")
+    assert isinstance(spec, DockerSpec)
+    planned = plan_docker(spec, "s")
+
+    def run() -> pulumi.Output[str]:
+        return DockerCluster("s", spec, planned).ready.urn
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return planned
+
+
+def own_labels(inputs: dict[str, Any]) -> dict[str, str]:
+    return {item["label"]: item["value"] for item in inputs["labels"]}
+
+
+def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
+    planned = deployed()
+    shown = engine.of(GATE)["s"].inputs["containers"]
+    for id, container in planned.containers.items():
+        inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
+        assert container.inputs() == shown[str(id)]
+        judged = dict(shown[str(id)])
+        assert (inputs["image"], judged.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
+        assert sorted(judged.pop("envs")) == inputs["envs"]
+        assert judged == {key: inputs[key] for key in judged}
+
+
+def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
+    deployed()
+    (ground,) = engine.of(GROUND).values()
+    (judged,) = engine.of(GATE).values()
+    assert ground.inputs["gate"] == engine.of(gate.SEAL_TYPE)["s"].inputs["digest"]
+    made = [it for it in engine.seen if it.type.startswith(("docker:", "pulumi:providers"))]
+    assert len(made) == 9, "provider, network, image; three volumes and containers"
+    assert all(it.is_below(judged) for it in [*made, ground])
+    direct = [it for it in made if it.type != CONTAINER]
+    assert all(it.depends_on(ground) for it in [*direct, engine.of(CONTAINER)["broker-1"]])
+
+
+def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
+    deployed()
+    assert engine.chain == [
+        "run broker-1", "ready broker-1", "run broker-2", "ready broker-2",
+        "run broker-3", "ready broker-3", "ready cluster",
+    ]  # fmt: skip
+    containers, ready = engine.of(CONTAINER), engine.of(READY)
+    assert containers["broker-2"].depends_on(ready["broker-1"])
+    assert containers["broker-3"].depends_on(ready["broker-2"])
+    assert ready["cluster"].depends_on(ready["broker-3"])
+    assert all(it.request.deleteBeforeReplace for it in containers.values())
+    whole = ready["cluster"].inputs
+    assert whole["whole"] and [it["container"] for it in whole["nodes"]] == [
+        f"id of broker-{id}" for id in (1, 2, 3)
+    ]
+    assert whole["incarnations"] == {str(id): f"incarnation of broker-{id}" for id in (1, 2, 3)}
+
+
+def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Engine) -> None:
+    deployed(brokers=1, controllers=QUORUM)
+    names = ["broker-1", "controller-10001", "controller-10002", "controller-10003"]
+    assert list(engine.of(CONTAINER)) == names
+    ready = engine.of(READY)["controller-10001"].inputs
+    (node,) = ready["nodes"]
+    assert (node["place"]["broker"], node["place"]["voter"]) == (False, True)
+    assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
+    assert [it["name"] for it in ready["tellers"]] == ["kafka-1"]
+    assert [int(it["node_id"]) for it in ready["voters"]] == [10001, 10002, 10003]
+
+
+@pytest.mark.parametrize(("data", "kept"), [("keep", True), ("delete", False)])
+def test_volumes_stay_unless_told_otherwise(engine: Engine, data: str, kept: bool) -> None:
+    deployed(data=data)
+    for id, volume in enumerate(engine.of(VOLUME).values(), 1):
+        assert volume.request.retainOnDelete is kept
+        assert "labels" in volume.request.ignoreChanges, "or a new label would empty it"
+        assert volume.inputs["name"] == f"earshot-s-kafka-{id}"
+        assert own_labels(volume.inputs) == {
+            labels.STACK: "s",
+            labels.NODE: str(id),
+            labels.ROLES: "broker,controller",
+            labels.VOTERS: "1,2,3",
+            labels.KAFKA: "4.1.1",
+        }
+
+
+def test_the_engine_keeps_brokers_running_and_lets_them_go_gently(engine: Engine) -> None:
+    deployed(dns=["192.0.2.53"])
+    inputs = engine.of(CONTAINER)["broker-2"].inputs
+    wanted = {"restart": "unless-stopped", "mustRun": True, "dns": ["192.0.2.53"]}
+    wanted |= {"destroyGraceSeconds": 60, "stopTimeout": 60, "stopSignal": "SIGTERM"}
+    wanted |= {"logOpts": {"max-size": "50m", "max-file": "3"}}
+    assert wanted == {key: inputs[key] for key in wanted}
+    assert "/dev/tcp/127.0.0.1/19092" in inputs["healthcheck"]["tests"][-1]
+    own = own_labels(inputs)
+    assert (own[labels.STACK], own[labels.DEPLOYMENT], own[labels.NODE]) == ("s", "made-up", "2")
+
+
+def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
+    listeners = [
+        {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+        {"name": "EXTERNAL", "port": 9092, "scopes": "external"},
+    ]
+    deployed(hosts=TWO_HOSTS, listeners=listeners)
+    providers = engine.of(PROVIDER)
+    assert providers["a"].inputs == {"host": "tcp://a.lan:2376", "certPath": "/keys/a"}
+    assert providers["b"].inputs == {"host": "ssh://ops@b.lan"}
+    assert list(engine.of(NETWORK)) == list(engine.of(IMAGE)) == ["a", "b"]
+    used = {name: it.request.provider for name, it in engine.of(CONTAINER).items()}
+    for name, host in (("broker-1", "a"), ("broker-2", "b"), ("broker-3", "a")):
+        assert providers[host].urn in used[name]
+    door = engine.of(READY)["broker-2"].inputs["nodes"][0]["place"]
+    assert (door["engine"], door["host"]) == ("ssh://ops@b.lan", "b")
+
+
+def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> None:
+    secret = [
+        {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
+        {"name": "HOST", "port": 9092, "scopes": "host", "protocol": "SSL"},
+    ]
+    deployed(brokers=1, listeners=secret)
+    inputs = engine.of(READY)["broker-1"].inputs
+    assert inputs["tellers"] == []
+    assert inputs["nodes"][0]["place"]["door"]["plaintext"] is False
+    check = engine.of(CONTAINER)["broker-1"].inputs["healthcheck"]["tests"]
+    assert check[-1] == "exec 3<>/dev/tcp/127.0.0.1/19092"
+
+
+def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
+    deployed(gate="off")
+    assert engine.of(gate.SEAL_TYPE) == {}
+    assert engine.of(GROUND)["s"].inputs["gate"] == "off"
+    assert len(engine.of(CONTAINER)) == 3
