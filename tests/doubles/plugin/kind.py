@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -61,9 +61,17 @@ class Kind(ABC, Generic[Client]):
         """Whether the old one has to be deleted before its replacement is created."""
         return self.named is not None and state.get(self.named) == inputs.get(self.named)
 
-    def needs_replacement(self, name: str, inputs: Plain) -> bool:
+    def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         """Whether a change of the input ``name`` takes a new resource."""
         return name not in self.in_place
+
+    def compared(self) -> Iterable[str]:
+        """What tells a state from inputs."""
+        return self.shape
+
+    def objections(self, inputs: Plain) -> Iterable[tuple[str, str]]:
+        """Inputs with a value that is not implemented, and what is wrong with it."""
+        return ()
 
 
 def not_implemented(inputs: Mapping[str, Any], shape: Shape, path: str = "") -> Iterator[str]:
@@ -92,7 +100,7 @@ def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
 
     return [
         name
-        for name in kind.shape
+        for name in kind.compared()
         if not (name in kind.settled_later and name not in inputs)
         and not _same(of(state, name), of(inputs, name))
     ]

@@ -36,7 +36,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def check_config(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         inputs = plain(request.new_inputs)
-        failures = [self._refused(name) for name in inputs if name not in self.settings]
+        failures = [self.refused(name) for name in inputs if name not in self.settings]
         return protocol.CheckResponse(request.new_inputs, failures)
 
     async def configure(self, request: protocol.ConfigureRequest) -> protocol.ConfigureResponse:
@@ -51,7 +51,8 @@ class Double(protocol.Provider, Generic[Client]):
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         kind = self.kind(request.type)
         inputs = plain(request.new_inputs)
-        failures = [self._refused(path) for path in not_implemented(inputs, kind.shape)]
+        failures = [self.refused(path) for path in not_implemented(inputs, kind.shape)]
+        failures += [protocol.CheckFailure(*objection) for objection in kind.objections(inputs)]
         checked = dict(request.new_inputs)
         if kind.named is not None and kind.named not in inputs:
             old = plain(request.old_inputs).get(kind.named)
@@ -63,7 +64,7 @@ class Double(protocol.Provider, Generic[Client]):
         kind = self.kind(request.type)
         state, inputs = plain(request.old_state), plain(request.new_inputs)
         names = [n for n in changed(kind, state, inputs) if n not in request.ignore_changes]
-        replaces = [name for name in names if kind.needs_replacement(name, inputs)]
+        replaces = [name for name in names if kind.needs_replacement(name, state, inputs)]
         return protocol.DiffResponse(
             changes=bool(names),
             diffs=names,
@@ -107,7 +108,7 @@ class Double(protocol.Provider, Generic[Client]):
         log.info("%s %s", verb, what)
         return await asyncio.to_thread(self.run, work)
 
-    def _refused(self, path: str) -> protocol.CheckFailure:
+    def refused(self, path: str) -> protocol.CheckFailure:
         return protocol.CheckFailure(
             path, f"the input {path} is not implemented by this test double of {self.official}"
         )

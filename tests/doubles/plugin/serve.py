@@ -53,6 +53,12 @@ class _Servicer(ProviderServicer):
     async def CheckConfig(self, request: Any, context: Any) -> Any:
         return await _told(super().CheckConfig, request, context)
 
+    async def Configure(self, request: Any, context: Any) -> Any:
+        return await _told(super().Configure, request, context)
+
+    async def Invoke(self, request: Any, context: Any) -> Any:
+        return await _told(super().Invoke, request, context)
+
     async def Check(self, request: Any, context: Any) -> Any:
         return await _told(super().Check, request, context)
 
@@ -73,18 +79,19 @@ class _Servicer(ProviderServicer):
 
 
 async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
+    what = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
     try:
         return await method(request, context)
     except PartlyCreated as error:
-        log.warning("%s: partly created: %s", request.urn, error)
+        log.warning("%s: partly created: %s", what, error)
         details = _initialization_failed(error, request.properties)
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
     except ProviderError as error:
-        log.warning("%s: %s", request.urn, error)
+        log.warning("%s: %s", what, error)
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
     except Exception:
-        log.exception("%s", request.urn)
+        log.exception("%s", what)
         raise
 
 

@@ -25,6 +25,15 @@ def is_unknown(value: object) -> bool:
     return value == UNKNOWN
 
 
+def contains_unknown(value: Any) -> bool:
+    """Whether it, or anything in it, is not known yet."""
+    if isinstance(value, Mapping):
+        return any(map(contains_unknown, value.values()))
+    if isinstance(value, list):
+        return any(map(contains_unknown, value))
+    return is_unknown(value)
+
+
 def _plain(value: PropertyValue) -> Any:
     inner = value.value
     if isinstance(inner, float):

@@ -1,0 +1,114 @@
+"""The cloud as the double sees it: clients of a moto server, and what it says when it refuses."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.client import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from tests.doubles.aws.names import partition
+from tests.doubles.plugin.kind import ProviderError
+from tests.doubles.plugin.values import Plain
+
+__all__ = ["BotoCoreError", "ClientError", "Cloud", "gone", "told"]
+
+SERVICES = ("ec2", "iam", "route53", "s3", "ssm", "sts")
+"""The services that the double calls, as the provider's setting `endpoints` names them."""
+SECONDS = 60
+GONE = frozenset(
+    {"404", "NatGatewayNotFound", "NoSuchBucket", "NoSuchEntity", "NoSuchHostedZone",
+     "ParameterNotFound", "NoSuchPublicAccessBlockConfiguration",
+     "ServerSideEncryptionConfigurationNotFoundError"}
+)  # fmt: skip
+
+
+class Cloud:
+    """Clients by service and region, made once; they may be used by many threads."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.region: str = settings.get("region", "")
+        self.default_tags: dict[str, str] = _parsed(settings.get("defaultTags"), {}).get("tags", {})
+        self._endpoints: dict[str, str] = {}
+        for item in _parsed(settings.get("endpoints"), []):
+            self._endpoints |= item
+        style = "path" if settings.get("s3UsePathStyle") in (True, "true") else "auto"
+        self._config = Config(
+            connect_timeout=SECONDS,
+            read_timeout=SECONDS,
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": style},
+        )
+        self._keys = (settings.get("accessKey", "test"), settings.get("secretKey", "test"))
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+
+    def client(self, service: str, values: Mapping[str, Any] | None = None) -> Any:
+        """In the region that ``values`` name, else in the provider's own."""
+        region = self.region_of(values or {})
+        with self._lock:
+            if (service, region) not in self._clients:
+                self._clients[service, region] = self._made(service, region)
+            return self._clients[service, region]
+
+    def region_of(self, values: Mapping[str, Any]) -> str:
+        region: str = values.get("region") or self.region
+        if not region:
+            raise ProviderError("no region is set: give aws:region")
+        return region
+
+    def account(self) -> str:
+        return str(self.client("sts").get_caller_identity()["Account"])
+
+    def arn(self, service: str, values: Mapping[str, Any], owner: str, what: str) -> str:
+        region = self.region_of(values)
+        return f"arn:{partition(region)}:{service}:{region}:{owner}:{what}"
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        for client in self._clients.values():
+            client.close()
+
+    def _made(self, service: str, region: str) -> Any:
+        url = self._endpoints.get(service, "")
+        if not urlsplit(url).hostname:
+            raise ProviderError(
+                f"no endpoint for {service}: this test double of the AWS provider talks to a moto"
+                f" server alone, so give aws:endpoints its address"
+            )
+        key, secret = self._keys
+        return boto3.Session().client(
+            service,
+            region_name=region,
+            endpoint_url=url,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            config=self._config,
+        )
+
+
+def gone(error: ClientError) -> bool:
+    """Whether the cloud says that there is no such thing."""
+    code = error.response["Error"]["Code"]
+    return code in GONE or code.endswith((".NotFound", ".Malformed"))
+
+
+def told(error: ClientError | BotoCoreError) -> str:
+    """In one line, as `RunInstances: InvalidAMIID.NotFound: …`."""
+    if not isinstance(error, ClientError):
+        return " ".join(str(error).split())
+    said: Plain = error.response["Error"]
+    text = f"{error.operation_name}: {said.get('Code', 'unknown')}: {said.get('Message', '')}"
+    return " ".join(text.split())
+
+
+def _parsed(value: Any, otherwise: Any) -> Any:
+    """Settings with parts arrive as JSON."""
+    if value is None:
+        return otherwise
+    return json.loads(value) if isinstance(value, str) else value

@@ -1,0 +1,103 @@
+"""Doubles of aws:vpc SecurityGroupIngressRule and SecurityGroupEgressRule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.kind import Ec2Kind, given, shape
+from tests.doubles.plugin.values import Plain
+
+SOURCES = ("cidrIpv4", "cidrIpv6", "referencedSecurityGroupId", "prefixListId")
+
+
+class SecurityGroupRule(Ec2Kind):
+    """One rule, one id. moto can change a rule only from one IPv4 range to another; any other
+    change is a replacement here, where the official plugin updates.
+    """
+
+    kind_of_arn = "security-group-rule"
+    shape = shape(
+        "securityGroupId", "ipProtocol", "fromPort", "toPort", *SOURCES, "description", "tags",
+        "region",
+    )  # fmt: skip
+    in_place = frozenset({"fromPort", "toPort", "ipProtocol", "cidrIpv4", "description"})
+    settled_later = frozenset({"region"})
+    outputs = frozenset({"arn", "securityGroupRuleId", "tagsAll"})
+
+    def __init__(self, direction: str) -> None:
+        self._direction = direction
+
+    def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
+        ranges = all("cidrIpv4" in values and "toPort" in values for values in (state, inputs))
+        return super().needs_replacement(name, state, inputs) or (
+            name in self.in_place and not ranges
+        )
+
+    def goes_first(self, state: Plain, inputs: Plain) -> bool:
+        """A group holds no two rules that differ in their description alone."""
+        return all(
+            state.get(name) == inputs.get(name)
+            for name in ("securityGroupId", "ipProtocol", "fromPort", "toPort", *SOURCES)
+        )
+
+    def make(self, cloud: Cloud, inputs: Plain) -> str:
+        authorize = getattr(
+            cloud.client("ec2", inputs), f"authorize_security_group_{self._direction}"
+        )
+        made = authorize(GroupId=inputs["securityGroupId"], IpPermissions=[_permission(inputs)])
+        return str(made["SecurityGroupRules"][0]["SecurityGroupRuleId"])
+
+    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
+        ec2 = cloud.client("ec2", state)
+        found = ec2.describe_security_group_rules(SecurityGroupRuleIds=[id])["SecurityGroupRules"]
+        if not found:
+            return None
+        rule = found[0]
+        every = rule["IpProtocol"] == "-1"
+        return self.common(cloud, id, state, rule | {"OwnerId": rule.get("GroupOwnerId")}) | {
+            "securityGroupRuleId": id,
+            "securityGroupId": rule["GroupId"],
+            "ipProtocol": rule["IpProtocol"],
+            "fromPort": None if every else rule.get("FromPort"),
+            "toPort": None if every else rule.get("ToPort"),
+            "cidrIpv4": rule.get("CidrIpv4"),
+            "cidrIpv6": rule.get("CidrIpv6"),
+            "prefixListId": rule.get("PrefixListId"),
+            "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
+            "description": rule.get("Description") or None,
+        }
+
+    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+        if all(found.get(name) == inputs.get(name) for name in self.in_place):
+            return
+        rule = given(
+            inputs,
+            IpProtocol="ipProtocol",
+            FromPort="fromPort",
+            ToPort="toPort",
+            CidrIpv4="cidrIpv4",
+        )
+        rule["Description"] = inputs.get("description", "")
+        cloud.client("ec2", inputs).modify_security_group_rules(
+            GroupId=inputs["securityGroupId"],
+            SecurityGroupRules=[{"SecurityGroupRuleId": id, "SecurityGroupRule": rule}],
+        )
+
+    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        revoke = getattr(cloud.client("ec2", state), f"revoke_security_group_{self._direction}")
+        revoke(GroupId=state["securityGroupId"], SecurityGroupRuleIds=[id])
+
+
+def _permission(inputs: Plain) -> dict[str, Any]:
+    permission = given(inputs, IpProtocol="ipProtocol", FromPort="fromPort", ToPort="toPort")
+    note = {"Description": inputs["description"]} if inputs.get("description") else {}
+    for name, group, key in (
+        ("cidrIpv4", "IpRanges", "CidrIp"),
+        ("cidrIpv6", "Ipv6Ranges", "CidrIpv6"),
+        ("referencedSecurityGroupId", "UserIdGroupPairs", "GroupId"),
+        ("prefixListId", "PrefixListIds", "PrefixListId"),
+    ):
+        if name in inputs:
+            permission[group] = [{key: inputs[name], **note}]
+    return permission

@@ -1,0 +1,119 @@
+"""Double of aws:ec2 SecurityGroup, with or without rules of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.plugin.values import Plain
+
+RULE = shape(
+    "protocol", "fromPort", "toPort", "cidrBlocks", "ipv6CidrBlocks", "securityGroups", "self",
+    "description",
+)  # fmt: skip
+EVERYWHERE = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+
+
+class SecurityGroup(Ec2Kind):
+    """The rule that EC2 gives every new group, all traffic out, is taken away, as the official
+    plugin does. Rules given here are the group's only ones; without them it keeps what others add.
+    """
+
+    kind_of_arn = "security-group"
+    named = "name"
+    shape = shape(
+        "name", "description", "vpcId", "revokeRulesOnDelete", "tags", "region",
+        ingress=RULE, egress=RULE,
+    )  # fmt: skip
+    defaults = constant(description="Managed by Pulumi", revokeRulesOnDelete=False)
+    in_place = frozenset({"ingress", "egress", "revokeRulesOnDelete"})
+    settled_later = frozenset({"ingress", "egress", "vpcId", "region"})
+    outputs = frozenset({"arn", "ownerId", "tagsAll"})
+
+    def make(self, cloud: Cloud, inputs: Plain) -> str:
+        ec2 = cloud.client("ec2", inputs)
+        id = ec2.create_security_group(
+            GroupName=inputs["name"],
+            Description=inputs.get("description", self.defaults["description"]),
+            **given(inputs, VpcId="vpcId"),
+        )["GroupId"]
+        ec2.revoke_security_group_egress(GroupId=id, IpPermissions=EVERYWHERE)
+        return str(id)
+
+    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
+        ec2 = cloud.client("ec2", state)
+        found = ec2.describe_security_groups(GroupIds=[id])["SecurityGroups"][0]
+        return self.common(cloud, id, state, found) | {
+            "name": found["GroupName"],
+            "description": found["Description"],
+            "vpcId": found.get("VpcId"),
+            "ingress": _told(id, found["IpPermissions"], state.get("ingress")),
+            "egress": _told(id, found["IpPermissionsEgress"], state.get("egress")),
+        }
+
+    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+        ec2 = cloud.client("ec2", inputs)
+        for name in ("ingress", "egress"):
+            if name not in inputs:
+                continue
+            wanted = dict(_permissions(id, inputs[name]))
+            there = dict(_permissions(id, found[name]))
+            surplus = [there[key] for key in there.keys() - wanted.keys()]
+            missing = [wanted[key] for key in wanted.keys() - there.keys()]
+            if surplus:
+                revoke = getattr(ec2, f"revoke_security_group_{name}")
+                revoke(GroupId=id, IpPermissions=surplus)
+            if missing:
+                authorize = getattr(ec2, f"authorize_security_group_{name}")
+                authorize(GroupId=id, IpPermissions=missing)
+
+    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        cloud.client("ec2", state).delete_security_group(GroupId=id)
+
+
+def _told(id: str, permissions: list[Plain], known: list[Plain] | None) -> list[Plain]:
+    """What EC2 lists, in the words of the program where they mean the same."""
+    found = [_rule(id, permission) for permission in permissions]
+    same = known is not None and dict(_permissions(id, known)) == dict(_permissions(id, found))
+    return known if known is not None and same else found
+
+
+def _rule(id: str, permission: Plain) -> Plain:
+    groups = [item["GroupId"] for item in permission.get("UserIdGroupPairs", [])]
+    ranges = permission.get("IpRanges", [])
+    described = [item["Description"] for item in ranges if item.get("Description")]
+    rule = {
+        "protocol": permission["IpProtocol"],
+        "fromPort": permission.get("FromPort", 0),
+        "toPort": permission.get("ToPort", 0),
+        "cidrBlocks": [item["CidrIp"] for item in ranges],
+        "ipv6CidrBlocks": [item["CidrIpv6"] for item in permission.get("Ipv6Ranges", [])],
+        "securityGroups": [group for group in groups if group != id],
+        "self": id in groups,
+        "description": described[0] if described else "",
+    }
+    return {name: value for name, value in rule.items() if value not in ([], False, "")}
+
+
+def _permissions(id: str, rules: list[Plain]) -> Iterator[tuple[str, Plain]]:
+    """One permission for each source of each rule, by what it says."""
+    for rule in rules:
+        base: dict[str, Any] = {"IpProtocol": rule["protocol"]}
+        if rule["protocol"] != "-1":
+            base |= {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
+        groups = [*rule.get("securityGroups", []), *([id] if rule.get("self") else [])]
+        note = {"Description": rule["description"]} if rule.get("description") else {}
+        sources = [
+            *({"IpRanges": [{"CidrIp": cidr, **note}]} for cidr in rule.get("cidrBlocks", [])),
+            *(
+                {"Ipv6Ranges": [{"CidrIpv6": cidr, **note}]}
+                for cidr in rule.get("ipv6CidrBlocks", [])
+            ),
+            *({"UserIdGroupPairs": [{"GroupId": group, **note}]} for group in groups),
+        ]
+        for source in sources:
+            permission = base | source
+            yield json.dumps(permission, sort_keys=True), permission

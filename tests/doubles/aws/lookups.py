@@ -1,0 +1,254 @@
+"""Doubles of the functions that look something up. Like the inputs of a resource, arguments that
+are not implemented are refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.kind import given, shape
+from tests.doubles.aws.names import domain, partition
+from tests.doubles.aws.network import dns_attributes
+from tests.doubles.plugin.kind import ProviderError, Shape
+from tests.doubles.plugin.values import Plain
+
+FILTERS = shape("name", "values")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    shape: Shape
+    find: Callable[[Cloud, Plain], Plain]
+    """From arguments to the answer, which repeats the arguments."""
+    outputs: frozenset[str]
+
+
+def _image(cloud: Cloud, inputs: Plain) -> Plain:
+    arguments = given(inputs, Owners="owners")
+    listed = cloud.client("ec2", inputs).describe_images(Filters=_filters(inputs), **arguments)
+    pattern = re.compile(inputs.get("nameRegex", ""))
+    found = [image for image in listed["Images"] if pattern.search(image.get("Name", ""))]
+    found.sort(key=lambda image: image.get("CreationDate", ""), reverse=True)
+    if not found:
+        raise ProviderError("getAmi: your query returned no results")
+    if len(found) > 1 and not inputs.get("mostRecent"):
+        raise ProviderError(
+            f"getAmi: your query returned {len(found)} images; narrow it down or set mostRecent"
+        )
+    image = found[0]
+    return {
+        "id": image["ImageId"],
+        "imageId": image["ImageId"],
+        "name": image["Name"],
+        "architecture": image["Architecture"],
+        "rootDeviceName": image["RootDeviceName"],
+        "rootDeviceType": image["RootDeviceType"],
+        "ownerId": image["OwnerId"],
+        "creationDate": image["CreationDate"],
+        "description": image["Description"],
+        "virtualizationType": image["VirtualizationType"],
+        "state": image["State"],
+    }
+
+
+def _parameter(cloud: Cloud, inputs: Plain) -> Plain:
+    found = cloud.client("ssm", inputs).get_parameter(
+        Name=inputs["name"], WithDecryption=inputs.get("withDecryption", True)
+    )["Parameter"]
+    shown = {} if found["Type"] == "SecureString" else {"insecureValue": found["Value"]}
+    return shown | {
+        "id": found["Name"],
+        "arn": found["ARN"],
+        "type": found["Type"],
+        "value": found["Value"],
+        "version": found["Version"],
+    }
+
+
+def _zones(cloud: Cloud, inputs: Plain) -> Plain:
+    listed = cloud.client("ec2", inputs).describe_availability_zones(Filters=_filters(inputs))
+    found = sorted(
+        (zone["ZoneName"], zone["ZoneId"])
+        for zone in listed["AvailabilityZones"]
+        if zone["State"] == inputs.get("state", zone["State"])
+        and zone["ZoneName"] not in inputs.get("excludeNames", [])
+    )
+    return {
+        "id": cloud.region_of(inputs),
+        "names": [name for name, _ in found],
+        "zoneIds": [id for _, id in found],
+        "groupNames": [cloud.region_of(inputs)],
+    }
+
+
+def _caller(cloud: Cloud, inputs: Plain) -> Plain:
+    found = cloud.client("sts").get_caller_identity()
+    account = found["Account"]
+    return {"id": account, "accountId": account, "arn": found["Arn"], "userId": found["UserId"]}
+
+
+def _region(cloud: Cloud, inputs: Plain) -> Plain:
+    region = inputs.get("region") or inputs.get("name") or cloud.region_of({})
+    return {
+        "id": region,
+        "name": region,
+        "region": region,
+        "endpoint": f"ec2.{region}.{domain(region)}",
+    }
+
+
+def _partition(cloud: Cloud, inputs: Plain) -> Plain:
+    region = cloud.region_of({})
+    found = partition(region)
+    reverse = ".".join(reversed(domain(region).split(".")))
+    return {
+        "id": found,
+        "partition": found,
+        "dnsSuffix": domain(region),
+        "reverseDnsPrefix": reverse,
+    }
+
+
+def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
+    arguments = {"VpcIds": [inputs["id"]]} if "id" in inputs else {}
+    listed = cloud.client("ec2", inputs).describe_vpcs(
+        Filters=_filters(inputs) + _tag_filters(inputs), **arguments
+    )
+    found = _only("getVpc", "VPC", listed["Vpcs"])
+    id, owner = found["VpcId"], found["OwnerId"]
+    return {
+        "id": id,
+        "arn": cloud.arn("ec2", inputs, owner, f"vpc/{id}"),
+        "ownerId": owner,
+        "cidrBlock": found["CidrBlock"],
+        "state": found["State"],
+        "default": found["IsDefault"],
+        "tags": _tags(found),
+        **dns_attributes(cloud, id, inputs),
+    }
+
+
+def _subnets(cloud: Cloud, inputs: Plain) -> Plain:
+    listed = cloud.client("ec2", inputs).describe_subnets(
+        Filters=_filters(inputs) + _tag_filters(inputs)
+    )
+    return {
+        "id": cloud.region_of(inputs),
+        "ids": sorted(found["SubnetId"] for found in listed["Subnets"]),
+    }
+
+
+def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
+    arguments = {"SubnetIds": [inputs["id"]]} if "id" in inputs else {}
+    listed = cloud.client("ec2", inputs).describe_subnets(
+        Filters=_filters(inputs) + _tag_filters(inputs), **arguments
+    )
+    found = _only("getSubnet", "subnet", listed["Subnets"])
+    return {
+        "id": found["SubnetId"],
+        "arn": found["SubnetArn"],
+        "ownerId": found["OwnerId"],
+        "vpcId": found["VpcId"],
+        "cidrBlock": found["CidrBlock"],
+        "availabilityZone": found["AvailabilityZone"],
+        "availabilityZoneId": found["AvailabilityZoneId"],
+        "availableIpAddressCount": found["AvailableIpAddressCount"],
+        "mapPublicIpOnLaunch": found["MapPublicIpOnLaunch"],
+        "state": found["State"],
+        "tags": _tags(found),
+    }
+
+
+def _zone(cloud: Cloud, inputs: Plain) -> Plain:
+    route53 = cloud.client("route53")
+    wanted = (inputs.get("name", "").rstrip("."), inputs.get("privateZone", False))
+    found = [
+        zone
+        for zone in route53.list_hosted_zones()["HostedZones"]
+        if zone["Id"].endswith(f"/{inputs.get('zoneId')}")
+        or (zone["Name"].rstrip("."), zone["Config"]["PrivateZone"]) == wanted
+    ]
+    zone = _only("getZone", "hosted zone", found)
+    id = zone["Id"].rpartition("/")[2]
+    servers = route53.get_hosted_zone(Id=id).get("DelegationSet", {}).get("NameServers", [])
+    return {
+        "id": id,
+        "zoneId": id,
+        "arn": f"arn:{partition(cloud.region)}:route53:::hostedzone/{id}",
+        "name": zone["Name"].rstrip("."),
+        "privateZone": zone["Config"]["PrivateZone"],
+        "comment": zone["Config"].get("Comment", ""),
+        "nameServers": servers,
+        "resourceRecordSetCount": zone["ResourceRecordSetCount"],
+    }
+
+
+def _only(function: str, what: str, found: list[Plain]) -> Plain:
+    if len(found) != 1:
+        raise ProviderError(
+            f"{function}: {len(found) or 'no'} matching {what} found, one is needed"
+        )
+    return found[0]
+
+
+def _filters(inputs: Plain) -> list[dict[str, Any]]:
+    return [{"Name": item["name"], "Values": item["values"]} for item in inputs.get("filters", [])]
+
+
+def _tag_filters(inputs: Plain) -> list[dict[str, Any]]:
+    return [
+        {"Name": f"tag:{key}", "Values": [value]} for key, value in inputs.get("tags", {}).items()
+    ]
+
+
+def _tags(found: Plain) -> dict[str, str]:
+    return {item["Key"]: item["Value"] for item in found.get("Tags", [])}
+
+
+def _lookup(arguments: Shape, find: Callable[[Cloud, Plain], Plain], *outputs: str) -> Lookup:
+    return Lookup(arguments, find, frozenset({"id", *outputs}))
+
+
+LOOKUPS: Mapping[str, Lookup] = {
+    "aws:ec2/getAmi:getAmi": _lookup(
+        shape("owners", "mostRecent", "nameRegex", "region", filters=FILTERS), _image,
+        "imageId", "name", "architecture", "rootDeviceName", "rootDeviceType", "ownerId",
+        "creationDate", "description", "virtualizationType", "state",
+    ),
+    "aws:ssm/getParameter:getParameter": _lookup(
+        shape("name", "withDecryption", "region"), _parameter,
+        "arn", "type", "value", "insecureValue", "version",
+    ),
+    "aws:index/getAvailabilityZones:getAvailabilityZones": _lookup(
+        shape("state", "excludeNames", "region", filters=FILTERS), _zones,
+        "names", "zoneIds", "groupNames",
+    ),
+    "aws:index/getCallerIdentity:getCallerIdentity": _lookup(
+        shape(), _caller, "accountId", "arn", "userId"
+    ),
+    "aws:index/getRegion:getRegion": _lookup(
+        shape("name", "region"), _region, "endpoint"
+    ),
+    "aws:index/getPartition:getPartition": _lookup(
+        shape(), _partition, "partition", "dnsSuffix", "reverseDnsPrefix"
+    ),
+    "aws:ec2/getVpc:getVpc": _lookup(
+        shape("id", "tags", "region", filters=FILTERS), _vpc,
+        "arn", "ownerId", "cidrBlock", "state", "default", "enableDnsSupport", "enableDnsHostnames",
+    ),
+    "aws:ec2/getSubnet:getSubnet": _lookup(
+        shape("id", "tags", "region", filters=FILTERS), _subnet,
+        "arn", "ownerId", "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId",
+        "availableIpAddressCount", "mapPublicIpOnLaunch", "state",
+    ),
+    "aws:ec2/getSubnets:getSubnets": _lookup(
+        shape("tags", "region", filters=FILTERS), _subnets, "ids"
+    ),
+    "aws:route53/getZone:getZone": _lookup(
+        shape("name", "zoneId", "privateZone"), _zone,
+        "arn", "comment", "nameServers", "resourceRecordSetCount",
+    ),
+}  # fmt: skip

@@ -1,0 +1,92 @@
+"""What the official package `pulumi_aws` says of its own types: the names, as they are on the wire,
+of the inputs and outputs of resources and functions, with those of their parts."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from tests.doubles.plugin.kind import Shape
+
+PART = re.compile(r"ForwardRef\('(?:outputs\.)?(\w+)'\)")
+DEPTH = 4
+
+
+def inputs(token: str) -> Shape:
+    """Of the resource's arguments class."""
+    module, name = _split(token)
+    defined = _module(resource(token).__module__)
+    arguments = getattr(defined, f"{name}InitArgs", None) or getattr(defined, f"{name}Args")
+    return _names(arguments, f"pulumi_aws.{module}._inputs", DEPTH)
+
+
+def outputs(token: str) -> Shape:
+    """Of the resource itself: its inputs are among them."""
+    module, _ = _split(token)
+    return _names(resource(token), f"pulumi_aws.{module}.outputs", DEPTH)
+
+
+def resource(token: str) -> Any:
+    """The class of the resource."""
+    module, name = _split(token)
+    return getattr(_module(f"pulumi_aws.{module}"), name)
+
+
+def arguments(token: str) -> Shape:
+    """Of a function: the names of its parameters on the wire."""
+    module, name = _split(token)
+    source = Path(_module(_function(module, name)).__file__).read_text()
+    found = re.findall(r"__args__\['(\w+)'\]", source)
+    return dict.fromkeys(found)
+
+
+def results(token: str) -> Shape:
+    """Of what a function returns."""
+    module, name = _split(token)
+    defined = _module(_function(module, name))
+    result = getattr(defined, f"{name[0].upper()}{name[1:]}Result")
+    package = "pulumi_aws" if module == "index" else f"pulumi_aws.{module}"
+    return _names(result, f"{package}.outputs", DEPTH)
+
+
+def settings() -> Shape:
+    """Of the provider."""
+    return _names(_module("pulumi_aws").ProviderArgs, "pulumi_aws._inputs", DEPTH)
+
+
+@functools.cache
+def _names(described: Any, parts: str, depth: int) -> Shape:
+    """The properties of a class, and below each those of the class it leads to."""
+    found: dict[str, Shape | None] = {}
+    for name, value in vars(described).items():
+        if not isinstance(value, property) or value.fget is None:
+            continue
+        wire = getattr(value.fget, "_pulumi_name", name)
+        part = PART.search(repr(value.fget.__annotations__.get("return")))
+        below = getattr(_module(parts), part[1], None) if part else None
+        found[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
+    return found
+
+
+def _module(name: str) -> Any:
+    """Loaded, without the warnings that the package utters about its own deprecated modules."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = importlib.import_module(name)
+        getattr(found, "__all__", None)  # the package loads itself when it is first looked into
+    return found
+
+
+def _split(token: str) -> tuple[str, str]:
+    """`aws:ec2/vpc:Vpc` -> `ec2`, `Vpc`."""
+    _, path, name = token.split(":")
+    return path.partition("/")[0], name
+
+
+def _function(module: str, name: str) -> str:
+    snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+    return f"pulumi_aws.{snake}" if module == "index" else f"pulumi_aws.{module}.{snake}"

@@ -1,0 +1,145 @@
+"""A moto server as a process of its own, which ends with the test that started it.
+
+Run as a module it serves until its standard input is closed, so it outlives nobody who started it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.doubles.aws.cloud import SERVICES, Cloud
+from toolchain.paths import ROOT
+
+REGION = "us-west-2"
+END_SECONDS = 10
+ENVIRONMENT = {
+    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # else no policy of AWS's own can be attached
+    "AWS_DEFAULT_REGION": REGION,
+}
+
+
+@dataclass
+class MotoServer:
+    """Where it answers. What it holds is forgotten with `reset`."""
+
+    url: str
+    log: Path
+    _clouds: dict[str, Cloud] = field(default_factory=dict, repr=False)
+
+    def endpoints(self) -> list[dict[str, str]]:
+        """As the provider's setting of that name wants them."""
+        return [dict.fromkeys(SERVICES, self.url)]
+
+    def client(self, service: str, region: str = REGION) -> Any:
+        """A boto3 client, to see and to change what no program did."""
+        if region not in self._clouds:
+            self._clouds[region] = Cloud({"region": region, "endpoints": self.endpoints()})
+        return self._clouds[region].client(service)
+
+    def close(self) -> None:
+        for cloud in self._clouds.values():
+            cloud.close()
+
+    def reset(self) -> None:
+        request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
+        with urllib.request.urlopen(request, timeout=60):
+            pass
+
+    def holdings(self) -> set[str]:
+        """What exists in the region and in the global services, as `kind id`. Left out are
+        terminated instances and deleted gateways, which AWS lists for a while too, and the
+        parameters that it publishes itself."""
+        found = set()
+        for service, call, listed, id in HOLDINGS:
+            for page in self.client(service).get_paginator(call).paginate():
+                for item in page[listed]:
+                    for one in item.get("Instances", [item]):
+                        state = one.get("State")
+                        name = state.get("Name") if isinstance(state, dict) else state
+                        if name not in ("terminated", "deleted"):
+                            found.add(f"{listed} {one[id]}")
+        published = {item for item in found if item.startswith("Parameters /aws/")}
+        return (found | self._unpaged()) - published
+
+    def _unpaged(self) -> set[str]:
+        ec2, s3 = self.client("ec2"), self.client("s3")
+        addresses = ec2.describe_addresses()["Addresses"]
+        buckets = s3.list_buckets()["Buckets"]
+        return {f"Addresses {item['AllocationId']}" for item in addresses} | {
+            f"Buckets {item['Name']}" for item in buckets
+        }
+
+
+# Service, the call that lists, the key of its list, and what an item is known by.
+HOLDINGS = (
+    ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
+    ("ec2", "describe_subnets", "Subnets", "SubnetId"),
+    ("ec2", "describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
+    ("ec2", "describe_route_tables", "RouteTables", "RouteTableId"),
+    ("ec2", "describe_nat_gateways", "NatGateways", "NatGatewayId"),
+    ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("ec2", "describe_flow_logs", "FlowLogs", "FlowLogId"),
+    ("ec2", "describe_security_groups", "SecurityGroups", "GroupId"),
+    ("ec2", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
+    ("ec2", "describe_instances", "Reservations", "InstanceId"),
+    ("ec2", "describe_volumes", "Volumes", "VolumeId"),
+    ("iam", "list_roles", "Roles", "RoleName"),
+    ("iam", "list_instance_profiles", "InstanceProfiles", "InstanceProfileName"),
+    ("route53", "list_hosted_zones", "HostedZones", "Id"),
+    ("ssm", "describe_parameters", "Parameters", "Name"),
+)
+
+
+@contextmanager
+def moto_server(folder: Path) -> Iterator[MotoServer]:
+    """A server with nothing in it but what moto brings along; its log is in ``folder``."""
+    log = folder / "moto.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.doubles.aws.server"],
+            cwd=ROOT,
+            env={**os.environ, **ENVIRONMENT},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+        )
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            url = process.stdout.readline().strip()
+            assert url, log.read_text()
+            server = MotoServer(url, log)
+            yield server
+            server.close()
+        finally:
+            process.stdin.close()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+
+def main() -> None:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    print(f"http://{host}:{port}", flush=True)
+    sys.stdin.read()
+    # Nothing to save: the server's threads may be in the middle of anything.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

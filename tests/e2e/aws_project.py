@@ -1,0 +1,62 @@
+"""Pulumi projects for tests on a moto server: real CLI, own home and backend, the double."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.doubles.aws.install import install_aws_double
+from tests.doubles.aws.server import REGION, MotoServer
+from tests.e2e import project
+
+HEADER = "import json\nimport pulumi\nimport pulumi_aws as aws\n"
+
+
+@dataclass
+class Project(project.Project):
+    server: MotoServer
+
+    def configure(self, **settings: Any) -> None:
+        """Settings of the provider `aws` in the stack's file, beside those that lead to moto."""
+        path = self.folder / f"Pulumi.{project.STACK}.yaml"
+        document = yaml.safe_load(path.read_text())
+        wanted = aws_settings(self.server) | settings
+        document["config"] = {f"aws:{name}": value for name, value in wanted.items()}
+        path.write_text(yaml.safe_dump(document))
+
+    def types(self) -> list[str]:
+        """The resource types of the stack's state, as often as they are in it."""
+        state = json.loads(self.runs("stack", "export"))
+        found = [item["type"] for item in state["deployment"].get("resources", [])]
+        return sorted(type for type in found if type.startswith("aws:"))
+
+
+def aws_settings(server: MotoServer) -> dict[str, Any]:
+    """What the stack file of a program that is to be run against ``server`` has to say."""
+    return {
+        "region": REGION,
+        "endpoints": server.endpoints(),
+        "accessKey": "test",
+        "secretKey": "test",
+        "s3UsePathStyle": True,
+        "skipCredentialsValidation": True,
+        "skipMetadataApiCheck": True,
+    }
+
+
+def aws_project(
+    folder: Path, server: MotoServer, environment: Mapping[str, str] | None = None
+) -> Project:
+    """A project with an empty stack and no policy pack, whose provider talks to ``server``."""
+    plain = project.prepared(folder, {})
+    plain = {name: value for name, value in plain.items() if not name.startswith("AWS_")}
+    install_aws_double(folder / "home")
+    made = Project(folder, HEADER, plain | dict(environment or {}), server)
+    made.runs("stack", "init", project.STACK)
+    made.configure()
+    return made

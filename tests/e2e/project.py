@@ -1,0 +1,92 @@
+"""A stack of a program that a test writes and rewrites: real CLI, own home and backend, no pack."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import yaml
+
+from toolchain.environment import variables
+
+STACK = "test"
+
+
+@dataclass
+class Project:
+    folder: Path
+    header: str
+    """The program's imports."""
+    environment: dict[str, str] = field(repr=False)
+
+    def write(self, program: str) -> None:
+        """The program's text, after the imports."""
+        (self.folder / "__main__.py").write_text(f"{self.header}\n\n{dedent(program)}")
+
+    def pulumi(self, *arguments: str, timeout: float = 180) -> subprocess.CompletedProcess[str]:
+        """Runs the CLI; output and errors come together, as a user sees them."""
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+        )
+
+    def up(self, *flags: str) -> str:
+        """`pulumi up`, which must succeed."""
+        return self.runs("up", "--yes", "--skip-preview", *flags)
+
+    def runs(self, *arguments: str) -> str:
+        """A command that must succeed; its output."""
+        done = self.pulumi(*arguments)
+        assert done.returncode == 0, self._told(done.stdout)
+        return done.stdout
+
+    def fails(self, *flags: str, command: str = "up") -> str:
+        """A command that must fail, with a message and no stack trace; its output."""
+        yes = ("--yes", "--skip-preview") if command == "up" else ()
+        done = self.pulumi(command, *yes, *flags)
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout, self._told(done.stdout)
+        return done.stdout
+
+    def destroy(self) -> None:
+        self.runs("destroy", "--yes", "--skip-preview")
+
+    def outputs(self) -> dict[str, Any]:
+        return dict(json.loads(self.runs("stack", "output", "--json")))
+
+    def _told(self, output: str) -> str:
+        logs = self.folder.glob("home/plugins/*/double.log")
+        return output + "".join(path.read_text()[-3000:] for path in logs)
+
+
+def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """Makes ``folder`` the home of a project; the environment of its commands, with ``more``."""
+    for name in ("home", "state"):
+        (folder / name).mkdir(parents=True)
+    runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
+    about = {"name": "project", "runtime": runtime}
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    environment = {
+        **os.environ,
+        **variables("local", {"PATH": os.environ["PATH"]}),
+        **more,
+        "PULUMI_HOME": str(folder / "home"),
+        "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
+        "PULUMI_CONFIG_PASSPHRASE": "test",
+    }
+    for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
+        environment.pop(name, None)
+    return environment
