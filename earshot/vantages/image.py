@@ -53,6 +53,8 @@ _PASSED_ON: Final = {
     "trusted-host": "PIP_TRUSTED_HOST",
     "timeout": "PIP_DEFAULT_TIMEOUT",
 }
+_SECTIONS: Final = ("global", "install", ":env:")
+"""Of pip's settings; a later one goes before an earlier one."""
 _STEP: Final = re.compile(r"Step (\d+/\d+) : (\w+) ?(.*)")
 
 Files = Mapping[str, bytes]
@@ -147,13 +149,13 @@ def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         lines = done.stdout.splitlines() if done.returncode == 0 else []
     except (OSError, subprocess.TimeoutExpired):
         lines = []
-    found = {}
-    for line in lines:  # later lines, which are the variables, win: as they do for pip
+    told: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    for line in lines:
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
-        if section in ("global", "install", ":env:"):
-            found[option.replace("_", "-")] = value.strip().strip("'\"")
-    return {option: value for option, value in found.items() if value}
+        if section in told and (plain := value.strip().strip("'\"")):
+            told[section][option.replace("_", "-")] = plain
+    return {key: value for section in told.values() for key, value in section.items()}
 
 
 def trusted(settings: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bytes:

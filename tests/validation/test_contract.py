@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.validation.contract import read_contract
+from earshot.listeners.model import Scope
+from earshot.validation.contract import Contract, read_contract
 
 GOOD: dict[str, Any] = {
     "version": 1,
@@ -69,3 +70,42 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
 def test_each_problem_names_its_key(key: str, value: object, observed: str) -> None:
     with pytest.raises(EarshotError, match=observed):
         read_contract(json.dumps(GOOD | {key: value}), "c.json")
+
+
+def with_listeners(*listeners: tuple[str, list[str], list[int]]) -> Contract:
+    """Of (name, scopes, ids of the brokers that have it)."""
+    document = GOOD | {
+        "listeners": [
+            {"name": name, "protocol": "PLAINTEXT", "scopes": scopes, "bootstrap": ""}
+            for name, scopes, _ in listeners
+        ],
+        "brokers": [
+            {
+                "id": broker,
+                "advertised": {
+                    name: {"host": f"b{broker}", "port": 9092}
+                    for name, _, ids in listeners
+                    if broker in ids
+                },
+            }
+            for broker in (1, 2)
+        ],
+    }
+    return read_contract(json.dumps(document), "test")
+
+
+def test_a_scope_sees_its_listeners_and_who_has_them() -> None:
+    contract = with_listeners(
+        ("OUT", ["external"], [1, 2]), ("BOTH", ["internal", "external"], [1]), ("IN", [], [2])
+    )
+    assert contract.scopes == (Scope.INTERNAL, Scope.EXTERNAL)
+    outer, inner = contract.for_scope(Scope.EXTERNAL), contract.for_scope(Scope.INTERNAL)
+    assert [item.name for item in outer.listeners] == ["OUT", "BOTH"]
+    assert {item.id: set(item.advertised) for item in outer.brokers} == {
+        1: {"OUT", "BOTH"},
+        2: {"OUT"},
+    }
+    assert [item.name for item in inner.listeners] == ["BOTH"]
+    assert {item.id: set(item.advertised) for item in inner.brokers} == {1: {"BOTH"}}
+    assert (inner.cluster, inner.placement) == (contract.cluster, contract.placement)
+    assert read_contract(inner.to_json(), "a container's") == inner
