@@ -115,8 +115,9 @@ def _guessed(view: View, name: str, refused: bool) -> Objection:
     """C10: nobody said where this controller is.
 
     The voters of a static quorum find each other where `controller.quorum.voters` says, so that
-    it forms all the same; what the leader then calls itself is the machine's own name, since
-    4.2.1 its entry of the voters. A dynamic quorum has nothing but that name.
+    it forms and elects all the same (run with 4.1.1). What the leader then calls itself is its
+    machine's own name, since 4.2.1 its entry of the voters (KAFKA-18281, KAFKA-20380): a name
+    that its Docker network knows, and other hosts do not. A dynamic quorum has nothing else.
     """
     refused = refused and view.listeners[name].host == ANY_IPV4
     static = view.id in view.voters

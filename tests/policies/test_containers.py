@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from components.gate import GATE_TYPE
+from earshot.adopt.adoption import adopt_compose
+from earshot.adopt.compose import read_compose
 from earshot.listeners.docker_spec import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
 from policies.containers import CONTAINER_TYPE
+from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
 from tests.rules.container_examples import KRAFT
+from toolchain.paths import ROOT
 
 ID = "sha256:" + "0123456789abcdef" * 4
 
@@ -246,3 +250,47 @@ def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
     for hidden in (UNKNOWN, {"1": UNKNOWN}):
         found = Pack().analyze(GATE_TYPE, {**gate(docker_plan()), "containers": hidden})
         assert mandatory(found) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "stopped"),
+    [
+        ("two_listeners.yml", {"kl006"}),
+        ("three_listeners.yml", set()),
+        ("kraft_remapped.yml", set()),
+    ],
+)
+def test_what_was_adopted_is_stopped_as_it_was_written(name: str, stopped: set[str]) -> None:
+    source = ROOT / "tests" / "adopt" / "files" / name
+    adoption = adopt_compose(read_compose(source.read_text(), name, {}, str), name)
+    docker = docker_plan(**dict(adoption.document or {}))
+    config = {"waived": {"never-gonna-give-you-up": "it is in everybody's hosts file"}}
+    found = Pack(config).analyze(GATE_TYPE, gate(docker))
+    assert mandatory(found) == stopped
+    if stopped:
+        (text,) = found["kl006"]
+        assert text.startswith("container kafka0, broker 0, listener LISTENER_FRED: listens on")
+        assert "write LISTENER_FRED://0.0.0.0:9092 into `listeners`" in text
+
+
+@pytest.mark.parametrize("address", ["10.0.0.11", "docker-a.example.com"])
+def test_several_docker_hosts_reach_each_other_by_names_and_published_ports(address: str) -> None:
+    other = address.replace("11", "12").replace("-a", "-b")
+    hosts = [
+        {"name": "a", "engine": "ssh://a", "external": address},
+        {"name": "b", "engine": "ssh://b", "external": other},
+    ]
+    docker = docker_plan(brokers=3, hosts=hosts)
+    table = {"docker-a.example.com": ("10.0.0.11",), "docker-b.example.com": ("10.0.0.12",)}
+    with dns_server(table) as server:
+        config = {"resolvers": {"external": [server]}}
+        pack = Pack(config)
+        assert mandatory(pack.analyze(GATE_TYPE, gate(docker))) == set()
+        for id, item in docker.containers.items():
+            where = {"host": docker.hosts[item.host].engine}
+            found = pack.analyze(CONTAINER_TYPE, item.inputs(), name=f"n{id}", provider=where)
+            assert mandatory(found) == set()
+        found = Pack(config).analyze(GATE_TYPE, gate(docker, ports=[]))
+    assert {text.partition(" (scope")[0].rpartition(" ")[2] for text in found["kl006"]} == {
+        "INTERNAL", "EXTERNAL", "CONTROLLER"
+    }  # fmt: skip
