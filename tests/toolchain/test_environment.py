@@ -113,6 +113,40 @@ def test_policy_config_of_a_stack(tmp_path: Path, stack: str, expected: str | No
     assert (found and found.name) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("config:\n  earshot:cluster:\n    placement: docker\n", "docker"),
+        ("config: {'earshot:cluster': {\"placement\": 'docker'}}", "docker"),
+        ("    # placement: docker\n    placement: local # not docker\n", "local"),
+        ("    # Where brokers run (placement: docker):\n    brokers: 3\n", "local"),
+        ("", "local"),
+    ],
+)
+def test_placement_of_a_stack(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "Pulumi.mine.yaml").write_text(text)
+    assert environment.placement("mine", tmp_path) == expected
+    assert environment.placement("mine-too", tmp_path) == expected, "it will be made from this one"
+    assert environment.placement("other", tmp_path) == "local"
+
+
+@pytest.mark.parametrize(
+    ("origin", "stack", "disabled"),
+    [
+        (Origin.INSTALLED, "docker", "false"),
+        (Origin.DOWNLOADED, "docker-mine", "false"),
+        (Origin.BUILT, "docker", "true"),
+        (Origin.INSTALLED, "local", "true"),
+    ],
+)
+def test_plugins_are_downloaded_for_placements_that_need_one(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, origin: Origin, stack: str, disabled: str
+) -> None:
+    use(monkeypatch, origin)
+    found = environment.variables(stack, {"PATH": "/usr/bin"})
+    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == disabled
+
+
 def test_shell_reads_back_what_was_meant(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Origin.BUILT)
     wanted = environment.variables("local", {"PATH": "/usr/bin:/bin"})

@@ -1,0 +1,329 @@
+"""What is mended, what is waited for, how a wait ends; engines here are made of dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import APIError, NotFound
+
+from components.docker import inquiry, providers, readiness
+from components.docker.inquiry import Door, Metadata, NoAnswer, Partition, Quorum
+from components.docker.place import Engines, Place, incarnation
+from components.docker.providers import ReadinessProvider
+from earshot.errors import EarshotError
+
+NETWORK = "earshot-s"
+
+
+def place(id: int, broker: bool = True, voter: bool = True, plaintext: bool = True) -> Place:
+    door = Door("127.0.0.1", 19092, plaintext)
+    return Place(id, f"kafka-{id}", NETWORK, "local", broker, voter, door)
+
+
+class FakeEngine:
+    """An engine with the containers of three brokers, as far as it is asked about them."""
+
+    def __init__(self) -> None:
+        self.containers = {f"id-{id}": self._container(id) for id in (1, 2, 3)}
+        self.log = b"one\n\tat a.b.C(D.java)\ntwo\n"
+        self.done: list[str] = []
+        self.refuses_to_start = False
+        self.api = SimpleNamespace(
+            inspect_container=self._inspect,
+            start=self._start,
+            stop=lambda id, timeout: self.done.append(f"stop {id} {timeout}"),
+            unpause=lambda id: self._set(id, "unpause", Paused=False),
+            connect_container_to_network=self._connect,
+            logs=lambda id, tail: self.log,
+        )
+
+    def _container(self, id: int) -> dict[str, Any]:
+        state = {
+            "Running": True, "Restarting": False, "Paused": False, "ExitCode": 0, "Error": "",
+            "StartedAt": "2026-01-01T00:00:00Z",
+        }  # fmt: skip
+        return {
+            "Id": f"id-{id}",
+            "Name": f"/kafka-{id}",
+            "State": state,
+            "RestartCount": 0,
+            "NetworkSettings": {"Networks": {NETWORK: {}}},
+        }
+
+    def kill(self, id: str, code: int = 137) -> None:
+        self.containers[id]["State"] |= {"Running": False, "ExitCode": code}
+
+    def _inspect(self, id: str) -> dict[str, Any]:
+        for found in self.containers.values():
+            if id in (found["Id"], found["Name"].lstrip("/")):
+                return found
+        raise NotFound(f"no {id}")
+
+    def _start(self, id: str) -> None:
+        if self.refuses_to_start:
+            raise APIError("500", explanation="port is already allocated")
+        self._set(id, "start", Running=True, StartedAt="2026-01-01T00:01:00Z")
+
+    def _connect(self, id: str, network: str, aliases: list[str]) -> None:
+        self.done.append(f"connect {id} {network} {aliases}")
+        self._inspect(id)["NetworkSettings"]["Networks"][network] = {}
+
+    def _set(self, id: str, what: str, **state: Any) -> None:
+        self.done.append(f"{what} {id}")
+        self._inspect(id)["State"] |= state
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
+    """Every address leads to the one engine."""
+
+    @contextmanager
+    def connected(_where: object) -> Iterator[FakeEngine]:
+        yield engine
+
+    monkeypatch.setattr("components.docker.place.connect", connected)
+    monkeypatch.setattr(readiness, "POLL", 0)
+    return Engines()
+
+
+def all_well(*ids: int) -> Metadata:
+    return Metadata((1, 2, 3), (Partition("t", 0, 1, (1, 2, 3), ids),))
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets what brokers answer, one answer after the other, the last one for good."""
+
+    def set_answers(*answers: Metadata | NoAnswer, quorum: Quorum | None = None) -> None:
+        left = list(answers)
+
+        def metadata(*_: object) -> Metadata:
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(answer, NoAnswer):
+                raise answer
+            return answer
+
+        known = quorum or Quorum(1, {1: 5000, 2: 5000, 3: 5000})
+        monkeypatch.setattr(inquiry, "metadata", metadata)
+        monkeypatch.setattr(inquiry, "quorum", lambda *_: known)
+
+    return set_answers
+
+
+def wait(engines: Engines, *places: Place, **options: Any) -> None:
+    nodes = [(item, f"id-{item.node_id}") for item in places]
+    readiness.wait_for(engines, nodes, [place(1)], **options)
+
+
+def test_what_is_well_is_left_alone(engines: Engines, engine: FakeEngine) -> None:
+    readiness.mend(engines, place(1), "id-1")
+    assert engine.done == []
+
+
+def test_a_killed_container_is_started(engines: Engines, engine: FakeEngine) -> None:
+    engine.kill("id-1")
+    before = incarnation(engine.containers["id-1"])
+    assert incarnation(readiness.mend(engines, place(1), "id-1")) != before
+    assert engine.done == ["start id-1"]
+
+
+def test_a_disconnected_and_paused_one_is_brought_back(
+    engines: Engines, engine: FakeEngine
+) -> None:
+    engine.containers["id-2"]["NetworkSettings"]["Networks"] = {"bridge": {}}
+    engine.containers["id-2"]["State"]["Paused"] = True
+    readiness.mend(engines, place(2), "id-2")
+    assert engine.done == ["connect id-2 earshot-s ['kafka-2']", "unpause id-2"]
+
+
+def test_a_removed_one_is_named_with_what_to_do(engines: Engines, engine: FakeEngine) -> None:
+    del engine.containers["id-1"]
+    with pytest.raises(EarshotError, match="container kafka-1 on Docker host local: is gone") as it:
+        readiness.mend(engines, place(1), "id-1")
+    assert "pulumi up --refresh" in str(it.value)
+
+
+def test_why_a_container_cannot_be_started_is_the_engines_word(
+    engines: Engines, engine: FakeEngine
+) -> None:
+    engine.kill("id-1")
+    engine.refuses_to_start = True
+    with pytest.raises(EarshotError, match="cannot be started: port is already allocated"):
+        readiness.mend(engines, place(1), "id-1")
+
+
+def test_a_broker_is_ready_when_it_is_in_sync(
+    engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
+    say(NoAnswer("bash: connect: Connection refused"), all_well(1, 3), all_well(1, 2, 3))
+    wait(engines, place(2), progress=told.append)
+    assert [text.rpartition(",")[0] for text in told] == [
+        "waiting for kafka-2 (not listening yet)",
+        "waiting for kafka-2 (1 partition(s) not in sync)",
+    ]
+
+
+def test_a_broker_that_does_not_know_itself_is_not_ready(
+    engines: Engines, say: Callable[..., None]
+) -> None:
+    say(Metadata((1, 3), ()))
+    with pytest.raises(EarshotError, match="does not count itself among the brokers"):
+        wait(engines, place(2), deadline=-1)
+
+
+def test_only_the_whole_waits_for_partitions_without_a_leader(
+    engines: Engines, say: Callable[..., None]
+) -> None:
+    say(Metadata((1, 2), (Partition("t", 0, -1, (2, 3), (3,)),)))
+    wait(engines, place(2))
+    with pytest.raises(EarshotError, match="not in sync"):
+        wait(engines, place(2), whole=True, deadline=-1)
+
+
+@pytest.mark.parametrize("caught_up", [{1: 9000, 2: 5999}, {1: 9000}, {2: 9000}])
+def test_a_voter_has_caught_up_with_its_leader(
+    engines: Engines, say: Callable[..., None], caught_up: dict[int, int]
+) -> None:
+    say(all_well(1, 2, 3), quorum=Quorum(1, caught_up))
+    with pytest.raises(EarshotError, match="behind the quorum's leader"):
+        wait(engines, place(2), deadline=-1)
+    wait(engines, place(2, voter=False))
+
+
+def test_a_late_broker_is_named_with_its_last_words(
+    engines: Engines, say: Callable[..., None]
+) -> None:
+    say(NoAnswer("nothing came back"))
+    with pytest.raises(EarshotError) as caught:
+        wait(engines, place(1), place(3), deadline=-1)
+    text = str(caught.value)
+    assert "kafka-1, kafka-3: not in sync after -1 s" in text
+    assert "container kafka-3 on Docker host local: nothing came back" in text
+    assert "    one\n    two" in text and "D.java" not in text
+
+
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [
+        (lambda it: it["State"].update(Running=False, ExitCode=1), "ended with status 1"),
+        (lambda it: it.update(RestartCount=3), "restarts in a loop"),
+        (lambda it: it["State"].update(Paused=True), "was paused"),
+        (lambda it: it["NetworkSettings"].update(Networks={}), "was taken off its network"),
+    ],
+)
+def test_what_befalls_a_container_ends_the_wait(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[dict[str, Any]], None],
+    words: str,
+) -> None:
+    say(NoAnswer("nothing came back"))
+    monkeypatch.setattr("time.sleep", lambda _: happens(engine.containers["id-2"]))
+    with pytest.raises(EarshotError, match=words) as caught:
+        wait(engines, place(2))
+    assert "the last lines of its log:\n    one\n    two" in str(caught.value)
+
+
+def test_restarts_before_the_wait_do_not_count(
+    engines: Engines, engine: FakeEngine, say: Callable[..., None]
+) -> None:
+    engine.containers["id-2"]["RestartCount"] = 9
+    say(all_well(1, 2, 3))
+    wait(engines, place(2))
+
+
+@pytest.mark.parametrize(("alive", "runs"), [(3, True), (2, True), (1, False), (0, False)])
+def test_a_majority_of_the_voters(
+    engines: Engines, engine: FakeEngine, alive: int, runs: bool
+) -> None:
+    for id in range(alive + 1, 4):
+        engine.kill(f"id-{id}")
+    assert readiness.majority_runs(engines, [place(id) for id in (1, 2, 3)]) is runs
+
+
+def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
+    everybody = [place(id).to_props() for id in (1, 2, 3)]
+    nodes = [{"place": it, "container": f"id-{it['node_id']}"} for it in everybody]
+    return {
+        "nodes": nodes if whole else nodes[:1],
+        "voters": everybody,
+        "tellers": everybody,
+        "incarnations": {},
+        "whole": whole,
+        "incarnation": None,
+        **changes,
+    }
+
+
+@pytest.fixture
+def waits(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes each wait of the provider was for."""
+    found: list[int] = []
+    monkeypatch.setattr(
+        providers, "wait_for", lambda _, nodes, *__, **___: found.append(len(nodes))
+    )
+    return found
+
+
+def test_a_first_start_waits_for_the_whole_only(waits: list[int]) -> None:
+    provider = ReadinessProvider()
+    first = provider.create(props())
+    assert first.outs is not None
+    assert first.outs["incarnation"] == "id-1@2026-01-01T00:00:00Z"
+    assert waits == []
+    provider.create(props(whole=True))
+    assert waits == [3]
+
+
+def test_a_change_waits_where_there_is_a_quorum(waits: list[int], engine: FakeEngine) -> None:
+    provider = ReadinessProvider()
+    provider.update("ready", {}, props())
+    assert waits == [1]
+    engine.kill("id-2")
+    engine.kill("id-3")
+    provider.update("ready", {}, props())
+    assert waits == [1], "a lone voter of three never answers"
+
+
+def test_an_update_is_due_when_a_container_is_not_as_it_was(
+    waits: list[int], engine: FakeEngine
+) -> None:
+    provider = ReadinessProvider()
+    olds = provider.create(props()).outs
+    assert olds is not None
+    assert provider.diff("ready", olds, props()).changes is False
+    assert provider.diff("ready", olds, props(tellers=[])).changes is True
+    engine.kill("id-1")
+    assert provider.diff("ready", olds, props()).changes is True
+    olds = provider.update("ready", olds, props()).outs
+    assert olds is not None
+    assert provider.diff("ready", olds, props()).changes is False
+    engine.containers["id-1"]["State"]["StartedAt"] = "2026-01-02T00:00:00Z"
+    assert provider.diff("ready", olds, props()).changes is True, "the engine has restarted it"
+    del engine.containers["id-1"]
+    assert provider.diff("ready", olds, props()).changes is True
+
+
+def test_a_broker_takes_leave_of_a_cluster_that_is_there(
+    waits: list[int], engine: FakeEngine
+) -> None:
+    provider = ReadinessProvider()
+    provider.delete("ready", props(whole=True))
+    provider.delete("ready", props())
+    engine.kill("id-2")
+    engine.kill("id-3")
+    provider.delete("ready", props())
+    assert engine.done == ["stop id-1 60", "stop id-1 3"]
