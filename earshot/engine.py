@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import unquote, urlsplit
 
 from earshot.errors import EarshotError
 
@@ -64,6 +66,7 @@ def connect(
     address = address_of(host, environment)
     tls = _tls(host, address, environment)
     try:
+        _knock(address)
         client = docker.DockerClient(
             base_url=address,
             tls=tls,
@@ -104,6 +107,17 @@ def said(error: Exception) -> str:
         seen = below
     text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
     return " ".join(text.split())
+
+
+def _knock(address: str) -> None:
+    """Raises OSError for a socket of this machine that nobody listens on.
+
+    The SDK would too, and leave its own end of it to the garbage collector.
+    """
+    if is_here(address):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(ANSWER_SECONDS)
+            probe.connect(unquote(urlsplit(address).path))
 
 
 def _tls(

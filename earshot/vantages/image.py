@@ -52,6 +52,7 @@ _PASSED_ON: Final = {
     "extra-index-url": "PIP_EXTRA_INDEX_URL",
     "trusted-host": "PIP_TRUSTED_HOST",
     "timeout": "PIP_DEFAULT_TIMEOUT",
+    "default-timeout": "PIP_DEFAULT_TIMEOUT",
 }
 _SECTIONS: Final = ("global", "install", ":env:")
 """Of pip's settings; a later one goes before an earlier one."""

@@ -1,0 +1,99 @@
+"""Where an engine is looked for, and what is said where none answers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker.errors import APIError
+
+from earshot.engine import address_of, connect, is_here, said
+from earshot.errors import EarshotError
+from earshot.vantages.standpoint import Candidate
+
+
+@pytest.mark.parametrize(
+    ("engine", "environment", "expected"),
+    [
+        ("tcp://a:1", {"DOCKER_HOST": "tcp://b:2"}, "tcp://a:1"),
+        (None, {"DOCKER_HOST": "tcp://b:2"}, "tcp://b:2"),
+        (None, {"DOCKER_HOST": ""}, "unix:///var/run/docker.sock"),
+        (None, {}, "unix:///var/run/docker.sock"),
+    ],
+)
+def test_the_engine_is_the_named_one_or_dockers_own(
+    engine: str | None, environment: dict[str, str], expected: str
+) -> None:
+    assert address_of(Candidate(engine=engine), environment) == expected
+
+
+def test_only_a_socket_of_this_machine_is_here() -> None:
+    assert is_here("unix:///run/user/1000/docker.sock")
+    assert not is_here("ssh://host") and not is_here("tcp://127.0.0.1:2375")
+
+
+def refused(candidate: Candidate, environment: dict[str, str] | None = None) -> EarshotError:
+    with pytest.raises(EarshotError) as caught, connect(candidate, environment or {}):
+        pass
+    return caught.value
+
+
+def test_where_no_engine_answers_the_error_says_how_to_get_one(tmp_path: Path) -> None:
+    error = refused(Candidate(engine=f"unix://{tmp_path}/none"))
+    assert error.object == f"Docker engine at unix://{tmp_path}/none"
+    assert error.observed == "does not answer (No such file or directory)"
+    assert "apt-get install docker.io" in error.remedy and "DOCKER_HOST" in error.remedy
+
+
+def test_a_port_that_refuses_is_no_engine() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        error = refused(Candidate(engine=f"tcp://127.0.0.1:{probe.getsockname()[1]}"))
+    assert error.observed == "does not answer (Connection refused)"
+
+
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    """A port where something answers that is no engine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(5)
+
+
+def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
+    error = refused(Candidate(engine=f"tcp://127.0.0.1:{stranger}"))
+    assert error.observed.startswith("does not answer (404 Client Error")
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_certificates_that_are_missing_are_named(by_variable: bool, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    folder = str(tmp_path)
+    engine = "tcp://192.0.2.7:2376"
+    if by_variable:
+        variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": folder, "DOCKER_HOST": engine}
+        error = refused(Candidate(), variables)
+    else:
+        error = refused(Candidate(engine=engine, cert_path=folder))
+    assert f"no {folder}/cert.pem, {folder}/key.pem" in error.observed
+    assert error.allowed == "a folder with ca.pem, cert.pem, key.pem"
+
+
+def test_what_an_error_says_is_what_lies_at_its_bottom() -> None:
+    inner = OSError(111, "Connection refused")
+    outer = RuntimeError("while connecting", ConnectionError("aborted", inner))
+    assert said(outer) == "Connection refused"
+    assert said(APIError("500", explanation="no space\n left")) == "no space left"
+    assert said(TimeoutError()) == "TimeoutError"
