@@ -63,8 +63,7 @@ class Stack:
     def up(self) -> int:
         """Check, refresh, update, validate, print the matrix."""
         self._from_template()
-        if (docker := self._docker()) is not None:
-            docker_placement.check(docker, self.environment)
+        self._check_docker()
         say(f"Checking {self.file.relative_to(ROOT)} ...")
         code = self._earshot("plan")
         if code != 0:
@@ -85,6 +84,7 @@ class Stack:
         """Stop the brokers; their data stays."""
         code = 0
         if self._exists():
+            self._check_docker()
             command = ["pulumi", "destroy", "--yes", "--non-interactive", "--stack", self.name]
             code = self._pulumi(command)
         self._stop_left_over()
@@ -101,6 +101,10 @@ class Stack:
                 docker_placement.remove_volumes(docker, self.name)
             shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
         return code
+
+    def _check_docker(self) -> None:
+        if (docker := self._docker()) is not None:
+            docker_placement.check(docker, self.environment)
 
     def _docker(self) -> DockerSpec | None:
         """The cluster, where its brokers are containers."""
