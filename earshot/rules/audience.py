@@ -30,6 +30,8 @@ class Context:
     controllers: Collection[str] = ()
     declared: Mapping[str, tuple[Scope, ...]] | None = None
     """Scopes that somebody has said, by listener name."""
+    alone: bool = False
+    """No other broker can ever join this one, so that what is between brokers is its own affair."""
 
 
 def audience(
@@ -41,7 +43,8 @@ def audience(
         return Audience(said, "said so")
     if name in context.controllers:
         return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
-    between = name == context.inter_broker
+    own_affair = context.alone and is_loopback(advertised.host)
+    between = name == context.inter_broker and not own_affair
     host = bracketed(advertised.host)
     if container.answers_to(advertised.host):
         networks = ", ".join(item.name for item in container.networks)

@@ -162,6 +162,13 @@ def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
     return tuple(role for role in Role if role in listed) or (Role.BROKER,)
 
 
+def asks_itself_alone(values: Mapping[str, str]) -> bool:
+    """Whether the properties are those of a node that nobody else can ever join."""
+    voters = dict(_good(read_voters(values.get("controller.quorum.voters", ""))))
+    lone = list(voters) == [node_id(values)]
+    return lone and is_loopback(voters[node_id(values)].host) and Role.BROKER in roles_of(values)
+
+
 Tell = Callable[[str, int, Address], Audience]
 """Whom a listener is for, by its name, bind port and advertised address."""
 
@@ -181,7 +188,7 @@ def heard(values: Mapping[str, str], tell: Tell, own_name: str = "") -> list[Hea
     for name, bind in binds.items():
         address = advertised.get(name)
         if name in controllers:
-            if _asks_itself_alone(values):
+            if asks_itself_alone(values):
                 continue  # its loopback is nobody else's business
             address = address or _own_voter(values) or bind
             address = address if address.host else Address(own_name, address.port)
@@ -200,7 +207,9 @@ def heard_in(
 ) -> list[Heard]:
     """The listeners of the node in ``container``; ``declared`` are scopes by listener name."""
     known = {**_noted(container), **(declared or {})}
-    context = Context(inter_broker_name(values), controller_names(values), known)
+    context = Context(
+        inter_broker_name(values), controller_names(values), known, asks_itself_alone(values)
+    )
 
     def tell(name: str, bind_port: int, advertised: Address) -> Audience:
         return audience(name, bind_port, advertised, container, context)
@@ -252,12 +261,6 @@ def _noted(container: Container) -> dict[str, tuple[Scope, ...]]:
         scopes = [part for part in listed.split("+") if part in list(Scope)]
         found[name.strip()] = tuple(Scope(part) for part in scopes)
     return found
-
-
-def _asks_itself_alone(values: Mapping[str, str]) -> bool:
-    voters = dict(_good(read_voters(values.get("controller.quorum.voters", ""))))
-    lone = list(voters) == [node_id(values)]
-    return lone and is_loopback(voters[node_id(values)].host) and Role.BROKER in roles_of(values)
 
 
 def _own_voter(values: Mapping[str, str]) -> Address | None:

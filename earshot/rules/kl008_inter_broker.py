@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from earshot.listeners.address import bracketed
 from earshot.listeners.model import Listener, Node, Scope
 from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.container_facts import asks_itself_alone
 from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
@@ -29,7 +30,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 listener=name,
                 inputs=INPUTS,
             )
-        elif Scope.INTERNAL not in listener.scopes:
+        elif Scope.INTERNAL not in listener.scopes and not _alone(facts, node):
             yield RULE.finding(
                 f"is the inter-broker listener, and it is for {', '.join(listener.scopes)}",
                 "an inter-broker listener of scope internal",
@@ -39,6 +40,12 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
         elif facts.placement != "local" and listener.known:
             yield from _public(facts, node, listener)
+
+
+def _alone(facts: Facts, node: Node) -> bool:
+    """It talks to nobody but itself, as the one node of apache/kafka's own defaults does."""
+    settings = facts.settings.get(node.id)
+    return settings is not None and asks_itself_alone(settings.values)
 
 
 def _public(facts: Facts, node: Node, listener: Listener) -> Iterator[Finding]:

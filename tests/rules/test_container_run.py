@@ -10,6 +10,7 @@ import pytest
 from earshot.listeners.model import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Facts, Finding, Severity, State
+from earshot.rules.container_facts import container_facts
 from earshot.rules.container_names import evidence
 from earshot.rules.container_run import ContainerRun, left_out
 from tests.doubles.resolvers import TableAsked
@@ -67,6 +68,16 @@ MISTAKES: dict[str, tuple[dict[str, str | None], dict[str, Any], tuple[str, str]
 
 def test_a_container_that_is_well_passes() -> None:
     assert ContainerRun().judge("kafka1", container()) == ()
+
+
+@pytest.mark.parametrize("networks", [[], [{"name": "net"}]])
+def test_the_image_s_own_defaults_on_the_port_that_they_advertise_pass(
+    networks: list[dict[str, str]],
+) -> None:
+    for host_port, rules in ((9092, []), (39092, [("KL006", "PLAINTEXT")])):
+        ports = [{"internal": 9092, "external": host_port}]
+        facts = container_facts({}, ports, networks, "kafka", "apache/kafka:4.1.1")
+        assert stopped(ContainerRun().judge("kafka", facts)) == rules
 
 
 @pytest.mark.parametrize("name", MISTAKES)
