@@ -1,0 +1,236 @@
+"""The docker placement on a real engine: the template, three vantages, changes, data that stays."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.docker import labels
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_stack import (
+    DockerStack,
+    docker_cluster,
+    docker_deployment,
+    resolving_with,
+    seen_from_outside,
+)
+from tests.e2e.images.load import base_image
+from tests.e2e.outside import outside
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+HEALTHY_SECONDS = 40
+
+
+@pytest.fixture(scope="module")
+def base(docker_engine: Engine, kafka_image: str) -> str:
+    """What the validator image is built on in tests."""
+    return base_image(docker_engine)
+
+
+@pytest.fixture(scope="module")
+def stack(
+    docker_engine: Engine, kafka_image: str, base: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerStack]:
+    """The template's three brokers and three scopes, up and validated."""
+    folder = tmp_path_factory.mktemp("docker") / "p"
+    with outside() as beyond:
+        cluster = seen_from_outside(docker_cluster(kafka_image), beyond, base)
+        config = resolving_with(beyond)
+        with docker_deployment(folder, docker_engine, cluster, config) as made:
+            made.up()
+            yield made
+
+
+def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:
+    """A cluster with one listener and so one vantage, for tests of something else."""
+    cluster = docker_cluster(image, validator={"base": base}, **settings)
+    cluster["listeners"] = cluster["listeners"][:1]
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def changing(
+    docker_engine: Engine, kafka_image: str, base: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerStack]:
+    """Three brokers with one listener; every test leaves them up."""
+    folder = tmp_path_factory.mktemp("changing") / "p"
+    cluster = only_internal(kafka_image, base)
+    with docker_deployment(folder, docker_engine, cluster, {}) as made:
+        made.up()
+        yield made
+
+
+def doings(stack: DockerStack, since: float) -> list[tuple[str, int]]:
+    """What the engine did with the stack's containers since then: ("die" or "start", node id)."""
+    with contextlib.closing(stack.engine.client()) as client:
+        events = client.events(
+            since=since,
+            until=time.time() + 1,
+            decode=True,
+            filters={
+                "type": "container",
+                "event": ["die", "start"],
+                "label": f"{labels.STACK}={stack.stack}",
+            },
+        )
+        return [(it["Action"], int(it["Actor"]["Attributes"][labels.NODE])) for it in events]
+
+
+def write(stack: DockerStack, topic: str, record: str) -> None:
+    stack.kafka(1, "kafka-topics", "--create", "--if-not-exists", "--topic", topic)
+    stack.kafka(1, "kafka-console-producer", "--topic", topic, given=record)
+
+
+def read(stack: DockerStack, topic: str) -> str:
+    words = ("--topic", topic, "--from-beginning", "--max-messages", "1", "--timeout-ms", "30000")
+    return stack.kafka(1, "kafka-console-consumer", *words).strip()
+
+
+def test_three_brokers_three_scopes_three_vantages_all_cells_pass(stack: DockerStack) -> None:
+    report = stack.report()
+    assert [item["name"] for item in report["vantages"]] == ["internal", "host", "external"]
+    assert {item["verdict"] for item in report["vantages"]} == {"pass"}
+    cells = {(it["vantage"], it["listener"], it["broker"]): it["verdict"] for it in report["cells"]}
+    scopes = {"internal": "INTERNAL", "host": "HOST", "external": "EXTERNAL"}
+    wanted = {(place, name, id) for place, name in scopes.items() for id in (1, 2, 3)}
+    assert cells == dict.fromkeys(wanted, "pass")
+    outputs = stack.outputs()
+    port = stack.cluster["listeners"][1]["port"]
+    assert outputs["bootstrap_HOST"] == ",".join(f"localhost:{port + i}" for i in range(3))
+    assert outputs["contract"]["placement"] == "docker"
+
+
+def test_the_containers_are_healthy_by_their_own_word(stack: DockerStack) -> None:
+    end = time.monotonic() + HEALTHY_SECONDS
+    for id in stack.names:
+        while (health := stack.inspect(id)["State"]["Health"])["Status"] != "healthy":
+            assert time.monotonic() < end, health
+            time.sleep(1)
+
+
+def test_a_second_update_changes_nothing(stack: DockerStack) -> None:
+    before = stack.containers()
+    for flags in ((), ("--refresh",)):
+        output = stack.up(*flags)
+        assert "unchanged" in output
+        assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    preview = stack.pulumi("preview", "--expect-no-changes")
+    assert preview.returncode == 0, preview.stdout
+    assert stack.containers() == before
+
+
+def test_data_outlives_the_stack(stack: DockerStack) -> None:
+    write(stack, "kept", "still here")
+    volumes = stack.volumes()
+    stack.destroy()
+    assert stack.containers() == {}
+    assert stack.volumes() == volumes
+    stack.up()
+    assert read(stack, "kept") == "still here"
+    assert stack.volumes() == volumes
+
+
+def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> None:
+    write(changing, "rolled", "before")
+    before, began = changing.containers(), time.time()
+    changing.cluster["heap"] = "272m"
+    changing.up()
+    after = changing.containers()
+    assert all(after[id] != before[id] for id in before)
+    assert doings(changing, began) == [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
+    assert read(changing, "rolled") == "before"
+
+
+def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerStack) -> None:
+    before = changing.containers()
+    names = dict(changing.cluster["names"])
+    mark = names[1].partition("-")[2]
+    changing.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
+    left = left_over(changing, f"k4-{mark}")
+    changing.up()
+    after = changing.containers()
+    fourth = after.pop(4)
+    assert after == before and fourth != left
+
+    changing.kafka(1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1")
+    changing.cluster |= {"brokers": 3, "names": names}
+    for command in ("preview", "up"):
+        output = changing.refused(command=command)
+        assert "broker 4 would be removed and still holds 1 replica(s): on-four-0" in output
+        assert "kafka-reassign-partitions" in output
+    assert changing.containers() == before | {4: fourth}
+
+    changing.kafka(1, "kafka-topics", "--delete", "--topic", "on-four")
+    changing.up()
+    assert changing.containers() == before
+    assert set(changing.volumes()) == {1, 2, 3, 4}, "data is kept"
+
+
+def left_over(stack: DockerStack, name: str) -> str:
+    """A container of this deployment that an interrupted run has made and not told the state of."""
+    own = stack.inspect(1)["Config"]["Labels"]
+    flags = [f"--label={key}={own[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
+    flags.append(f"--label={labels.NODE}=4")
+    return stack.engine.run("create", "--name", name, *flags, stack.cluster["image"]).strip()
+
+
+def test_a_container_that_was_killed_is_started_by_the_next_update(changing: DockerStack) -> None:
+    before = changing.containers()
+    incarnations = changing.outputs()["incarnations"]
+    changing.engine.run("kill", changing.names[2])
+    changing.up()
+    assert changing.containers() == before
+    assert changing.inspect(2)["State"]["Running"]
+    now = changing.outputs()["incarnations"]
+    assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
+    assert "unchanged" in changing.up("--refresh")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"controllers": {"count": 1}},
+            ["formatted for a quorum of 1,2,3", "controllers.count: 3"],
+        ),
+        ({"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
+    ],
+)
+def test_what_the_data_forbids_is_refused_before_anything_is_touched(
+    changing: DockerStack, change: dict[str, Any], words: list[str]
+) -> None:
+    before, cluster = changing.containers(), dict(changing.cluster)
+    changing.cluster |= change
+    try:
+        outputs = [changing.refused(command=command) for command in ("preview", "up")]
+    finally:
+        changing.cluster = cluster
+    for output in outputs:
+        assert all(word in output for word in words), output
+    assert changing.containers() == before
+
+
+def test_separate_controllers_start_and_roll(
+    docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
+) -> None:
+    quorum = {"mode": "separate", "count": 1, "port": 29092}
+    cluster = only_internal(
+        kafka_image, base, brokers=1, controllers=quorum, controller_ids=[10001]
+    )
+    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as made:
+        made.up()
+        before, began = made.containers(), time.time()
+        assert before.keys() == {1, 10001}
+        made.cluster["heap"] = "272m"
+        made.up()
+        assert doings(made, began) == [(what, id) for id in (1, 10001) for what in ("die", "start")]
+        made.cluster["data"] = "delete"
+        made.up()
+        made.destroy()
+        assert made.volumes() == {}, "data: delete"
