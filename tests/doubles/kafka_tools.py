@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-TOOLS = ("kafka-cluster.sh", "kafka-topics.sh", "kafka-metadata-quorum.sh")
+TOOLS = ("kafka-metadata-quorum.sh", "kafka-topics.sh")
 
 
 class KafkaToolDoubles:

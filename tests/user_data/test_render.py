@@ -129,7 +129,6 @@ def test_a_node_asks_for_what_its_roles_promise(roles: tuple[Role, ...]) -> None
     own = node(3, roles)
     script = files(user_data(cluster(own, node(9)), own, boot()))[REPORT]
     assert ("kafka-topics.sh" in script) == (Role.BROKER in roles)
-    assert ("kafka-metadata-quorum.sh" in script) == (Role.CONTROLLER in roles)
     assert ("--bootstrap-controller" in script) == (roles == (Role.CONTROLLER,))
     port = 19092 if Role.BROKER in roles else 29092
     assert f"address=broker-3.kafka.example.com:{port}\n" in script

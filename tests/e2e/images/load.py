@@ -46,11 +46,26 @@ def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
         for path in CONTEXT.rglob("*")
         if path.is_file()
     }
+    files |= kafka_scripts()
+    files |= {f"libs/{path.name}": path.read_bytes() for path in kafka_jars(version)}
+    _build(engine, name, files)
+    return name
+
+
+def kafka_scripts() -> dict[str, bytes]:
+    """Kafka's command-line tools as `bin/<name>.sh`; they run beside `libs`."""
+    files = {}
     for script, kind in SCRIPTS.items():
         line = f'exec "$(dirname "$0")/kafka-run-class.sh" {kind} "$@"'
         files[f"bin/{script}.sh"] = f"#!/usr/bin/env bash\n{line}\n".encode()
-    files |= {f"libs/{path.name}": path.read_bytes() for path in kafka_jars(version)}
-    _build(engine, name, files)
+    return files
+
+
+def instance_image(engine: Engine) -> str:
+    """A machine with systemd and cloud-init, for `tests/e2e/instance.py`."""
+    name = "earshot-test/instance:latest"
+    folder = CONTEXT.with_name("instance")
+    _build(engine, name, {path.name: path.read_bytes() for path in folder.iterdir()})
     return name
 
 

@@ -1,0 +1,156 @@
+"""Instances of a cloud in a box: containers that boot real user data with systemd and cloud-init.
+
+An instance has the private address that its interface was promised, a NoCloud seed in the place of
+a metadata service, and its data volume as a block device under the name that an EBS volume gets.
+The volume outlives it. What a container cannot show: udev, kernel settings, a late attachment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from earshot import cache
+from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.images.load import instance_image
+
+RUN_OPTIONS = (
+    "--cap-add=SYS_ADMIN", "--cap-add=NET_ADMIN",
+    "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined",
+    "--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw",
+    "--tmpfs=/run", "--tmpfs=/tmp:exec", "--env=container=docker",
+)  # fmt: skip
+BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_"
+VOLUME_MIB = 512
+STOP_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A block device of this machine in the place of an EBS volume."""
+
+    id: str
+    device: Path
+
+    def device_in_instance(self) -> str:
+        return BY_ID + self.id.replace("-", "")
+
+
+@contextlib.contextmanager
+def volume(mebibytes: int = VOLUME_MIB) -> Iterator[Volume]:
+    """A blank volume, gone at the end with all that is on it."""
+    if os.geteuid() != 0 or shutil.which("losetup") is None:
+        skip("a data volume is a loop device, which needs root and losetup")
+    parent = cache.root() / "docker"
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(prefix="volume-", dir=parent) as file:
+        file.truncate(mebibytes << 20)
+        device = _output("losetup", "--find", "--show", file.name).strip()
+        try:
+            yield Volume(f"vol-{uuid.uuid4().hex[:17]}", Path(device))
+        finally:
+            _output("losetup", "--detach", device)
+
+
+@dataclass(frozen=True)
+class PrivateNetwork:
+    name: str
+    subnet: IPv4Network
+
+    @property
+    def gateway(self) -> str:
+        """This machine's address on it."""
+        return str(self.subnet[1])
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A running one."""
+
+    engine: Engine
+    container: str
+    id: str
+    """As cloud-init knows it."""
+
+    def run(self, *command: str) -> str:
+        """Its output; fails with what it said."""
+        return self.engine.run("exec", self.container, *command)
+
+    def journal(self, *units: str) -> str:
+        """What was logged since it was made, all of it or by ``units``."""
+        arguments = [f"--unit={unit}" for unit in units]
+        return self.run("journalctl", "--no-pager", "--output=cat", *arguments)
+
+    def show(self, unit: str, property: str) -> str:
+        """What systemd says of ``unit``."""
+        return self.run("systemctl", "show", f"--property={property}", "--value", unit).strip()
+
+    def reboot(self) -> None:
+        """Shut down in order and boot again: the same disk and interface, an empty memory."""
+        self.engine.run("restart", f"--time={STOP_SECONDS}", self.container)
+
+
+@contextlib.contextmanager
+def instance(
+    engine: Engine,
+    user_data: str,
+    *,
+    network: str,
+    address: str,
+    volumes: Sequence[Volume] = (),
+    hosts: Mapping[str, str] | None = None,
+    dns: str = "",
+) -> Iterator[Instance]:
+    """Boot ``user_data`` at ``address`` of ``network``; terminated and removed at the end.
+
+    ``hosts`` are names that it resolves by its hosts file, ``dns`` is its name server.
+    """
+    image = instance_image(engine)
+    id = f"i-{uuid.uuid4().hex[:17]}"
+    name, hostname = f"earshot-test-{id}", "ip-" + address.replace(".", "-")
+    seed = Path(tempfile.mkdtemp(prefix="earshot-seed-"))
+    (seed / "user-data").write_text(user_data)
+    (seed / "meta-data").write_text(f"instance-id: {id}\nlocal-hostname: {hostname}\n")
+    options = [f"--name={name}", f"--hostname={hostname}", *RUN_OPTIONS]
+    options += [f"--network={network}", f"--ip={address}"]
+    options += [f"--volume={seed}:/var/lib/cloud/seed/nocloud:ro"]
+    options += [f"--device={item.device}:{item.device_in_instance()}" for item in volumes]
+    options += [f"--add-host={name}:{ip}" for name, ip in (hosts or {}).items()]
+    options += [f"--dns={dns}"] if dns else []
+    try:
+        container = engine.run("run", "--detach", *options, image).strip()
+        yield Instance(engine, container, id)
+    finally:
+        with contextlib.suppress(AssertionError):  # it may never have been there
+            engine.run("rm", "--force", "--volumes", name)
+        shutil.rmtree(seed)
+
+
+@contextlib.contextmanager
+def private_network(engine: Engine, subnet: IPv4Network) -> Iterator[PrivateNetwork]:
+    """A network with the addresses of a VPC."""
+    made = PrivateNetwork(f"earshot-test-vpc-{uuid.uuid4().hex[:8]}", subnet)
+    options = (f"--subnet={subnet}", f"--gateway={made.gateway}")
+    engine.run("network", "create", *options, made.name)
+    try:
+        yield made
+    finally:
+        engine.run("network", "rm", made.name)
+
+
+def free_subnet() -> IPv4Network:
+    """256 addresses that hardly anyone else on this machine uses."""
+    return IPv4Network((f"10.{64 + secrets.randbelow(64)}.{secrets.randbelow(256)}.0", 24))
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
