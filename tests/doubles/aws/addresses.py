@@ -9,10 +9,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import threading
+from collections.abc import Iterator
 
 from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.interfaces import described
 from tests.doubles.aws.kind import AwsKind, Ec2Kind, given, shape
 from tests.doubles.aws.names import private_name, public_name
+from tests.doubles.aws.network import needs_gateway
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
@@ -24,16 +27,20 @@ _allocating = threading.Lock()
 class Eip(Ec2Kind):
     kind_of_arn = "elastic-ip"
     shape = shape(
-        "domain", "address", "instance", "networkInterface", "associateWithPrivateIp", "tags",
+        "domain", "address", "instance", "networkInterface", "tags",
         "region",
     )  # fmt: skip
-    in_place = frozenset({"instance", "networkInterface", "associateWithPrivateIp"})
+    in_place = frozenset({"instance", "networkInterface"})
     settled_later = frozenset({"domain", "address", "instance", "networkInterface", "region"})
     outputs = frozenset(
         {"allocationId", "arn", "associationId", "privateDns", "privateIp", "publicDns",
          "publicIp", "tagsAll"}
     )  # fmt: skip
     absent = frozenset({"carrierIp", "customerOwnedIp", "ptrRecord"})
+
+    def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
+        if inputs.get("domain", "vpc") != "vpc":
+            yield "domain", "this test double of the AWS provider knows only vpc"
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
@@ -63,11 +70,8 @@ class Eip(Ec2Kind):
         names = {"instance": "InstanceId", "networkInterface": "NetworkInterfaceId"}
         if all(inputs.get(name) in (None, found[name]) for name in names):
             return
-        wanted = given(inputs, **{argument: name for name, argument in names.items()}) | given(
-            inputs, PrivateIpAddress="associateWithPrivateIp"
-        )
-        cloud.client("ec2", inputs).associate_address(
-            AllocationId=id, AllowReassociation=True, **wanted
+        _bind(
+            cloud, inputs, id, given(inputs, **{argument: name for name, argument in names.items()})
         )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -79,23 +83,15 @@ class Eip(Ec2Kind):
 
 class EipAssociation(AwsKind):
     shape = shape(
-        "allocationId", "networkInterfaceId", "instanceId", "privateIpAddress",
-        "allowReassociation", "region",
+        "allocationId", "networkInterfaceId", "instanceId", "allowReassociation", "region",
     )  # fmt: skip
-    settled_later = frozenset({"networkInterfaceId", "instanceId", "privateIpAddress", "region"})
-    outputs = frozenset({"publicIp"})
+    settled_later = frozenset({"networkInterfaceId", "instanceId", "region"})
+    outputs = frozenset({"privateIpAddress", "publicIp"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(
-            inputs,
-            AllocationId="allocationId",
-            NetworkInterfaceId="networkInterfaceId",
-            InstanceId="instanceId",
-            PrivateIpAddress="privateIpAddress",
-        )
+        to = given(inputs, NetworkInterfaceId="networkInterfaceId", InstanceId="instanceId")
         again = inputs.get("allowReassociation", True)
-        made = cloud.client("ec2", inputs).associate_address(AllowReassociation=again, **arguments)
-        return str(made["AssociationId"])
+        return _bind(cloud, inputs, inputs["allocationId"], to, again)
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         of_this = [{"Name": "association-id", "Values": [id]}]
@@ -112,6 +108,21 @@ class EipAssociation(AwsKind):
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).disassociate_address(AssociationId=id)
+
+
+def _bind(
+    cloud: Cloud, inputs: Plain, allocation: str, to: dict[str, str], again: bool = True
+) -> str:
+    """The id of the new association."""
+    ec2 = cloud.client("ec2", inputs)
+    if "NetworkInterfaceId" in to:
+        vpc = described(cloud, to["NetworkInterfaceId"], inputs)["VpcId"]
+    else:
+        listed = ec2.describe_instances(InstanceIds=[to["InstanceId"]])
+        vpc = listed["Reservations"][0]["Instances"][0]["VpcId"]
+    needs_gateway(cloud, vpc, inputs, "AssociateAddress")
+    made = ec2.associate_address(AllocationId=allocation, AllowReassociation=again, **to)
+    return str(made["AssociationId"])
 
 
 def _first_free(cloud: Cloud, inputs: Plain, pool: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.network import needs_gateway
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
@@ -33,7 +34,11 @@ class NatGateway(Ec2Kind):
             SubnetId="subnetId",
             ConnectivityType="connectivityType",
         )
-        made = cloud.client("ec2", inputs).create_nat_gateway(**arguments)
+        ec2 = cloud.client("ec2", inputs)
+        if "allocationId" in inputs:
+            subnet = ec2.describe_subnets(SubnetIds=[inputs["subnetId"]])["Subnets"][0]
+            needs_gateway(cloud, subnet["VpcId"], inputs, "CreateNatGateway")
+        made = ec2.create_nat_gateway(**arguments)
         return str(made["NatGateway"]["NatGatewayId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:

@@ -71,6 +71,9 @@ class SecurityGroup(Ec2Kind):
                 authorize(GroupId=id, IpPermissions=missing)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        if state.get("revokeRulesOnDelete"):
+            found = self.find(cloud, id, state)
+            self.adjust(cloud, id, found, state | {"ingress": [], "egress": []})
         cloud.client("ec2", state).delete_security_group(GroupId=id)
 
 

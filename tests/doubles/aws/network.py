@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 DNS_ATTRIBUTES = {
@@ -147,3 +148,13 @@ class InternetGateway(Ec2Kind):
         if vpc := self.find(cloud, id, state)["vpcId"]:
             ec2.detach_internet_gateway(InternetGatewayId=id, VpcId=vpc)
         ec2.delete_internet_gateway(InternetGatewayId=id)
+
+
+def needs_gateway(cloud: Cloud, vpc: str, values: Plain, call: str) -> None:
+    """As EC2 has it, a VPC takes public addresses once it has a way to the internet."""
+    attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
+    listed = cloud.client("ec2", values).describe_internet_gateways(Filters=attached)
+    if not listed["InternetGateways"]:
+        raise ProviderError(
+            f"{call}: Gateway.NotAttached: network {vpc} is not attached to any internet gateway"
+        )

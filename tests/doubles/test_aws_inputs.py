@@ -1,0 +1,221 @@
+"""The AWS double's inputs and outputs, against the types of the official package, and what it
+refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi.provider.experimental import provider as protocol
+from pulumi.runtime.rpc import UNKNOWN
+
+from tests.doubles.aws import official
+from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.install import VERSION, install_aws_double
+from tests.doubles.aws.lookups import LOOKUPS
+from tests.doubles.aws.provider import KINDS, SETTINGS, AwsDouble
+from tests.doubles.plugin.kind import ProviderError, not_implemented
+from tests.doubles.plugin.values import plain, wrapped
+
+INSTANCE = KINDS["aws:ec2/instance:Instance"]
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_every_input_is_one_of_the_official_plugins(token: str) -> None:
+    assert list(not_implemented(KINDS[token].shape, official.inputs(token))) == []
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_every_output_of_the_official_plugin_is_accounted_for(token: str) -> None:
+    kind = KINDS[token]
+    beside = official.outputs(token).keys() - official.inputs(token).keys()
+    assert beside == (kind.outputs | kind.absent) & beside, "neither computed nor named as absent"
+    assert kind.outputs <= official.outputs(token).keys()
+    assert kind.absent <= beside
+    assert not kind.outputs & (kind.absent | kind.shape.keys())
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_what_is_said_of_inputs_is_of_known_inputs(token: str) -> None:
+    kind = KINDS[token]
+    for names in (kind.defaults.keys(), kind.in_place, kind.unordered, kind.settled_later):
+        assert names <= kind.shape.keys()
+    assert kind.named is None or kind.named in kind.shape
+    assert ("tags" in kind.shape) == ("tagsAll" in kind.outputs)
+
+
+@pytest.mark.parametrize("token", KINDS)
+def test_tokens_are_those_of_the_official_classes(token: str) -> None:
+    assert f"'{token}'" in inspect.getsource(official.resource(token))
+
+
+@pytest.mark.parametrize("token", LOOKUPS)
+def test_functions_take_and_give_what_the_official_ones_do(token: str) -> None:
+    lookup = LOOKUPS[token]
+    assert lookup.shape.keys() <= official.arguments(token).keys()
+    assert lookup.outputs <= official.results(token).keys()
+
+
+def test_settings_are_those_of_the_official_provider() -> None:
+    assert SETTINGS - {"version"} <= official.settings().keys()
+
+
+def test_a_made_up_name_would_be_noticed() -> None:
+    token = "aws:ec2/instance:Instance"
+    made_up = {"rootBlockDevice": {"volumeSizes": None}, "amis": None}
+    assert list(not_implemented(made_up, official.inputs(token))) == [
+        "rootBlockDevice.volumeSizes",
+        "amis",
+    ]
+    assert "publicIp" not in official.inputs(token)
+
+
+def test_the_version_is_the_packages_own(tmp_path: Path) -> None:
+    import pulumi_aws
+
+    about = json.loads((Path(pulumi_aws.__file__).parent / "pulumi-plugin.json").read_text())
+    assert about["version"] == VERSION
+    folder = install_aws_double(tmp_path)
+    assert folder == tmp_path / "plugins" / f"resource-aws-v{VERSION}"
+    assert "AwsDouble()" in (folder / "__main__.py").read_text()
+
+
+def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
+    inputs = {
+        "ami": "ami-1",
+        "tenancy": "host",
+        "rootBlockDevice": {"volumeSize": 8, "volumeInitializationRate": 100},
+        "primaryNetworkInterface": UNKNOWN,
+    }
+    assert list(not_implemented(inputs, INSTANCE.shape)) == [
+        "tenancy",
+        "rootBlockDevice.volumeInitializationRate",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "refused"),
+    [
+        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Interface"}, ["vpcEndpointType"]),
+        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
+        ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
+        ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
+        (
+            "aws:ec2/instance:Instance",
+            {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
+            ["subnetId", "vpcSecurityGroupIds"],
+        ),
+        (
+            "aws:ec2/instance:Instance",
+            {"userData": "a", "userDataBase64": "YQ=="},
+            ["userDataBase64"],
+        ),
+        ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
+    ],
+)
+def test_values_that_are_not_implemented_are_refused(
+    token: str, inputs: dict[str, Any], refused: list[str]
+) -> None:
+    assert [name for name, _ in KINDS[token].objections(inputs)] == refused
+
+
+def test_without_an_endpoint_nothing_is_called() -> None:
+    with pytest.raises(ProviderError, match="no endpoint for ec2: this test double"):
+        Cloud({"region": "us-west-2"}).client("ec2")
+    with pytest.raises(ProviderError, match="no endpoint for iam"):
+        Cloud({"region": "r", "endpoints": '[{"ec2": "http://127.0.0.1:1"}]'}).client("iam")
+    with pytest.raises(ProviderError, match="no region is set: give aws:region"):
+        Cloud({}).client("ec2")
+
+
+def test_a_resource_may_name_a_region_of_its_own() -> None:
+    cloud = Cloud({"region": "us-west-2", "endpoints": '[{"ec2": "http://127.0.0.1:1"}]'})
+    assert cloud.client("ec2").meta.region_name == "us-west-2"
+    assert cloud.client("ec2", {"region": "eu-west-1"}).meta.region_name == "eu-west-1"
+    assert cloud.client("ec2") is cloud.client("ec2", {"region": "us-west-2"})
+    assert cloud.arn("ec2", {"region": "cn-north-1"}, "1", "vpc/v") == (
+        "arn:aws-cn:ec2:cn-north-1:1:vpc/v"
+    )
+    cloud.close()
+
+
+def checked(token: str, settings: dict[str, Any], **inputs: Any) -> protocol.CheckResponse:
+    """What the double makes of the inputs of a new resource `x`."""
+    double = AwsDouble()
+    double.set_up({"region": "us-west-2", **settings})
+    urn = f"urn:pulumi:stack::project::{token}::x"
+    request = protocol.CheckRequest(urn, {}, wrapped(inputs), uuid.uuid4().bytes)
+    return asyncio.run(double.check(request))
+
+
+def inputs_of(response: protocol.CheckResponse) -> dict[str, Any]:
+    assert response.inputs is not None
+    return plain(response.inputs)
+
+
+def test_checked_inputs_have_the_providers_tags_and_a_name() -> None:
+    settings = {"defaultTags": '{"tags": {"owner": "me", "stage": "dev"}}'}
+    found = inputs_of(checked("aws:iam/role:Role", settings, tags={"stage": "prod"}))
+    assert found["tags"] == {"stage": "prod"}
+    assert found["tagsAll"] == {"owner": "me", "stage": "prod"}
+    assert found["__defaults"] == ["name"]
+    assert found["name"].startswith("x-") and len(found["name"]) == len("x-1234567")
+    named = inputs_of(checked("aws:iam/role:Role", {}, name="mine"))
+    assert (named["name"], named["__defaults"], named["tagsAll"]) == ("mine", [], {})
+
+
+def test_tags_that_are_not_known_yet_make_all_tags_unknown() -> None:
+    settings = {"defaultTags": '{"tags": {"owner": "me"}}'}
+    found = inputs_of(checked("aws:ec2/vpc:Vpc", settings, tags={"a": UNKNOWN}))
+    assert found["tagsAll"] == UNKNOWN
+    assert "name" not in found
+
+
+def test_what_takes_no_tags_gets_none() -> None:
+    found = inputs_of(checked("aws:ec2/route:Route", {"defaultTags": '{"tags": {"a": "b"}}'}))
+    assert found == {"__defaults": []}
+
+
+def test_refused_inputs_are_said_with_the_reason() -> None:
+    response = checked(
+        "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="Interface", dnsOptions={}
+    )
+    assert [(item.property, item.reason) for item in response.failures or []] == [
+        (
+            "dnsOptions",
+            "the input dnsOptions is not implemented by this test double of the AWS provider",
+        ),
+        ("vpcEndpointType", "this test double of the AWS provider knows only Gateway"),
+    ]
+
+
+def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
+    double = AwsDouble()
+    with pytest.raises(ProviderError, match="aws:lb/loadBalancer:LoadBalancer is not implemented"):
+        checked("aws:lb/loadBalancer:LoadBalancer", {})
+    with pytest.raises(ProviderError, match="aws:acm/getCertificate:getCertificate is not impl"):
+        asyncio.run(
+            double.invoke(protocol.InvokeRequest("aws:acm/getCertificate:getCertificate", {}))
+        )
+    refused = asyncio.run(
+        double.invoke(protocol.InvokeRequest("aws:ec2/getAmi:getAmi", wrapped({"uefiData": "x"})))
+    )
+    assert [failure.property for failure in refused.failures or []] == ["uefiData"]
+    request = protocol.CheckRequest("u", {}, wrapped({"region": "r", "profile": "p"}), b"")
+    response = asyncio.run(double.check_config(request))
+    assert [failure.property for failure in response.failures or []] == ["profile"]
+
+
+def test_a_preview_creates_nothing() -> None:
+    double = AwsDouble()  # it has no endpoint: any call of the cloud would fail
+    urn = "urn:pulumi:stack::project::aws:ec2/vpc:Vpc::x"
+    inputs = wrapped({"cidrBlock": "10.0.0.0/16"})
+    made = asyncio.run(double.create(protocol.CreateRequest(urn, inputs, 0, preview=True)))
+    assert (made.resource_id, made.properties) == (None, inputs)
+    with pytest.raises(ProviderError, match="no region is set"):
+        asyncio.run(double.create(protocol.CreateRequest(urn, inputs, 0, preview=False)))
