@@ -9,7 +9,7 @@ the seal refuses to exist without it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -29,6 +29,8 @@ from earshot.rules.cloud import Cloud
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
 SEAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
+
+Addresses = Mapping[int, tuple[str, ...]]
 
 NOBODY = "nobody"
 """Stands in the seal's inputs until the pack has written its word over it."""
@@ -52,13 +54,13 @@ class AdvertisedListeners(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        plan: pulumi.Input[ClusterPlan],
+        plan: ClusterPlan | pulumi.Output[ClusterPlan],
         placement: str,
-        addresses: pulumi.Input[Mapping[int, tuple[str, ...]]],
+        addresses: Addresses | pulumi.Output[Addresses],
         opts: pulumi.ResourceOptions | None = None,
         *,
         containers: Mapping[int, Mapping[str, Any]] | None = None,
-        cloud: pulumi.Input[Cloud] | None = None,
+        cloud: Cloud | pulumi.Output[Cloud] | None = None,
     ) -> None:
         """A ``plan`` that comes out of other resources holds markers for what a preview cannot
         know. ``addresses`` holds each node's own provisioned IP addresses, where they are known.
@@ -70,17 +72,22 @@ class AdvertisedListeners(pulumi.ComponentResource):
         """
         props: dict[str, Any] = {
             "placement": placement,
-            "plan": pulumi.Output.from_input(plan).apply(lambda own: own.model_dump(mode="json")),
-            "addresses": pulumi.Output.from_input(addresses).apply(_by_id),
+            "plan": _applied(plan, lambda own: own.model_dump(mode="json")),
+            "addresses": _applied(addresses, _by_id),
             "containers": {str(id): dict(inputs) for id, inputs in (containers or {}).items()},
         }
         if cloud is not None:
-            props["cloud"] = pulumi.Output.from_input(cloud).apply(lambda own: own.document())
+            props["cloud"] = _applied(cloud, lambda own: own.document())
         super().__init__(GATE_TYPE, name, props, opts)
         self.register_outputs({"placement": placement})
 
 
-def _by_id(addresses: Mapping[int, tuple[str, ...]]) -> dict[str, list[str]]:
+def _applied(value: Any, act: Callable[[Any], Any]) -> Any:
+    """``act`` on what ``value`` is or will be; not by `from_input`, which takes data apart."""
+    return value.apply(act) if isinstance(value, pulumi.Output) else act(value)
+
+
+def _by_id(addresses: Addresses) -> dict[str, list[str]]:
     return {str(id): list(own) for id, own in addresses.items()}
 
 
@@ -119,9 +126,12 @@ class GateSeal(Resource, module="earshot", name="GateSeal"):
     judged: pulumi.Output[str]
 
     def __init__(
-        self, name: str, plan: pulumi.Input[ClusterPlan], gate: AdvertisedListeners
+        self,
+        name: str,
+        plan: ClusterPlan | pulumi.Output[ClusterPlan],
+        gate: AdvertisedListeners,
     ) -> None:
-        wanted = pulumi.Output.from_input(plan).apply(digest)
+        wanted = _applied(plan, digest)
         super().__init__(
             _SealProvider(),
             name,

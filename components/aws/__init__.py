@@ -1,0 +1,1 @@
+"""The `aws` placement: network, groups, names, and the instances behind their gate."""

@@ -1,0 +1,79 @@
+"""Security groups as they follow from the plan: in comes who a listener is for, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.tags import tags
+from earshot.aws.groups import Group, Ingress
+from earshot.aws.sources import Members
+
+
+class SecurityGroups(pulumi.ComponentResource):
+    """One group per role of a node."""
+
+    ids: Mapping[str, pulumi.Output[str]]
+    """By the plan's name of the group."""
+
+    def __init__(
+        self,
+        name: str,
+        groups: Sequence[Group],
+        vpc_id: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("earshot:aws:SecurityGroups", name, {}, opts)
+        self._name = name
+        own = pulumi.ResourceOptions(parent=self)
+        self.ids = {
+            group.name: aws.ec2.SecurityGroup(
+                f"{name}-{group.name}",
+                description=f"Kafka {group.name} of {name}",
+                vpc_id=vpc_id,
+                tags=tags(name, f"{name}-{group.name}"),
+                opts=own,
+            ).id
+            for group in groups
+        }
+        for group in groups:
+            for rule in group.ingress:
+                self._let_in(group, rule)
+            aws.vpc.SecurityGroupEgressRule(
+                f"{name}-{group.name}",
+                security_group_id=self.ids[group.name],
+                ip_protocol="-1",
+                cidr_ipv4="0.0.0.0/0",
+                description="Packages, Kafka itself, AWS services, other nodes",
+                opts=own,
+            )
+        self.register_outputs({"ids": self.ids})
+
+    def _let_in(self, group: Group, rule: Ingress) -> None:
+        source: dict[str, Any]
+        if isinstance(rule.source, Members):
+            source = {
+                "referenced_security_group_id": self.ids.get(rule.source.group, rule.source.group)
+            }
+        elif isinstance(rule.source, IPv4Network):
+            source = {"cidr_ipv4": str(rule.source)}
+        else:
+            source = {"cidr_ipv6": str(rule.source)}
+        aws.vpc.SecurityGroupIngressRule(
+            f"{self._name}-{group.name}-{rule.first}-{_slug(rule)}",
+            security_group_id=self.ids[group.name],
+            ip_protocol="tcp",
+            from_port=rule.first,
+            to_port=rule.last,
+            description=rule.why,
+            opts=pulumi.ResourceOptions(parent=self),
+            **source,
+        )
+
+
+def _slug(rule: Ingress) -> str:
+    return rule.source.group if isinstance(rule.source, Members) else str(rule.source)

@@ -1,0 +1,171 @@
+"""Names, before any instance: an interface per node, an Elastic IP, records of a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.network import Ground
+from components.aws.tags import tags
+from earshot.aws.groups import BROKERS, CONTROLLERS
+from earshot.listeners.aws_spec import AwsSpec
+from earshot.listeners.model import UnknownHost
+from earshot.placement.aws import Known, Provisioned, foreseen
+
+
+class Names(pulumi.ComponentResource):
+    """What gives every node its names, and keeps them when its instance is replaced."""
+
+    provisioned: pulumi.Output[dict[int, Provisioned]]
+    """Always known: what a preview cannot know yet stands there as a marker."""
+    settled: pulumi.Output[dict[int, Provisioned]]
+    """The same, unknown as long as any part of it is."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: AwsSpec,
+        ground: Ground,
+        groups: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``groups`` are the ids of the security groups by name."""
+        super().__init__("earshot:aws:Names", name, {}, opts)
+        self._name, self._spec, self._ground, self._groups = name, spec, ground, groups
+        self.interfaces = {id: self._interface(id) for id in spec.node_ids}
+        public = [id for id in spec.node_ids if spec.is_public(id)]
+        self.addresses = {id: self._address(id) for id in public}
+        self.associations = {id: self._associate(id) for id in public}
+        private = {id: item.private_dns_name for id, item in self.interfaces.items()}
+        beyond = {id: item.public_dns for id, item in self.addresses.items()}
+        if spec.naming == "zone":
+            private, beyond = self._records()
+        self.provisioned = _provisioned(self, spec, private, beyond, _marked)
+        self.settled = _provisioned(self, spec, private, beyond, lambda value, _: value)
+        self.register_outputs({"interfaces": {str(id): i.id for id, i in self.interfaces.items()}})
+
+    def _interface(self, id: int) -> aws.ec2.NetworkInterface:
+        spec, name = self._spec, self._spec.name_of(id)
+        roles = [BROKERS] if id in spec.ids else []
+        roles += [CONTROLLERS] if id in spec.controller_ids else []
+        return aws.ec2.NetworkInterface(
+            f"{self._name}-{name}",
+            subnet_id=self._ground.subnets[spec.zone_of[id], spec.is_public(id)],
+            security_groups=[self._groups[role] for role in roles],
+            description=f"{name} of {self._name}",
+            tags=tags(self._name, f"{self._name}-{name}"),
+            opts=self._opts(protect=spec.deletion_protection),
+        )
+
+    def _address(self, id: int) -> aws.ec2.Eip:
+        name = f"{self._name}-{self._spec.name_of(id)}"
+        return aws.ec2.Eip(
+            name,
+            domain="vpc",
+            tags=tags(self._name, name),
+            opts=self._opts(protect=self._spec.deletion_protection),
+        )
+
+    def _associate(self, id: int) -> aws.ec2.EipAssociation:
+        return aws.ec2.EipAssociation(
+            f"{self._name}-{self._spec.name_of(id)}",
+            allocation_id=self.addresses[id].allocation_id,
+            network_interface_id=self.interfaces[id].id,
+            # an address that is not routed yet cannot be associated
+            opts=self._opts(depends_on=list(self._ground.ways)),
+        )
+
+    def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:
+        """By node id, the names that the private and the public zone give."""
+        zone = self._spec.zone
+        assert zone is not None  # the spec has one wherever names come from it
+        own = aws.route53.Zone(
+            self._name,
+            name=zone.name,
+            comment=f"Kafka of {self._name}",
+            vpcs=[
+                aws.route53.ZoneVpcArgs(vpc_id=self._ground.vpc_id, vpc_region=self._spec.region)
+            ],
+            tags=tags(self._name, zone.name),
+            opts=self._opts(protect=self._spec.deletion_protection),
+        )
+        private, beyond = {}, {}
+        for id in self._spec.node_ids:
+            host = zone.broker(id) if id in self._spec.ids else zone.controller(id)
+            private[id] = self._record(
+                f"{self._spec.name_of(id)}-private",
+                own.zone_id,
+                host,
+                self.interfaces[id].private_ip,
+            )
+            if id in self.addresses and zone.public_zone_id is not None:
+                beyond[id] = self._record(
+                    f"{self._spec.name_of(id)}-public",
+                    zone.public_zone_id,
+                    host,
+                    self.addresses[id].public_ip,
+                )
+        return private, beyond
+
+    def _record(
+        self,
+        suffix: str,
+        zone_id: pulumi.Input[str],
+        host: str,
+        address: pulumi.Input[str],
+    ) -> pulumi.Output[str]:
+        assert self._spec.zone is not None
+        return aws.route53.Record(
+            f"{self._name}-{suffix}",
+            zone_id=zone_id,
+            name=host,
+            type="A",
+            ttl=self._spec.zone.ttl,
+            records=[address],
+            opts=self._opts(),
+        ).fqdn
+
+    def _opts(self, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, **options)
+
+
+Read = Callable[[pulumi.Output[str], UnknownHost], pulumi.Output[Any]]
+
+
+def _provisioned(
+    names: Names,
+    spec: AwsSpec,
+    private: Mapping[int, pulumi.Output[str]],
+    beyond: Mapping[int, pulumi.Output[str]],
+    read: Read,
+) -> pulumi.Output[dict[int, Provisioned]]:
+    """Every node's, each value through ``read`` with its marker."""
+    found: dict[str, pulumi.Output[Any]] = {}
+    for id, marks in foreseen(spec).items():
+        values = {
+            "private_name": private[id],
+            "private_address": names.interfaces[id].private_ip,
+            "public_name": beyond.get(id),
+            "public_address": names.addresses[id].public_ip if id in names.addresses else None,
+        }
+        for key, value in values.items():
+            if value is not None:
+                found[f"{id}/{key}"] = read(value, getattr(marks, key))
+    return pulumi.Output.all(**found).apply(_joined)
+
+
+def _joined(flat: Mapping[str, Any]) -> dict[int, Provisioned]:
+    nodes: dict[int, dict[str, Known]] = {}
+    for path, value in flat.items():
+        id, _, key = path.partition("/")
+        nodes.setdefault(int(id), {})[key] = "" if value is None else value
+    return {id: Provisioned(**values) for id, values in nodes.items()}
+
+
+def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[Known]:
+    return value.apply(
+        lambda found: mark if pulumi.contains_unknowns(found) else found, run_with_unknowns=True
+    )

@@ -1,0 +1,116 @@
+"""What nodes report of themselves through SSM, and waiting until they say that they are in sync.
+
+Nobody outside sees a broker in a private subnet, so each one tells, through its role, which
+instance it is, which user data it booted with, and how it fares.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from earshot.errors import EarshotError
+from earshot.user_data.node_report import NodeReport, State
+
+POLL = 5.0
+"""Seconds between two looks; parameters can be read 40 times a second in all:
+https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
+AT_ONCE = 10
+"""Parameters that one call reads."""
+
+Read = Callable[[Sequence[str]], dict[str, str]]
+"""The values of the parameters that exist, by name."""
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """One node as it was deployed."""
+
+    node: int
+    parameter: str
+    instance: str
+    user_data: str
+    """The digest of what the instance was given."""
+
+    @classmethod
+    def of(cls, props: Any) -> Awaited:
+        return cls(
+            node=int(props["node"]),
+            parameter=str(props["parameter"]),
+            instance=str(props["instance"]),
+            user_data=str(props["user_data"]),
+        )
+
+
+def wait_for(
+    nodes: Sequence[Awaited],
+    read: Read,
+    deadline: float,
+    *,
+    poll: float = POLL,
+    progress: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Returns when every one of ``nodes`` has reported that it is in sync, as deployed.
+
+    Raises EarshotError with what each missing one last said, as soon as one has given up, or when
+    ``deadline`` (s) has passed.
+    """
+    began = time.monotonic()
+    shown = began
+    while True:
+        missing, lost = _missing(nodes, read([item.parameter for item in nodes]))
+        now = time.monotonic()
+        if not missing:
+            return
+        if lost or now - began > deadline:
+            raise _not_ready(missing, "" if lost else f" after {deadline:.0f} s")
+        if now - shown > 15:
+            shown = now
+            said = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
+            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s): {said}")
+        time.sleep(poll)
+
+
+def majority_served(voters: Sequence[str], read: Read) -> bool:
+    """Whether most of the nodes that report in ``voters`` last said that they were in sync.
+
+    Before the cluster ever had a quorum nobody did, and waiting for one node would be in vain.
+    """
+    reports = (NodeReport.read(text) for text in read(voters).values())
+    serving = sum(item is not None and item.state is State.IN_SYNC for item in reports)
+    return serving * 2 > len(voters)
+
+
+def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int, str], bool]:
+    """What the nodes that are not in sync say, and whether one of them has given up."""
+    found: dict[int, str] = {}
+    lost = False
+    for item in nodes:
+        if item.parameter not in values:
+            found[item.node] = f"its parameter {item.parameter} is gone"
+            continue
+        report = NodeReport.read(values[item.parameter])
+        if report is None:
+            found[item.node] = "it has not reported yet"
+            continue
+        if lack := report.lacks(item.node, item.instance, item.user_data):
+            found[item.node] = lack
+            as_deployed = (report.instance, report.user_data) == (item.instance, item.user_data)
+            lost = lost or (report.is_final and as_deployed)
+    return found, lost
+
+
+def _not_ready(missing: dict[int, str], late: str) -> EarshotError:
+    said = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
+    return EarshotError(
+        f"node {_listed(missing)}",
+        observed=f"not in sync{late}; last heard:{said}",
+        remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
+        "`journalctl -u kafka-prepare -u kafka`), mend it, and run the same command again",
+    )
+
+
+def _listed(missing: dict[int, str]) -> str:
+    return ", ".join(map(str, sorted(missing)))

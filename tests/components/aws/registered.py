@@ -1,0 +1,142 @@
+"""What the component registers with an engine that is none: every registration, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks
+
+from components import gate
+from components.aws.cluster import AwsCluster
+from earshot.listeners.aws_spec import AwsSpec
+from earshot.names.aws import private_name, public_name
+from tests.aws_spec import REGION
+
+STACK = "mine"
+ADDRESS = "aws:ec2/eip:Eip"
+ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
+ATTACHMENT = "aws:ec2/volumeAttachment:VolumeAttachment"
+GATE = gate.GATE_TYPE
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+INSTANCE = "aws:ec2/instance:Instance"
+INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
+PARAMETER = "aws:ssm/parameter:Parameter"
+POLICY = "aws:iam/rolePolicy:RolePolicy"
+READY = "pulumi-python:dynamic/earshot:AwsReadiness"
+RECORD = "aws:route53/record:Record"
+ROLE = "aws:iam/role:Role"
+SUBNET = "aws:ec2/subnet:Subnet"
+VOLUME = "aws:ebs/volume:Volume"
+VPC = "aws:ec2/vpc:Vpc"
+ZONE = "aws:route53/zone:Zone"
+
+
+@dataclass
+class Registered:
+    """One registration, as the engine is told of it."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+    request: Any
+
+    @property
+    def urn(self) -> str:
+        return f"{self.type}::{self.name}"
+
+    def is_below(self, other: Registered) -> bool:
+        return str(self.request.parent).endswith(other.urn)
+
+    def depends_on(self, other: Registered) -> bool:
+        return any(urn.endswith(other.urn) for urn in self.request.dependencies)
+
+
+@dataclass
+class Answers(mocks.Mocks):
+    """Outputs as AWS and the pack would give them; in a preview, none that is not an input."""
+
+    preview: bool = False
+    region: str = REGION
+    vpc: dict[str, Any] = field(default_factory=dict)
+    """What a VPC that is there has."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        outputs = dict(args.inputs)
+        if args.typ == gate.SEAL_TYPE:
+            outputs["judged"] = outputs["digest"]
+        if self.preview and args.custom:
+            return "", outputs
+        turn = int("".join(filter(str.isdigit, args.name)) or 0) % 200
+        private, public = f"10.0.0.{turn + 10}", f"198.51.100.{turn + 10}"
+        outputs |= {
+            INTERFACE: {"privateIp": private, "privateDnsName": private_name(private, REGION)},
+            ADDRESS: {
+                "allocationId": f"eipalloc-{turn}",
+                "publicIp": public,
+                "publicDns": public_name(public, REGION),
+            },
+            ZONE: {"zoneId": "ZPRIVATE"},
+            RECORD: {"fqdn": outputs.get("name")},
+            PARAMETER: {"arn": f"arn:aws:ssm:{REGION}:123:parameter{outputs.get('name')}"},
+            "aws:s3/bucket:Bucket": {"arn": f"arn:aws:s3:::{args.name}", "bucket": args.name},
+            "aws:iam/role:Role": {"name": args.name},
+            "aws:iam/instanceProfile:InstanceProfile": {"name": args.name},
+        }.get(args.typ, {})
+        if args.typ == VOLUME:
+            return f"vol-0123456789abc{turn:04x}", outputs
+        return f"id of {args.name}", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        answers = {
+            "aws:index/getRegion:getRegion": {"region": self.region},
+            "aws:ssm/getParameter:getParameter": {
+                "insecureValue": f"ami of {args.args.get('name')}"
+            },
+            "aws:ec2/getVpc:getVpc": self.vpc,
+        }
+        return answers[args.token]
+
+
+class Engine(mocks.MockMonitor):
+    """Takes down every registration, in order."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(answers)
+        self.seen: list[Registered] = []
+
+    def RegisterResource(self, request: Any) -> Any:
+        inputs = pulumi.runtime.rpc.deserialize_properties(request.object, keep_unknowns=True)
+        self.seen.append(Registered(request.type, request.name, inputs, request))
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+    def of(self, type: str) -> dict[str, Registered]:
+        """By name, in the order of registration."""
+        return {it.name: it for it in self.seen if it.type == type}
+
+    def one(self, type: str) -> Registered:
+        (found,) = self.of(type).values()
+        return found
+
+    def before(self, first: Registered, second: Registered) -> bool:
+        return self.seen.index(first) < self.seen.index(second)
+
+
+def registered(
+    spec: AwsSpec,
+    answers: Answers | None = None,
+    look: Callable[[AwsCluster], Any] = lambda cluster: cluster.ready.urn,
+) -> Engine:
+    """What the cluster of ``spec`` registers; ``look`` may read its outputs."""
+    answers = answers or Answers()
+    engine = Engine(answers)
+    mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
+
+    def run() -> Any:
+        return look(AwsCluster(STACK, spec))
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return engine
