@@ -22,11 +22,10 @@ ANSWER_SECONDS: Final = 10
 """What an engine may take for its first answer."""
 REQUEST_SECONDS: Final = 120
 """What it may take for any later one."""
-GET_ONE: Final = """start it, or install one:
-    Debian, Ubuntu   apt-get install docker.io
-    Fedora           dnf install moby-engine && systemctl start docker
-    macOS, Windows   Docker Desktop, Colima or another
-  or, where one answers elsewhere, name it: `hosts[].engine` in the stack file, or DOCKER_HOST"""
+GET_ONE: Final = (
+    "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
+    "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
+)
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -128,14 +127,25 @@ def _tls(
         folder = environment.get("DOCKER_CERT_PATH") or str(Path.home() / ".docker")
     if folder is None or not address.startswith("tcp://"):
         return None
-    authority, certificate, key = (str(Path(folder).expanduser() / name) for name in _FILES)
-    missing = [name for name in (authority, certificate, key) if not Path(name).is_file()]
+    files = [Path(folder).expanduser() / name for name in _FILES]
+    missing = [str(file) for file in files if not file.is_file()]
     if missing:
         raise EarshotError(
             f"Docker engine at {address}",
             observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
             allowed=f"a folder with {', '.join(_FILES)}",
         )
+    return certified(Path(folder).expanduser())
+
+
+def certified(folder: Path) -> docker.tls.TLSConfig:
+    """TLS with the certificates in ``folder``, and no other authority than the one there."""
     from docker.tls import TLSConfig
 
-    return TLSConfig(client_cert=(certificate, key), ca_cert=authority, verify=True)
+    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
+        def configure_client(self, client: docker.APIClient) -> None:
+            super().configure_client(client)
+            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
+
+    authority, certificate, key = (str(folder / name) for name in _FILES)
+    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)

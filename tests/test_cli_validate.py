@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,9 @@ from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.run import ValidationOptions
+from earshot.vantages.standpoint import Candidate, Standpoint, docker_standpoints, to_json
 from tests.report import samples
+from tests.vantages.contracts import docker_contract
 
 STACK = """\
 config:
@@ -168,3 +170,96 @@ def test_where_nobody_answers_the_doctors_report_says_why(
     printed = capsys.readouterr().out
     assert f"{address} refused the connection" in printed
     assert "correct the bootstrap address" in printed
+
+
+class EverywhereDouble:
+    """Stands for `validate_from`: keeps what it was asked, and returns a crafted report."""
+
+    standpoints: Sequence[Standpoint] | None = None
+    only: Sequence[str] = ()
+
+    def __call__(
+        self,
+        standpoints: Sequence[Standpoint],
+        contract: Contract,
+        options: ValidationOptions,
+        on_event: Callable[[str], None],
+        only: Sequence[str],
+    ) -> Report:
+        self.standpoints, self.only = standpoints, only
+        return samples.vantages()
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> EverywhereDouble:
+    double = EverywhereDouble()
+    monkeypatch.setattr(command, "validate_from", double)
+    return double
+
+
+@pytest.fixture
+def containers(project: Project) -> Project:
+    """The project, whose stack `docker` was deployed and left its contract."""
+    file = project.contract_file("docker")
+    file.parent.mkdir(parents=True)
+    file.write_text(docker_contract().to_json())
+    return project
+
+
+PLACES = docker_standpoints(docker_contract(), [Candidate()], "dev")
+
+
+def test_a_stack_says_where_to_stand(
+    containers: Project, everywhere: EverywhereDouble, double: Double
+) -> None:
+    containers.contract_file("docker").with_name("vantages.json").write_text(to_json(PLACES))
+    assert run(["validate", "--stack", "docker", "--only", "host", "--only", "internal"]) == 1
+    assert everywhere.standpoints == PLACES
+    assert everywhere.only == ("host", "internal")
+    assert double.contract is None
+    kept = read_report(containers.report_file("docker").read_bytes(), "file")
+    assert [item.name for item in kept.vantages] == ["internal", "host", "external"]
+
+
+def test_a_file_says_where_to_stand(containers: Project, everywhere: EverywhereDouble) -> None:
+    Path("places.json").write_text(to_json(PLACES[:1]))
+    contract = str(containers.contract_file("docker"))
+    assert run(["validate", "--contract", contract, "--vantages", "places.json"]) == 1
+    assert everywhere.standpoints == PLACES[:1] and everywhere.only == ()
+
+
+def test_a_docker_contract_alone_tells_only_of_this_machine(
+    containers: Project, everywhere: EverywhereDouble
+) -> None:
+    run(["validate", "--contract", str(containers.contract_file("docker"))])
+    assert everywhere.standpoints == command.HOST_ALONE
+
+
+def test_a_place_with_a_name_validates_everything_itself(
+    containers: Project, everywhere: EverywhereDouble, double: Double
+) -> None:
+    contract = str(containers.contract_file("docker"))
+    assert run(["validate", "--contract", contract, "--vantage", "laptop"]) == 0
+    assert everywhere.standpoints is None
+    assert double.options.vantage == "laptop" and double.contract == docker_contract()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "observed"),
+    [
+        (["--vantage", "a", "--only", "b"], "--vantage and --only: are both given"),
+        (["--vantage", "a", "--vantages", "f"], "--vantage and --vantages: are both given"),
+        (["--vantages", "none.json"], "none.json: cannot be read"),
+        (["--only", "host"], "there is one vantage: this machine"),
+    ],
+)
+def test_wrong_places_are_found_before_anything_runs(
+    arguments: list[str],
+    observed: str,
+    project: Project,
+    double: Double,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["validate", "--stack", "local", *arguments]) == 2
+    assert observed in capsys.readouterr().err
+    assert double.contract is None

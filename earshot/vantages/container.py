@@ -79,7 +79,7 @@ def ground(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[Ground]:
     if len(refusals) == 1:
         raise refusals[0]
     raise EarshotError(
-        f"vantage {standpoint.name}",
+        "its engines",
         observed="; ".join(f"{error.object}: {error.observed}" for error in refusals),
         remedy=refusals[0].remedy,
     )

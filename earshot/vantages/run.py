@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Literal
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
@@ -27,6 +27,11 @@ from earshot.vantages.standpoint import Kind, Standpoint
 
 AT_ONCE: Final = 1
 """Containers that validate side by side."""
+
+Reported = Literal["host", "container"]
+"""What a report calls the kind of a vantage."""
+_KINDS: Final[Mapping[Kind, Reported]] = {Kind.HERE: "host", Kind.CONTAINER: "container"}
+_INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 
 Say = Callable[[str], None]
 Run = Callable[[Deadline], Report]
@@ -65,8 +70,9 @@ def validate_from(
             turns.append(_turn(scope, standpoint, part, options, on_event, only, engines))
         reports = _all(turns, Deadline(options.deadline))
     sources = [Source(f"vantage {name}", report) for name, report in reports.items()]
-    changes = {"started": started, "seconds": time.monotonic() - begun}
-    return merge(sources).model_copy(update=changes)
+    merged = merge(sources)
+    changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
+    return merged.model_copy(update=changes)
 
 
 def _check(only: Sequence[str], names: Iterable[str]) -> None:
@@ -92,40 +98,40 @@ def _turn(
     """What there is to do for ``scope``, with its engine ready."""
     from earshot.vantages.container import ground, validate_on
 
-    name = standpoint.name if standpoint is not None else str(scope)
-
-    def unproven(verdict: Verdict, reason: str) -> Run:
-        return lambda end: _undecided(contract, name, verdict, reason)
-
     if standpoint is None:
-        reason = (
-            f"nobody stood where the clients of the scope {scope} stand: no standpoint is known"
-        )
-        return _Turn(name, unproven(Verdict.INCONCLUSIVE, reason))
+        reason = f"nobody stood where clients of the scope {scope} stand: no standpoint is known"
+        return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
+    name = standpoint.name
     if only and name not in only:
-        return _Turn(name, unproven(Verdict.SKIP, f"not asked for: --only {' --only '.join(only)}"))
+        reason = f"not asked for: --only {' --only '.join(only)}"
+        kind = _KINDS[standpoint.kind]
+        return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
 
     def say(text: str) -> None:
         on_event(f"{name}: {text}")
 
     def here(end: Deadline) -> Report:
-        own = replace(options, vantage=name, deadline=end.left())
-        return validate(contract, own, say)
+        return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
 
     if standpoint.kind is Kind.HERE:
         return _Turn(name, here, here=True)
     try:
         stood = engines.enter_context(ground(standpoint, contract.cluster, say))
     except EarshotError as error:
-        return _Turn(name, unproven(Verdict.INCONCLUSIVE, f"nobody could stand there: {error}"))
+        return _settled(_failed(contract, name, "nobody could stand there", error))
 
     def there(end: Deadline) -> Report:
         try:
             return validate_on(stood, contract, options, end, say)
         except EarshotError as error:
-            return _undecided(contract, name, Verdict.INCONCLUSIVE, str(error))
+            return _failed(contract, name, "nobody told what is seen from there", error)
 
     return _Turn(name, there)
+
+
+def _settled(report: Report) -> _Turn:
+    """A turn that is over before it began."""
+    return _Turn(report.vantages[0].name, lambda end: report)
 
 
 def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
@@ -141,9 +147,22 @@ def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
         pool.shutdown(cancel_futures=True)
 
 
-def _undecided(contract: Contract, name: str, verdict: Verdict, reason: str) -> Report:
-    """The report of a vantage that nobody stood at."""
+def _failed(contract: Contract, name: str, what: str, error: EarshotError) -> Report:
+    """The report of a vantage that gave none: each cell has the reason, the vantage all of it."""
+    first, *_ = f"{what}: {error.object}: {error.observed.lstrip()}".splitlines()
+    return _undecided(contract, name, _INCONCLUSIVE, first.rstrip(": "), f"{what}: {error}")
+
+
+def _undecided(
+    contract: Contract,
+    name: str,
+    verdict: Verdict,
+    reason: str,
+    in_full: str = "",
+    kind: Reported = "container",
+) -> Report:
     cells = tuple(undecided(target, name, reason, verdict) for target in targets_of(contract))
+    vantage = Vantage(name=name, kind=kind, verdict=verdict, reason=in_full or reason)
     return Report(
         kind="validation",
         run="",
@@ -153,5 +172,5 @@ def _undecided(contract: Contract, name: str, verdict: Verdict, reason: str) -> 
         started=datetime.now(UTC),
         seconds=0,
         cells=cells,
-        vantages=(Vantage(name=name, kind="container", verdict=verdict, reason=reason),),
+        vantages=(vantage,),
     )

@@ -227,6 +227,58 @@ def executor_fails() -> Report:
     )
 
 
+def vantages() -> Report:
+    """Three scopes, each from where its clients stand: one fails, one could not be stood on."""
+    scopes = {
+        "internal": ("BOB", Scope.INTERNAL, "kafka0:29092"),
+        "host": ("FRED", Scope.HOST, "localhost:9092"),
+        "external": ("ALICE", Scope.EXTERNAL, "never-gonna-give-you-up:29094"),
+    }
+    down = "nobody could stand there: Docker engine at ssh://devbox: does not answer"
+    cause = Cause(
+        kind="refused",
+        observed="localhost:9092: 127.0.0.1:9092 refused the connection",
+        expected="localhost:9092 accepts a connection",
+        remedy="start broker 0; if it runs, see that FRED binds port 9092 on every interface",
+    )
+    cells = []
+    for name, (listener, scope, address) in scopes.items():
+        good = cell("INTERNAL", 0, name).model_copy(
+            update={"listener": listener, "scopes": (scope,), "address": address}
+        )
+        undecided = {
+            "verdict": Verdict.INCONCLUSIVE,
+            "stages": (),
+            "latency_ms": None,
+            "reason": down,
+        }
+        cells.append(good if name == "internal" else good.model_copy(update=undecided))
+        if name == "host":
+            cells[-1] = failed(good, Stage.TCP, cause)
+    delivery = Delivery(
+        written_through="BOB", read_through="BOB", broker=0, acknowledged=1000, read=1000
+    )
+    return report(
+        cells,
+        kind="validation",
+        run="0f3a9c+11d2b4",
+        cluster="docker",
+        placement="docker",
+        seconds=21.5,
+        delivery=[delivery],
+        vantages=[
+            Vantage(
+                name="internal",
+                kind="container",
+                where="devbox, network docker",
+                resolvers=("127.0.0.11",),
+            ),
+            Vantage(name="host", where="laptop", resolvers=("192.0.2.53",)),
+            Vantage(name="external", kind="container", verdict=Verdict.INCONCLUSIVE, reason=down),
+        ],
+    )
+
+
 def hostile() -> Report:
     """A broker that answers with everything a format might trip over."""
     good = cell("EXTERNAL", 1)
@@ -242,5 +294,6 @@ ALL = {
     "drift": drift,
     "inconclusive": inconclusive,
     "executor_fails": executor_fails,
+    "vantages": vantages,
     "hostile": hostile,
 }

@@ -119,15 +119,20 @@ def test_a_vantage_without_an_engine_is_inconclusive(world: World) -> None:
     (vantage,) = [item for item in report.vantages if item.name == "external"]
     assert vantage.verdict is Verdict.INCONCLUSIVE
     assert vantage.reason == report.cells[-1].reason
+    assert vantage.kind == "container"
     assert "unix:///none: does not answer" in vantage.reason
     assert (report.exit_code, report.run) == (3, "internal+host")
 
 
 def test_a_container_that_ends_without_a_report_is_inconclusive(world: World) -> None:
-    world.errors["internal"] = EarshotError("the container", observed="ended with status 137")
+    world.errors["internal"] = EarshotError(
+        "the container", observed="ended with status 137:\n    killed"
+    )
     report = validate_from(PLACES, docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
-    assert report.cells[0].reason == "the container: ended with status 137"
+    said = "nobody told what is seen from there: the container: ended with status 137"
+    assert report.cells[0].reason == said
+    assert report.vantages[0].reason == f"{said}:\n    killed"
     assert report.exit_code == 3
 
 
