@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from earshot.errors import EarshotError
+from earshot.ssh_engine import tunnel
 
 if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
     import docker
@@ -63,30 +64,25 @@ def connect(
     import docker
 
     address = address_of(host, environment)
-    tls = _tls(host, address, environment)
-    try:
-        _knock(address)
-        client = docker.DockerClient(
-            base_url=address,
-            tls=tls,
-            timeout=ANSWER_SECONDS,
-            use_ssh_client=address.startswith("ssh://"),
-        )
-    except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
-        raise silent(address, reason) from None
-    with contextlib.closing(client):
+    with contextlib.ExitStack() as stack:
+        tls = _tls(host, address, environment)
+        way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
+            _knock(address)
+            client = docker.DockerClient(
+                base_url=way.address if way else address, tls=tls, timeout=ANSWER_SECONDS
+            )
+            stack.enter_context(contextlib.closing(client))
             client.ping()
-        except (docker.errors.DockerException, OSError) as reason:
-            raise silent(address, reason) from None
+        except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
+            raise _silent(address, (way.last_words() if way else "") or said(reason)) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
 
 
-def silent(address: str, reason: Exception) -> EarshotError:
-    """That no engine answers at ``address``."""
+def _silent(address: str, reason: str) -> EarshotError:
     return EarshotError(
-        f"Docker engine at {address}", observed=f"does not answer ({said(reason)})", remedy=GET_ONE
+        f"Docker engine at {address}", observed=f"does not answer ({reason})", remedy=GET_ONE
     )
 
 

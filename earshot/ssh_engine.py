@@ -1,0 +1,113 @@
+"""The way to an engine at `ssh://`: a socket of this machine, behind it this machine's own ssh.
+
+Each connection is an ssh of its own that runs `docker system dial-stdio` over there, as Docker's
+command line does; so configuration, keys, agent and jump hosts are the user's. The SDK's own way
+needs another implementation of ssh, which knows little of these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from earshot.errors import EarshotError
+
+CONNECT_SECONDS: Final = 10
+END_SECONDS: Final = 5.0
+REMOTE: Final = ("docker", "system", "dial-stdio")
+
+
+class Tunnel:
+    """A socket that leads to the engine at an `ssh://` address."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self._command = [*ssh_command(address), *REMOTE]
+        self._socket = folder / "docker.sock"
+        self._said = folder / "said"
+        self._said.touch()
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(self._socket))
+        self._server.listen()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """`unix://`, for Docker's SDK."""
+        return f"unix://{self._socket}"
+
+    def last_words(self) -> str:
+        """What ssh, or the command over there, complained of last."""
+        lines = self._said.read_text(errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        """Ends every connection."""
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._server.close()
+        self._thread.join(END_SECONDS)
+        for child in self._children:
+            child.terminate()
+        for child in self._children:
+            try:
+                child.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError), self._said.open("ab") as said:
+            while True:
+                connection, _ = self._server.accept()
+                with connection:  # the child's from now on
+                    self._children.append(
+                        subprocess.Popen(
+                            self._command,
+                            stdin=connection.fileno(),
+                            stdout=connection.fileno(),
+                            stderr=said,
+                            start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+                        )
+                    )
+
+
+@contextlib.contextmanager
+def tunnel(address: str) -> Iterator[Tunnel]:
+    """A tunnel to the engine at ``address``; nothing of it is left at the end.
+
+    Raises EarshotError where this machine has no ssh.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="earshot-ssh-"))
+    try:
+        with contextlib.closing(Tunnel(address, folder)) as found:
+            yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ssh_command(address: str) -> list[str]:
+    """ssh to the machine of ``address`` (`ssh://[USER@]HOST[:PORT]`), which asks nobody."""
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        raise EarshotError(
+            f"Docker engine at {address}",
+            observed="there is no ssh on PATH",
+            remedy="install it, on Debian and Ubuntu: apt-get install openssh-client",
+        )
+    url = urlsplit(address)
+    options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", "-T"]
+    if url.username:
+        options += ["-l", unquote(url.username)]
+    if url.port:
+        options += ["-p", str(url.port)]
+    return [ssh, *options, "--", url.hostname or ""]

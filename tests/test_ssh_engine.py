@@ -1,0 +1,92 @@
+"""The way to an engine at `ssh://`, through a double of ssh that stays on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+from earshot.engine import connect
+from earshot.errors import EarshotError
+from earshot.ssh_engine import ssh_command, tunnel
+from earshot.vantages.standpoint import Candidate
+from tests.e2e.docker_engine import Engine
+
+SSH = """#!/bin/sh
+echo "$@" >> "{folder}/calls"
+while [ "$1" != "--" ]; do shift; done
+shift 2
+{act}
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an ssh that runs its command here."""
+    return with_ssh(tmp_path, monkeypatch, 'exec "$@"')
+
+
+def with_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> Path:
+    double = folder / "ssh"
+    double.write_text(SSH.format(folder=folder, act=act))
+    double.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("address", "rest"),
+    [
+        ("ssh://devbox", ["--", "devbox"]),
+        ("ssh://me@devbox:2222", ["-l", "me", "-p", "2222", "--", "devbox"]),
+        ("ssh://[2001:db8::1]", ["--", "2001:db8::1"]),
+    ],
+)
+def test_ssh_is_told_where_to_go_and_asks_nobody(address: str, rest: list[str], ssh: Path) -> None:
+    command = ssh_command(address)
+    assert command[0] == str(ssh / "ssh")
+    assert "BatchMode=yes" in command
+    assert command[-len(rest) :] == rest and command[-len(rest) - 1] == "-T"
+
+
+def test_a_machine_without_ssh_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/none")
+    with pytest.raises(EarshotError, match="apt-get install openssh-client"):
+        ssh_command("ssh://devbox")
+
+
+def test_what_ssh_complains_of_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_ssh(tmp_path, monkeypatch, 'echo "Permission denied (publickey)." >&2; exit 255')
+    with pytest.raises(EarshotError) as caught, connect(Candidate(engine="ssh://me@devbox")):
+        pass
+    assert caught.value.object == "Docker engine at ssh://me@devbox"
+    assert caught.value.observed == "does not answer (Permission denied (publickey).)"
+
+
+def test_what_is_said_arrives_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_ssh(tmp_path, monkeypatch, "exec cat")
+    before = {child.pid for child in psutil.Process().children()}
+    with tunnel("ssh://devbox") as way, socket.socket(socket.AF_UNIX) as client:
+        path = way.address.removeprefix("unix://")
+        client.connect(path)
+        client.sendall(b"ping")
+        assert client.recv(4) == b"ping"
+    assert {child.pid for child in psutil.Process().children()} == before
+    assert not Path(path).parent.exists()
+    assert "docker system dial-stdio" in (tmp_path / "calls").read_text()
+
+
+@pytest.mark.e2e
+def test_an_engine_answers_through_ssh(
+    docker_engine: Engine, ssh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", docker_engine.address)  # over there
+    with connect(Candidate(engine="ssh://devbox")) as client:
+        assert client.info()["ID"] == docker_engine.run("info", "--format", "{{.ID}}").strip()
