@@ -8,6 +8,7 @@ clients come in. Then metadata is compared from that answer, and the stage that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from earshot.listeners.address import Address
@@ -18,7 +19,7 @@ from earshot.names.vantages import TABLE as VANTAGES
 from earshot.validation.causes import Trouble, explain
 from earshot.validation.client import Failure
 from earshot.validation.metadata import Answer
-from earshot.validation.probe import PHRASES, Contact, Handshake
+from earshot.validation.probe import PHRASES, Attempt, Contact, Handshake
 from earshot.validation.result import Cell, Stage, StageResult, Verdict
 
 EXPIRES_SOON = 30
@@ -266,7 +267,7 @@ def _obstacle(facts: Facts) -> Trouble | None:
         )
     if not contact.connected:
         seen = "; ".join(str(item) for item in contact.attempts)
-        return Trouble(Stage.TCP, contact.attempts[-1].error, f"{target.address}: {seen}")
+        return Trouble(Stage.TCP, _telling(contact.attempts).error, f"{target.address}: {seen}")
     if isinstance(contact.security, Failure):
         return _security(target, contact.security)
     if isinstance(facts.own, Failure):
@@ -284,6 +285,15 @@ def _security(target: Target, failure: Failure) -> Trouble:
     return Trouble(
         Stage.SECURITY, failure.error, f"{target.address} ({target.protocol}): {failure.text}"
     )
+
+
+def _telling(attempts: Sequence[Attempt]) -> Attempt:
+    """The failed attempt that says most: the last one that had a route, if any had.
+
+    Where there is no IPv6, `localhost` still leads to [::1] too.
+    """
+    routed = [item for item in attempts if item.error != "no-route"]
+    return (routed or attempts)[-1]
 
 
 def _way(course: _Course, contact: Contact, target: Target, obstacle: Trouble | None) -> None:

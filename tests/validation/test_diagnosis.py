@@ -174,6 +174,25 @@ def test_first_address_dead_second_alive_is_told() -> None:
     assert "only after [::1]:9092 refused the connection" in cell.stages[3].detail
 
 
+@pytest.mark.parametrize(
+    ("errors", "kind"),
+    [
+        (("refused", "no-route"), "refused"),
+        (("no-route", "refused"), "refused"),
+        (("timeout", "no-route"), "timeout"),
+        (("no-route", "no-route"), "no-route"),
+        (("timeout", "refused"), "refused"),
+    ],
+)
+def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
+    errors: tuple[str, str], kind: str
+) -> None:
+    """In a container without IPv6 `localhost` is 127.0.0.1, which refuses, and ::1."""
+    attempts = tuple(Attempt(f"{it}:9092", error, 0.0) for it, error in enumerate(errors))
+    contact = Contact(TARGET.address, OK, attempts)
+    assert failed(replace(HEALTHY, contact=contact, own=None)) == (Stage.TCP, kind)
+
+
 @pytest.mark.parametrize(("days", "told"), [(29, True), (30, False), (None, False)])
 def test_a_certificate_that_expires_soon_is_told(days: int | None, told: bool) -> None:
     target = replace(TARGET, protocol=Protocol.SSL)
