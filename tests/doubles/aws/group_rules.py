@@ -55,6 +55,8 @@ class SecurityGroupRule(Ec2Kind):
             return None
         rule = found[0]
         every = rule["IpProtocol"] == "-1"
+        # moto forgets what was said of a rule that names a group
+        forgotten = state.get("description") if "ReferencedGroupInfo" in rule else None
         return self.common(cloud, id, state, rule | {"OwnerId": rule.get("GroupOwnerId")}) | {
             "securityGroupRuleId": id,
             "securityGroupId": rule["GroupId"],
@@ -65,7 +67,7 @@ class SecurityGroupRule(Ec2Kind):
             "cidrIpv6": rule.get("CidrIpv6"),
             "prefixListId": rule.get("PrefixListId"),
             "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
-            "description": rule.get("Description") or None,
+            "description": rule.get("Description") or forgotten,
         }
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:

@@ -107,7 +107,7 @@ class AwsDouble(Double[Cloud]):
         """With what the official plugin adds: the provider's own tags, and whether the name is made
         up."""
         response = await super().check(request)
-        kind, inputs = KINDS[request.type], plain(request.new_inputs)
+        kind, inputs = self.kind(request.type), plain(request.new_inputs)
         added: Plain = {"__defaults": []}
         if kind.named is not None and kind.named not in inputs:
             added["__defaults"] = [kind.named]
@@ -125,7 +125,7 @@ class AwsDouble(Double[Cloud]):
 
     async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
         if request.preview:
-            kind = KINDS[request.type]
+            kind = self.kind(request.type)
             plan = kind.planned(plain(request.olds), plain(request.news))
             return protocol.UpdateResponse(wrapped(plan))
         return await super().update(request)
