@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,8 +44,15 @@ def _check_plugin(environment: Mapping[str, str]) -> None:
         "where Pulumi's sites could not be reached, does not download it",
         remedy=f"where they can be reached now:\n    {get}\n"
         "  or carry the archive over from elsewhere:\n"
-        f"    {get} --file {PLUGIN}-v{version}-linux-amd64.tar.gz",
+        f"    {get} --file {PLUGIN}-v{version}-{_platform()}.tar.gz",
     )
+
+
+def _platform() -> str:
+    """As Pulumi's archives name it."""
+    machine = platform.machine().lower()
+    known = {"x86_64": "amd64", "aarch64": "arm64"}
+    return f"{platform.system().lower()}-{known.get(machine, machine)}"
 
 
 def remove_volumes(spec: DockerSpec, stack: str) -> None:

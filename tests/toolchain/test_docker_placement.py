@@ -48,12 +48,14 @@ def test_the_built_cli_has_to_be_given_the_plugin(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     use(monkeypatch, Origin.BUILT)
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
     environment = {"PULUMI_HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
     with pytest.raises(EarshotError) as caught:
         docker_placement._check_plugin(environment)
     text = str(caught.value)
     assert f"PULUMI_HOME={tmp_path} pulumi plugin install resource docker {VERSION}" in text
-    assert f"--file pulumi-resource-docker-v{VERSION}-linux-amd64.tar.gz" in text
+    assert f"--file pulumi-resource-docker-v{VERSION}-linux-arm64.tar.gz" in text
     assert caught.value.exit_code == 2
 
     (tmp_path / "plugins" / f"resource-docker-v{VERSION}").mkdir(parents=True)
