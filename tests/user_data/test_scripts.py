@@ -84,6 +84,38 @@ def schema(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
+def is_blank(device: Path) -> bool:
+    """What kafka-prepare would say of ``device``."""
+    script = next(scripts(rendered(System.DEBIAN, ROLES[0], False)))
+    begin = script.index("is_blank() {")
+    function = script[begin : script.index("\n}\n", begin) + 3]
+    command = ["bash", "-c", f"set -euo pipefail\ndevice=$1\n{function}\nis_blank", "-", device]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "blank"),
+    [
+        (bytes(2 << 20), True),
+        (bytes(1 << 20) + b"data far from the start", True),
+        (bytes((1 << 20) - 4) + b"data", False),
+        (b"data" + bytes(2 << 20), False),
+        (bytes(510) + b"\x55\xaa" + bytes(2 << 20), False),
+        (bytes(1 << 10), False),
+        (b"", False),
+    ],
+    ids=["zeros", "far", "near", "first", "signature", "short", "empty"],
+)
+def test_only_zeros_are_blank(content: bytes, blank: bool, tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    device.write_bytes(content)
+    assert is_blank(device) is blank
+
+
+def test_what_cannot_be_read_is_not_blank(tmp_path: Path) -> None:
+    assert not is_blank(tmp_path / "none")
+
+
 class Reporter:
     """The report script of node 3, moved to ``folder``, with Kafka's tools doubled."""
 
