@@ -89,7 +89,8 @@ def is_blank(device: Path) -> bool:
     script = next(scripts(rendered(System.DEBIAN, ROLES[0], False)))
     begin = script.index("is_blank() {")
     function = script[begin : script.index("\n}\n", begin) + 3]
-    command = ["bash", "-c", f"set -euo pipefail\ndevice=$1\n{function}\nis_blank", "-", device]
+    program = f"set -euo pipefail\ndevice=$1\n{function}\nis_blank"
+    command = ["bash", "-c", program, "-", str(device)]
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
