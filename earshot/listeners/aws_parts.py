@@ -22,7 +22,7 @@ MIN_GIB, MAX_GIB = 1, 16_384
 ANYWHERE = "anywhere"
 _ID = {kind: re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII) for kind in ("vpc", "subnet", "sg")}
 _AMI = re.compile(r"ami-[0-9a-f]{8,17}", re.ASCII)
-_HOSTED_ZONE = re.compile(r"Z[A-Z0-9]{3,31}", re.ASCII)
+_HOSTED_ZONE = re.compile(r"[A-Z0-9]{4,32}", re.ASCII)
 _TYPE = re.compile(
     r"(?P<family>[a-z]+)(?P<generation>\d+)(?P<options>[a-z-]*)\.[a-z0-9-]+", re.ASCII
 )

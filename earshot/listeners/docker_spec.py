@@ -270,6 +270,12 @@ class DockerSpec(ClusterSpec):
             )
         if len(self.hosts) == 1:
             return
+        if self.controllers.mode == "separate":
+            yield (
+                "controllers.mode: found separate with several Docker hosts; a controller alone "
+                "binds the address that the voters use, which in a container is not its host's. "
+                "Allowed: combined"
+            )
         for host in self.hosts:
             if host.between_hosts is None:
                 yield (

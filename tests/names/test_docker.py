@@ -74,13 +74,10 @@ def test_on_several_hosts_brokers_meet_at_their_hosts_names() -> None:
     assert [found.names[id].published["CONTROLLER"] for id in (1, 2, 3)] == [29092, 29092, 29093]
 
 
-def test_separate_controllers_do_not_move_the_brokers_ports() -> None:
-    combined = docker_names(spec(hosts=TWO)).published
-    separate = docker_names(spec(hosts=TWO, controllers={"mode": "separate"})).published
-    for id in (1, 2, 3):
-        ports = {item.listener: item.host_port for item in combined[id]}
-        assert {item.listener: item.host_port for item in separate[id]}.items() <= ports.items()
-    assert separate[10_001] == (Published("CONTROLLER", 29092, 29094),)
+def test_separate_controllers_publish_nothing() -> None:
+    found = docker_names(spec(controllers={"mode": "separate"}))
+    assert found.published[10_001] == ()
+    assert found.published[3] == docker_names(spec()).published[3]
 
 
 def test_a_port_that_two_listeners_want_is_named_with_both() -> None:
@@ -110,11 +107,10 @@ def test_says_that_nobody_beyond_the_host_is_served() -> None:
     assert docker_names(spec(**NAMED)).notes == ()
 
 
-@given(brokers=st.integers(1, 30), hosts=st.integers(1, 5), separate=st.booleans())
-def test_no_two_listeners_share_a_port_of_a_host(brokers: int, hosts: int, separate: bool) -> None:
+@given(brokers=st.integers(1, 30), hosts=st.integers(1, 5))
+def test_no_two_listeners_share_a_port_of_a_host(brokers: int, hosts: int) -> None:
     names = [{"name": f"h{i}", "external": f"h{i}.example"} for i in range(hosts)]
-    controllers = {"mode": "separate" if separate else "combined"}
-    made = spec(brokers=brokers, hosts=names, controllers=controllers)
+    made = spec(brokers=brokers, hosts=names)
     found = docker_names(made)
     taken = [
         (made.host_of[id], item.host_port)
