@@ -29,7 +29,8 @@ def check(spec: DockerSpec, environment: Mapping[str, str]) -> None:
 
 def _check_plugin(environment: Mapping[str, str]) -> None:
     """Official CLIs download it; the built one is there because nothing can be downloaded."""
-    if installation.recorded().origin is not Origin.BUILT:
+    cli = installation.recorded()
+    if cli.origin is not Origin.BUILT:
         return
     if shutil.which(PLUGIN, path=environment.get("PATH")) is not None:
         return
@@ -37,7 +38,8 @@ def _check_plugin(environment: Mapping[str, str]) -> None:
     home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
     if (home / "plugins" / f"resource-docker-v{version}").is_dir():
         return
-    get = f"PULUMI_HOME={home} pulumi plugin install resource docker {version}"
+    pulumi = cli.directory / "pulumi"
+    get = f"PULUMI_HOME={home} {pulumi} plugin install resource docker {version}"
     raise EarshotError(
         f"Pulumi's plugin docker {version}",
         observed=f"is not in {home / 'plugins'}, and the CLI of this checkout, which was built "

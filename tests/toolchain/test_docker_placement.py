@@ -54,7 +54,8 @@ def test_the_built_cli_has_to_be_given_the_plugin(
     with pytest.raises(EarshotError) as caught:
         docker_placement._check_plugin(environment)
     text = str(caught.value)
-    assert f"PULUMI_HOME={tmp_path} pulumi plugin install resource docker {VERSION}" in text
+    command = f"/opt/pulumi/bin/pulumi plugin install resource docker {VERSION}"
+    assert f"PULUMI_HOME={tmp_path} {command}\n" in text
     assert f"--file pulumi-resource-docker-v{VERSION}-linux-arm64.tar.gz" in text
     assert caught.value.exit_code == 2
 

@@ -16,6 +16,8 @@ from components.docker.cluster import DockerCluster
 from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.spec import read_spec
 from earshot.placement import DockerPlan, plan_docker
+from earshot.project import Project
+from toolchain.paths import ROOT
 
 CONTAINER = "docker:index/container:Container"
 VOLUME = "docker:index/volume:Volume"
@@ -238,3 +240,11 @@ def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     assert engine.of(gate.SEAL_TYPE) == {}
     assert engine.of(GROUND)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
+
+
+def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
+    spec = Project(ROOT).read_cluster("docker")
+    assert isinstance(spec, DockerSpec)
+    assert [item.name for item in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
+    deployed(**spec.model_dump(exclude={"placement"}, exclude_unset=True))
+    assert list(engine.of(CONTAINER)) == ["broker-1", "broker-2", "broker-3"]
