@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from earshot.listeners.model import ClusterPlan, Role
+from earshot.listeners.model import ClusterPlan, Protocol, Role
 from earshot.user_data.boot import SECRETS, Archive, SecretFile
 from earshot.user_data.node_report import NodeReport, State
 from earshot.user_data.render import MOUNT, digest, user_data
 from earshot.user_data.systems import System
+from tests.doubles.certificates import self_signed
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
 from tests.e2e.instance import (
@@ -31,7 +32,7 @@ from tests.e2e.kafka_archive import KafkaArchive, kafka_archive
 from tests.user_data.nodes import BOTH, boot, cluster, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-READY_SECONDS = 150
+READY_SECONDS = 200
 NAMES = ("broker-1.kafka.example.com", "broker-2.kafka.example.com")
 KAFKA = "/opt/kafka/bin"
 META = f"{MOUNT}/data/meta.properties"
@@ -99,8 +100,7 @@ def box(
 ) -> Iterator[Box]:
     folder: Path = tmp_path_factory.mktemp("depot")
     archive = kafka_archive(folder)
-    (folder / "secret").write_text("between us\n")
-    files = {"kafka.tgz": archive.path, "secret": folder / "secret"}
+    files = {"kafka.tgz": archive.path}
     with (
         private_network(docker_engine, free_subnet()) as network,
         Depot(network.gateway, files).open() as depot,
@@ -116,8 +116,7 @@ def disk() -> Iterator[Volume]:
 
 def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> None:
     plan = cluster(node())
-    secret = SecretFile(name="tls.pem", command=("curl", "--fail", f"{box.depot.url}/secret"))
-    text = box.text(plan, volume=disk.id, secrets=(secret,))
+    text = box.text(plan, volume=disk.id)
     with box.start(text, disk) as machine:
         report = box.report(machine, State.IN_SYNC, State.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
@@ -136,9 +135,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert "NoNewPrivs:\t1" in status and "CapBnd:\t0000000000000000" in status
         assert "Uid:\t9092" in status and "Seccomp:\t2" in status
         assert machine.show("kafka", "LimitNOFILE") == "1000000"  # of which a container gets less
-        owner = machine.run("stat", "--format=%U %a", f"{SECRETS}/tls.pem").strip()
-        assert owner == "kafka 400"
-        assert machine.run("cat", f"{SECRETS}/tls.pem") == "between us\n"
+        machine.run("systemd-analyze", "security", "--threshold=20", "kafka.service")
 
         formatted = machine.run("cat", META)
         machine.reboot()
@@ -169,6 +166,42 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert report.state is State.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
         assert m.run("cat", META) == formatted
+
+
+def test_a_key_comes_through_the_role_and_stays_in_memory(
+    box: Box, disk: Volume, tmp_path: Path
+) -> None:
+    box.files["broker.pem"] = self_signed(tmp_path, f"DNS:{NAMES[0]}")
+    box.files["ca.pem"] = tmp_path / "cert.pem"
+    stores = {
+        f"ssl.{store}.{key}": value
+        for store, file in (("keystore", "broker.pem"), ("truststore", "ca.pem"))
+        for key, value in (("type", "PEM"), ("location", f"{SECRETS}/{file}"))
+    }
+    plan = cluster(node(protocol=Protocol.SSL), **stores)
+    text = box.text(
+        plan,
+        volume=disk.id,
+        client={key: value for key, value in stores.items() if "truststore" in key},
+        secrets=tuple(
+            SecretFile(name=name, command=("curl", "--silent", "--fail", f"{box.depot.url}/{name}"))
+            for name in ("broker.pem", "ca.pem")
+        ),
+    )
+    with box.start(text, disk) as machine:
+        assert box.report(machine, State.IN_SYNC, State.FAILED).state is State.IN_SYNC
+        trusted = f"ssl.ca.pem={(tmp_path / 'cert.pem').read_text()}"
+        tls = ("-X", "security.protocol=ssl", "-X", trusted)
+        listed = box.kcat("-b", f"{NAMES[0]}:9092", *tls, "-L")
+        assert f"broker 1 at {NAMES[0]}:9092" in listed
+        key = f"{SECRETS}/broker.pem"
+        assert machine.run("stat", "--format=%U %a", key).strip() == "kafka 400"
+        assert machine.run("stat", "--file-system", "--format=%T", key).strip() == "tmpfs"
+        kept = machine.run(
+            "sh", "-c", "grep -rl 'PRIVATE KEY' /etc/kafka /opt/kafka/config /var/lib/cloud"
+            f" {MOUNT} /var/log /usr/local || true"
+        )  # fmt: skip
+        assert kept == ""
 
 
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
