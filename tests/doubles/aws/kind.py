@@ -44,15 +44,6 @@ class AwsKind(Kind[Cloud]):
         """Set the tags ``new`` and take those off whose keys are ``old``."""
         raise NotImplementedError(f"{type(self).__name__} takes no tags")
 
-    def planned(self, state: Plain, inputs: Plain) -> Plain:
-        """What a preview may say of a change in place: computed values stay as they are."""
-        kept = {
-            name: value
-            for name, value in state.items()
-            if name not in self.shape or name in self.settled_later
-        }
-        return kept | inputs
-
     def compared(self) -> Iterator[str]:
         yield from self.shape
         if "tags" in self.shape:

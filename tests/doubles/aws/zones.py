@@ -127,6 +127,8 @@ class ZoneAssociation(AwsKind):
         return None
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        if self.find(cloud, id, state) is None:
+            return
         cloud.client("route53").disassociate_vpc_from_hosted_zone(
             HostedZoneId=state["zoneId"], VPC=_vpc(_full(cloud, state))
         )

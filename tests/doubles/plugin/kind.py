@@ -65,6 +65,15 @@ class Kind(ABC, Generic[Client]):
         """Whether a change of the input ``name`` takes a new resource."""
         return name not in self.in_place
 
+    def planned(self, state: Plain, inputs: Plain) -> Plain:
+        """What a preview may say of a change in place: computed values stay as they are."""
+        kept = {
+            name: value
+            for name, value in state.items()
+            if name not in self.shape or name in self.settled_later
+        }
+        return kept | inputs
+
     def compared(self) -> Iterable[str]:
         """What tells a state from inputs."""
         return self.shape

@@ -1,0 +1,155 @@
+"""A small cloud for tests of the AWS double's resource types, without the Pulumi engine."""
+
+from __future__ import annotations
+
+import functools
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.kind import AwsKind
+from tests.doubles.aws.provider import KINDS
+from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.plugin.kind import changed
+from tests.doubles.plugin.values import Plain
+
+IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{architecture}"
+BY_NAME = {token.rpartition(":")[2]: kind for token, kind in KINDS.items()}
+TRUST = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "ec2.amazonaws.com"},
+                "Action": "sts:AssumeRole",
+            }
+        ],
+    }
+)
+POLICY = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "ssm:PutParameter", "Resource": "*"}],
+    }
+)
+
+
+class Thing:
+    """One resource: its id, and what is known of it."""
+
+    def __init__(self, world: World, kind: AwsKind, inputs: Plain) -> None:
+        self.world, self.kind, self.inputs = world, kind, inputs
+        self.id, self.state = kind.create(world.cloud, inputs)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.state[name]
+
+    def read(self) -> Plain | None:
+        return self.kind.read(self.world.cloud, self.id, self.state)
+
+    def refresh(self) -> list[str]:
+        """Takes what is there now; the inputs that differ from it."""
+        found = self.read()
+        assert found is not None, f"{self.id} is gone"
+        self.state = found
+        return changed(self.kind, self.state, self.inputs)
+
+    def update(self, **inputs: Any) -> None:
+        self.inputs = self.inputs | inputs
+        if "tags" in inputs:
+            self.inputs["tagsAll"] = inputs["tags"]
+        self.state = self.kind.update(self.world.cloud, self.id, self.state, self.inputs)
+
+    def delete(self) -> None:
+        self.kind.delete(self.world.cloud, self.id, self.state)
+
+
+class World:
+    """Makes things by the name of their class; what many need is made once, when asked for."""
+
+    def __init__(self, server: MotoServer, cloud: Cloud) -> None:
+        self.server, self.cloud = server, cloud
+        self.zone = f"{REGION}a"
+        self.mark = uuid.uuid4().hex[:8]
+        """Part of every name that must be one of its kind: worlds of one server are many."""
+
+    def make(self, what: str, **inputs: Any) -> Thing:
+        """With the tags that a provider without tags of its own would add: none but these."""
+        kind = BY_NAME[what]
+        if "tags" in inputs:
+            inputs["tagsAll"] = inputs["tags"]
+        return Thing(self, kind, inputs)
+
+    def ec2(self) -> Any:
+        return self.cloud.client("ec2")
+
+    def image(self, architecture: str = "arm64") -> str:
+        name = IMAGE.format(architecture=architecture)
+        found = self.cloud.client("ssm").get_parameter(Name=name)
+        return str(found["Parameter"]["Value"])
+
+    @functools.cached_property
+    def vpc(self) -> Thing:
+        return self.make("Vpc", cidrBlock="10.0.0.0/16", enableDnsHostnames=True)
+
+    @functools.cached_property
+    def gateway(self) -> Thing:
+        return self.make("InternetGateway", vpcId=self.vpc.id)
+
+    @functools.cached_property
+    def subnet(self) -> Thing:
+        return self.make(
+            "Subnet", vpcId=self.vpc.id, cidrBlock="10.0.0.0/24", availabilityZone=self.zone
+        )
+
+    @functools.cached_property
+    def group(self) -> Thing:
+        return self.make("SecurityGroup", name="brokers", vpcId=self.vpc.id)
+
+    @functools.cached_property
+    def table(self) -> Thing:
+        return self.make("RouteTable", vpcId=self.vpc.id)
+
+    @functools.cached_property
+    def role(self) -> Thing:
+        return self.make("Role", name=f"broker-{self.mark}", assumeRolePolicy=TRUST)
+
+    @functools.cached_property
+    def private_zone(self) -> Thing:
+        return self.make("Zone", name="kafka.internal", vpcs=[{"vpcId": self.vpc.id}])
+
+    @functools.cached_property
+    def bucket(self) -> Thing:
+        return self.make("Bucket", bucket=f"reports-{self.mark}")
+
+    def interface(self, **inputs: Any) -> Thing:
+        return self.make("NetworkInterface", subnetId=self.subnet.id, **inputs)
+
+    def instance(self, **inputs: Any) -> Thing:
+        wanted = {"ami": self.image(), "instanceType": "t4g.small"} | inputs
+        if "primaryNetworkInterface" not in wanted:
+            wanted = {"subnetId": self.subnet.id} | wanted
+        return self.make("Instance", **wanted)
+
+    def on(self, interface: Thing, **inputs: Any) -> Thing:
+        """An instance on an interface that is there."""
+        return self.instance(primaryNetworkInterface={"networkInterfaceId": interface.id}, **inputs)
+
+    def address(self, **inputs: Any) -> Thing:
+        """An Elastic IP, in a VPC that has its way out."""
+        assert self.gateway.id
+        return self.make("Eip", domain="vpc", **inputs)
+
+
+@contextmanager
+def aws_worlds(folder: Path) -> Iterator[Callable[[], World]]:
+    """Worlds apart, of one server."""
+    with moto_server(folder) as server:
+        cloud = Cloud({"region": REGION, "endpoints": server.endpoints()})
+        yield lambda: World(server, cloud)
+        cloud.close()
