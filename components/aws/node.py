@@ -47,7 +47,7 @@ class Surroundings:
 
     @property
     def sealed(self) -> pulumi.Input[str]:
-        """The judged digest: what has it as an input is not made, nor shown in a preview, without."""
+        """The judged digest: what has it as an input is not even shown in a preview without."""
         return self.seal.digest if self.seal is not None else "off"
 
 
@@ -143,6 +143,7 @@ class Node:
             self._full,
             ami=wanted.ami or newest_image(wanted.arch),
             instance_type=wanted.type,
+            availability_zone=spec.zone_of[self.id],
             primary_network_interface=aws.ec2.InstancePrimaryNetworkInterfaceArgs(
                 network_interface_id=around.names.interfaces[self.id].id
             ),

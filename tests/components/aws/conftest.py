@@ -9,4 +9,4 @@ with warnings.catch_warnings():
     import pulumi_aws.ec2
     import pulumi_aws.s3
 
-    assert pulumi_aws.ec2.Instance and pulumi_aws.s3.Bucket
+    LOADED = (pulumi_aws.ec2.Instance, pulumi_aws.s3.Bucket)

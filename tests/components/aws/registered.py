@@ -72,7 +72,7 @@ class Answers(mocks.Mocks):
             return "", outputs
         turn = int("".join(filter(str.isdigit, args.name)) or 0) % 200
         private, public = f"10.0.0.{turn + 10}", f"198.51.100.{turn + 10}"
-        outputs |= {
+        computed: dict[str, dict[str, Any]] = {
             INTERFACE: {"privateIp": private, "privateDnsName": private_name(private, REGION)},
             ADDRESS: {
                 "allocationId": f"eipalloc-{turn}",
@@ -85,7 +85,8 @@ class Answers(mocks.Mocks):
             "aws:s3/bucket:Bucket": {"arn": f"arn:aws:s3:::{args.name}", "bucket": args.name},
             "aws:iam/role:Role": {"name": args.name},
             "aws:iam/instanceProfile:InstanceProfile": {"name": args.name},
-        }.get(args.typ, {})
+        }
+        outputs |= computed.get(args.typ, {})
         if args.typ == VOLUME:
             return f"vol-0123456789abc{turn:04x}", outputs
         return f"id of {args.name}", outputs

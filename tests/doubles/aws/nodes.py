@@ -1,0 +1,90 @@
+"""A double of what happens on instances: each node reports as if it had booted its user data.
+
+moto runs no machine. This looks for instances that run and writes, into the parameter that their
+user data name, the report that the real scripts would write.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.render import digest
+from tests.doubles.aws.server import MotoServer
+
+POLL_SECONDS = 0.2
+_PARAMETER = re.compile(r"/earshot/[A-Za-z0-9/-]+-(?P<node>\d+)")
+
+
+@dataclass
+class Nodes:
+    """What has reported so far, and how nodes fare from now on."""
+
+    server: MotoServer
+    state: dict[int, State] = field(default_factory=dict)
+    """By node id, what it says; default: in sync."""
+    mute: set[int] = field(default_factory=set)
+    """Nodes that say nothing."""
+    history: list[tuple[int, str]] = field(default_factory=list)
+    """Node ids and instances, in the order of their reports."""
+
+    def look(self) -> None:
+        """Let every instance report that has not yet."""
+        ec2 = self.server.client("ec2")
+        running = [{"Name": "instance-state-name", "Values": ["running"]}]
+        for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
+            for instance in reservation["Instances"]:
+                self._report(ec2, str(instance["InstanceId"]))
+
+    def _report(self, ec2: Any, instance: str) -> None:
+        if any(instance == reported for _, reported in self.history):
+            return
+        found = ec2.describe_instance_attribute(InstanceId=instance, Attribute="userData")
+        text = base64.b64decode(found["UserData"].get("Value", "")).decode()
+        match = _PARAMETER.search(text)
+        if match is None or (node := int(match["node"])) in self.mute:
+            return
+        report = NodeReport(
+            node=node,
+            instance=instance,
+            user_data=digest(text),
+            state=self.state.get(node, State.IN_SYNC),
+            detail="as the test wants it" if node in self.state else "",
+            at="2026-01-01T00:00:00Z",
+        )
+        self.server.client("ssm").put_parameter(
+            Name=match[0], Value=report.model_dump_json(), Type="String", Overwrite=True
+        )
+        self.history.append((node, instance))
+
+
+@contextmanager
+def nodes_reporting(server: MotoServer) -> Iterator[Nodes]:
+    """Instances of ``server`` report until the block ends."""
+    made, over = Nodes(server), threading.Event()
+    failed: list[BaseException] = []
+
+    def watch() -> None:
+        while not over.wait(POLL_SECONDS):
+            try:
+                made.look()
+            except server.client("ec2").exceptions.ClientError:
+                continue  # terminated between two questions
+            except BaseException as error:
+                failed.append(error)
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        over.set()
+        thread.join()
+    assert not failed, failed

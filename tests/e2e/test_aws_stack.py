@@ -1,0 +1,239 @@
+"""The aws component on the real engine, against the doubles of AWS and of what nodes report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.user_data.node_report import State
+from earshot.user_data.render import properties_in
+from tests.aws_spec import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, document
+from tests.doubles.aws.addresses import POOL_VARIABLE
+from tests.doubles.aws.nodes import Nodes, nodes_reporting
+from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.dns_server import dns_server
+from tests.e2e.aws_project import Project, aws_project, aws_settings
+from tests.e2e.project import STACK
+from toolchain.paths import POLICIES
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PROGRAM = """
+from components.aws.cluster import AwsCluster
+from earshot.errors import EarshotError
+from earshot.listeners.aws_spec import AwsSpec
+
+spec = AwsSpec.model_validate(json.loads(pulumi.Config("earshot").require("cluster")))
+try:
+    cluster = AwsCluster("mine", spec)
+except EarshotError as error:
+    raise pulumi.RunError(str(error)) from None
+pulumi.export("incarnations", cluster.incarnations)
+"""
+INSTANCE = "aws:ec2/instance:Instance"
+NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+
+
+@dataclass
+class Stack:
+    """One stack of the component, the moto server it is on, and what its nodes do."""
+
+    project: Project
+    server: MotoServer
+    nodes: Nodes
+
+    def configure(self, cluster: dict[str, Any], pack: dict[str, Any] = NOBODY) -> None:
+        path = self.project.folder / f"Pulumi.{STACK}.yaml"
+        found = yaml.safe_load(path.read_text())
+        settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}
+        found["config"] = {**settings, "earshot:cluster": cluster}
+        path.write_text(yaml.safe_dump(found, sort_keys=False))
+        Path(self.project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"]).write_text(
+            json.dumps(pack)
+        )
+
+    def instances(self) -> dict[str, dict[str, Any]]:
+        """Those that run, by name."""
+        ec2 = self.server.client("ec2")
+        running = [{"Name": "instance-state-name", "Values": ["running"]}]
+        found = ec2.describe_instances(Filters=running)["Reservations"]
+        return {
+            next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it
+            for reservation in found
+            for it in reservation["Instances"]
+        }
+
+    def advertised(self) -> dict[str, str]:
+        """The listeners in the user data of each instance, by its name."""
+        found = {}
+        for item in json.loads(self.project.runs("stack", "export"))["deployment"]["resources"]:
+            if item["type"] == INSTANCE:
+                text = properties_in(item["inputs"]["userData"]) or ""
+                lines = text.splitlines()
+                found[item["inputs"]["tags"]["Name"]] = next(
+                    line.partition("=")[2] for line in lines if line.startswith("advertised.list")
+                )
+        return found
+
+
+def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
+    zones = {"zones": [f"{REGION}{letter}" for letter in "abc"]}
+    small = {"volume": {"size_gib": 1}, "ready_seconds": 60}
+    return document(brokers=brokers, **{"region": REGION, "vpc": zones, **small, **settings})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+    with moto_server(tmp_path_factory.mktemp("moto")) as found:
+        yield found
+
+
+@pytest.fixture
+def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
+    server.reset()
+    environment = {
+        POOL_VARIABLE: "198.51.100.0/24",
+        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
+        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(tmp_path / "pack.json"),
+    }
+    project = aws_project(tmp_path / "project", server, environment)
+    project.write(PROGRAM)
+    with nodes_reporting(server) as nodes:
+        yield Stack(project, server, nodes)
+
+
+def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
+    before = stack.server.holdings()
+    stack.configure(cluster(3, deletion_protection=False, data="delete", **TWO_LISTENERS))
+
+    first = stack.project.runs("preview")
+    assert "not known yet" in first and not stack.instances()
+    stack.project.up()
+    running = stack.instances()
+    assert list(stack.project.outputs()["incarnations"]) == ["1", "2", "3"]
+    for name, text in stack.advertised().items():
+        own = running[name]
+        private = own["PrivateIpAddress"].replace(".", "-")
+        public = own["PublicIpAddress"].replace(".", "-")
+        assert f"INTERNAL://ip-{private}.{REGION}.compute.internal:19092" in text
+        assert f"EXTERNAL://ec2-{public}.{REGION}.compute.amazonaws.com:9092" in text
+
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+
+    kept = [(it["PrivateIpAddress"], it["PublicIpAddress"]) for it in running.values()]
+    volumes = _volumes(stack)
+    stack.configure(
+        cluster(3, heap="2g", deletion_protection=False, data="delete", **TWO_LISTENERS)
+    )
+    changes = stack.project.runs("preview")
+    assert "replace" in changes and set(stack.instances()) == set(running)
+    told = len(stack.nodes.history)
+    stack.project.up()
+    replaced = stack.instances()
+    assert [node for node, _ in stack.nodes.history[told:]] == [1, 2, 3]
+    assert {it["InstanceId"] for it in replaced.values()}.isdisjoint(
+        it["InstanceId"] for it in running.values()
+    )
+    again = {it["PrivateIpAddress"]: it["PublicIpAddress"] for it in replaced.values()}
+    assert again == dict(kept)
+    assert _volumes(stack) == volumes
+
+    stack.project.destroy()
+    assert stack.server.holdings() == before
+
+
+def _volumes(stack: Stack) -> dict[str, str]:
+    """By name, the volumes that hold data."""
+    return {
+        tag["Value"]: it["VolumeId"]
+        for it in stack.server.client("ec2").describe_volumes()["Volumes"]
+        for tag in it.get("Tags", [])
+        if tag["Key"] == "Name"
+    }
+
+
+def test_what_is_protected_stays(stack: Stack) -> None:
+    stack.configure(cluster(**TWO_LISTENERS))
+    stack.project.up()
+    there = stack.server.holdings()
+    assert "protected" in stack.project.fails("--yes", command="destroy")
+    assert stack.server.holdings() == there
+
+
+def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack) -> None:
+    stack.nodes.state[2] = State.FAILED
+    settings = {"deletion_protection": False, "data": "delete"}
+    stack.configure(cluster(3, **settings))
+    said = stack.project.fails()
+    assert "node 2" in said and "failed: as the test wants it" in said
+    assert len(stack.instances()) == 3
+
+    stack.nodes.state.clear()
+    stack.configure(cluster(3, heap="2g", **settings))
+    stack.project.up()
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+
+
+def test_one_listener_for_both_scopes(stack: Stack) -> None:
+    stack.configure(cluster(**ONE_LISTENER))
+    stack.project.up()
+    (text,) = stack.advertised().values()
+    assert text.startswith("PLAINTEXT://ec2-")
+
+
+def own_names(stack: Stack) -> dict[str, Any]:
+    """A cluster with names of a zone, whose public half is there."""
+    made = stack.server.client("route53").create_hosted_zone(
+        Name="example.com", CallerReference="the test's"
+    )
+    zone = made["HostedZone"]["Id"].rpartition("/")[2]
+    named = {**OWN_ZONE["zone"], "public_zone_id": zone}
+    return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": named})
+
+
+def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
+    wanted = own_names(stack)
+    with dns_server({}) as withholding:
+        stack.configure(wanted, asking(withholding))
+        said = stack.project.fails()
+    assert "broker-1.kafka.example.com" in said and "KL011" in said
+    assert not stack.instances()
+
+    with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as falsifying:
+        stack.configure(wanted, asking(falsifying))
+        said = stack.project.fails()
+    assert "203.0.113.99" in said and "KL012" in said
+    assert not stack.instances()
+
+    ec2 = stack.server.client("ec2")
+    public = {
+        next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it["PublicIp"]
+        for it in ec2.describe_addresses()["Addresses"]
+    }
+    records = {f"broker-{id}.kafka.example.com": (public[f"mine-broker-{id}"],) for id in (1, 2)}
+    with dns_server(records) as honest:
+        stack.configure(wanted, asking(honest))
+        stack.project.up()
+    assert set(stack.instances()) == {"mine-broker-1", "mine-broker-2"}
+    assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["mine-broker-2"]
+
+
+def asking(server: str) -> dict[str, Any]:
+    """The pack's configuration with ``server`` as the resolver of external clients."""
+    return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
+
+
+def test_nothing_is_made_where_nobody_judged(stack: Stack) -> None:
+    stack.configure(cluster())
+    for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
+        stack.project.environment.pop(name)
+    assert "no policy pack has judged" in stack.project.fails(command="preview")
+    assert "no policy pack has judged" in stack.project.fails()
+    assert not stack.instances() and not _volumes(stack)
