@@ -116,8 +116,9 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
     old = []
     for image in client.images.list(filters={"label": LABEL}):
         ours = all(it.startswith(f"{NAME}:") for it in image.tags)
-        if image.labels[LABEL] != digest and ours and _idle(image.attrs):
-            old += image.tags
+        current = image.labels[LABEL] == digest and image.tags
+        if ours and not current and _idle(image.attrs):
+            old += image.tags or [image.id]  # two that made the same at once leave one nameless
     for image in client.images.list(filters={"label": PACKAGES_LABEL, "dangling": True}):
         if image.labels[PACKAGES_LABEL] != packages and _idle(image.attrs):
             old.append(image.id)

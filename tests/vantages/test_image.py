@@ -164,10 +164,11 @@ def test_images_that_nobody_asks_for_any_more_are_removed() -> None:
         ImageDouble("4", {LABEL: "mine"}, [f"{name}mine", "team/validator:1"]),
         ImageDouble("5", {LABEL: "recent"}, [f"{name}recent"], NOW),
         ImageDouble("6", {}, ["debian:12"]),
+        ImageDouble("again", {LABEL: "new"}),
         ImageDouble("7", {PACKAGES_LABEL: "new"}),
         ImageDouble("8", {PACKAGES_LABEL: "old"}),
         ImageDouble("9", {PACKAGES_LABEL: "recent"}, tagged=NOW),
         used=f"{name}used",
     )
-    assert remove_old(cast(Any, client), "new", "new") == [f"{name}old", "8"]
-    assert client.removed == [f"{name}old", "8"]
+    assert remove_old(cast(Any, client), "new", "new") == [f"{name}old", "again", "8"]
+    assert client.removed == [f"{name}old", "again", "8"]
