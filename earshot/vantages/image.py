@@ -113,7 +113,7 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
     """
     from docker.errors import APIError
 
-    old = []
+    old: list[str] = []
     for image in client.images.list(filters={"label": LABEL}):
         ours = all(it.startswith(f"{NAME}:") for it in image.tags)
         current = image.labels[LABEL] == digest and image.tags

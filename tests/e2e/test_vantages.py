@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from earshot.validation.run import ValidationOptions
 from earshot.vantages.leftovers import CLUSTER_LABEL, remove_leftovers
 from earshot.vantages.run import validate_from
 from earshot.vantages.standpoint import Candidate, Standpoint, docker_standpoints, to_json
+from tests.doubles.answers import contract as clients_of
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import load
@@ -250,3 +252,18 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
         with pytest.raises(NotFound):
             client.containers.get(left[0])
     assert of_this_run(docker_engine, broker) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces")
+def test_a_machine_without_a_network_blames_no_listener(tmp_path: Path) -> None:
+    contract = tmp_path / "contract.json"
+    contract.write_text(clients_of(L=["broker.example.com:9092", "192.0.2.99:9092"]).to_json())
+    command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(contract)]
+    done = subprocess.run(
+        ["unshare", "--net", *command, "--format", "json"], capture_output=True, text=True
+    )
+    assert done.returncode == 3, done.stderr
+    report = read_report(done.stdout.encode(), "stdout")
+    assert [cell.verdict for cell in report.cells] == [Verdict.INCONCLUSIVE] * 2
+    assert "no DNS server of this vantage answers" in report.cells[0].reason
+    assert "no route to 192.0.2.99, and none to anywhere" in report.cells[1].reason
