@@ -27,6 +27,10 @@ GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
+BE_ALLOWED: Final = (
+    "let this user use it (usermod --append --groups docker USER, then log in anew), or name "
+    "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
+)
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -75,15 +79,13 @@ def connect(
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
-            raise _silent(address, (way.last_words() if way else "") or said(reason)) from None
+            told = (way.last_words() if way else "") or said(reason)
+            remedy = BE_ALLOWED if isinstance(reason, PermissionError) else GET_ONE
+            raise EarshotError(
+                f"Docker engine at {address}", observed=f"does not answer ({told})", remedy=remedy
+            ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
-
-
-def _silent(address: str, reason: str) -> EarshotError:
-    return EarshotError(
-        f"Docker engine at {address}", observed=f"does not answer ({reason})", remedy=GET_ONE
-    )
 
 
 def said(error: Exception) -> str:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from docker.errors import APIError
 
+from earshot import engine
 from earshot.engine import address_of, connect, is_here, said
 from earshot.errors import EarshotError
 from earshot.vantages.standpoint import Candidate
+from tests.doubles.certificates import self_signed
 
 
 @pytest.mark.parametrize(
-    ("engine", "environment", "expected"),
+    ("named", "environment", "expected"),
     [
         ("tcp://a:1", {"DOCKER_HOST": "tcp://b:2"}, "tcp://a:1"),
         (None, {"DOCKER_HOST": "tcp://b:2"}, "tcp://b:2"),
@@ -25,9 +30,9 @@ from earshot.vantages.standpoint import Candidate
     ],
 )
 def test_the_engine_is_the_named_one_or_dockers_own(
-    engine: str | None, environment: dict[str, str], expected: str
+    named: str | None, environment: dict[str, str], expected: str
 ) -> None:
-    assert address_of(Candidate(engine=engine), environment) == expected
+    assert address_of(Candidate(engine=named), environment) == expected
 
 
 def test_only_a_socket_of_this_machine_is_here() -> None:
@@ -46,6 +51,18 @@ def test_where_no_engine_answers_the_error_says_how_to_get_one(tmp_path: Path) -
     assert error.object == f"Docker engine at unix://{tmp_path}/none"
     assert error.observed == "does not answer (No such file or directory)"
     assert "apt-get install docker.io" in error.remedy and "DOCKER_HOST" in error.remedy
+
+
+def test_a_user_who_may_not_is_told_how_to_be_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(address: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(engine, "_knock", denied)  # root may use any socket
+    error = refused(Candidate(engine=f"unix://{tmp_path}/docker.sock"))
+    assert error.observed == "does not answer (Permission denied)"
+    assert "usermod --append --groups docker" in error.remedy
 
 
 def test_a_port_that_refuses_is_no_engine() -> None:
@@ -81,14 +98,59 @@ def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
 def test_certificates_that_are_missing_are_named(by_variable: bool, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").touch()
     folder = str(tmp_path)
-    engine = "tcp://192.0.2.7:2376"
+    address = "tcp://192.0.2.7:2376"
     if by_variable:
-        variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": folder, "DOCKER_HOST": engine}
+        variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": folder, "DOCKER_HOST": address}
         error = refused(Candidate(), variables)
     else:
-        error = refused(Candidate(engine=engine, cert_path=folder))
+        error = refused(Candidate(engine=address, cert_path=folder))
     assert f"no {folder}/cert.pem, {folder}/key.pem" in error.observed
     assert error.allowed == "a folder with ca.pem, cert.pem, key.pem"
+
+
+@pytest.fixture
+def behind_tls(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """What answers pings like an engine to whoever shows a certificate, and its certificates."""
+    self_signed(tmp_path, "IP:127.0.0.1")
+    shutil.copy(tmp_path / "cert.pem", tmp_path / "ca.pem")
+
+    class Ping(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"ApiVersion": "1.41"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: pytest is not interested."""
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tmp_path / "ca.pem")
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    with HTTPServer(("127.0.0.1", 0), Ping) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"tcp://127.0.0.1:{server.server_port}", tmp_path
+        server.shutdown()
+        thread.join()
+
+
+def test_the_folders_authority_counts_whatever_others_this_machine_trusts(
+    behind_tls: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, folder = behind_tls
+    other = tmp_path / "other"
+    other.mkdir()
+    self_signed(other, "IP:127.0.0.1")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other / "cert.pem"))
+    with connect(Candidate(engine=engine, cert_path=str(folder)), {}) as client:
+        assert client.version()["ApiVersion"] == "1.41"
+
+    shutil.copy(other / "cert.pem", folder / "ca.pem")
+    error = refused(Candidate(engine=engine, cert_path=str(folder)))
+    assert "certificate verify failed" in error.observed
 
 
 def test_what_an_error_says_is_what_lies_at_its_bottom() -> None:

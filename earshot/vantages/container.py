@@ -290,8 +290,11 @@ def _placed(report: Report, ground: Ground) -> Report:
     network = ground.standpoint.network or "of its own"
     where = f"{ground.where}, network {network}" if ground.where else f"network {network}"
     name = ground.standpoint.name
+    changes: dict[str, Any] = {"kind": "container", "where": where}
+    if ground.standpoint.dns:
+        # the engine's own server, which a container sees, only passes questions on to these
+        changes["resolvers"] = ground.standpoint.dns
     placed = tuple(
-        item.model_copy(update={"kind": "container", "where": where}) if item.name == name else item
-        for item in report.vantages
+        item.model_copy(update=changes) if item.name == name else item for item in report.vantages
     )
     return report.model_copy(update={"vantages": placed})

@@ -122,10 +122,22 @@ def test_no_report_is_an_error_with_the_last_words(
 def test_the_vantage_says_where_it_stood(network: str, where: str) -> None:
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network)
     ground = Ground(cast(Any, None), standpoint, "image", "machine-a")
-    seen = samples.report([], vantages=[Vantage(name="internal", where="id"), Vantage(name="x")])
+    seen = samples.report([], vantages=[INNER, Vantage(name="x")])
     first, second = container._placed(seen, ground).vantages
     assert (first.kind, first.where) == ("container", where)
     assert second.kind == "host"
+    assert first.resolvers == ("127.0.0.11",)
+
+
+def test_the_vantage_names_the_dns_servers_it_was_given() -> None:
+    standpoint = Standpoint(name="external", scope=Scope.EXTERNAL, dns=("192.0.2.53",))
+    ground = Ground(cast(Any, None), standpoint, "image", "machine-a")
+    seen = samples.report([], vantages=[Vantage(name="external", resolvers=("127.0.0.11",))])
+    (found,) = container._placed(seen, ground).vantages
+    assert found.resolvers == ("192.0.2.53",)
+
+
+INNER = Vantage(name="internal", where="id", resolvers=("127.0.0.11",))
 
 
 class Resource:
