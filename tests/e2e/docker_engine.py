@@ -32,7 +32,8 @@ from toolchain.docker_engine import VARIABLE, address, answers
 
 WANTED = "EARSHOT_TEST_DOCKER"
 READY_SECONDS = 60.0
-STOP_SECONDS = 40.0
+STOP_SECONDS = 90.0
+"""A container may ask for a minute; it would outlive an engine that was killed before that."""
 CLIENT_SECONDS = 120
 RECORD = Path("/run/lock/earshot-test-docker.json")
 """Held (flock) by the session whose engine runs in the machine's own network namespace."""

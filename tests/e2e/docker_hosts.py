@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +20,11 @@ from pathlib import Path
 
 import psutil
 
+from tests.doubles.certificates import self_signed
 from tests.e2e.docker_engine import Daemon, Engine, refusal, skip
 
 NAMESPACES = Path("/run/netns")
+TLS_PORT = 2376
 # For measuring network devices (RFC 2544): nobody routes it, and Docker does not choose from it.
 POOL = IPv4Network("198.18.0.0/15")
 
@@ -34,6 +37,14 @@ class Host:
     address: str
     engine: Engine
     daemon: Daemon = field(repr=False)
+    certificates: Path | None = None
+    """With these (ca.pem, cert.pem, key.pem) the engine answers at `url` too."""
+
+    @property
+    def url(self) -> str:
+        """Where the engine answers machines that show its certificate."""
+        assert self.certificates is not None, "this host's engine was not given any"
+        return f"tcp://{self.address}:{TLS_PORT}"
 
     def inside(self, *command: str) -> list[str]:
         """``command`` as seen from this host's network. Not `ip netns exec`, which hides cgroups
@@ -45,7 +56,12 @@ class Host:
         self.daemon.halt()
 
     def start_engine(self) -> None:
-        self.daemon.start(prefix=self.inside())
+        options: list[str] = []
+        if self.certificates is not None:
+            files = {"cacert": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
+            options = ["--host", self.url, "--tlsverify"]
+            options += [f"--tls{key}={self.certificates / name}" for key, name in files.items()]
+        self.daemon.start(prefix=self.inside(), options=options)
 
 
 @dataclass
@@ -58,17 +74,26 @@ class Network:
     _cleanup: contextlib.ExitStack
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(11))
 
-    def host(self) -> Host:
-        """One more Docker host, ready to use; gone with the network."""
+    def host(self, certificates: Path | None = None) -> Host:
+        """One more Docker host, ready to use; gone with the network.
+
+        With ``certificates``, a folder that is made, its engine also speaks TLS on the network.
+        """
         number = next(self._count)
         address = str(self.subnet[number])
         namespace = f"{self.name}-{number}"
         _add_namespace(namespace, self._cleanup)
         self.plug(namespace, "eth0", address)
+        if certificates is not None:
+            certificates.mkdir(parents=True)
+            self_signed(certificates, f"IP:{address}")
+            shutil.copy(certificates / "cert.pem", certificates / "ca.pem")
         daemon = Daemon.fresh()
         self._cleanup.callback(daemon.stop)
-        daemon.start(prefix=inside(namespace))
-        return Host(namespace, address, Engine(daemon.address, started=True), daemon)
+        engine = Engine(daemon.address, started=True)
+        found = Host(namespace, address, engine, daemon, certificates)
+        found.start_engine()
+        return found
 
     def plug(self, namespace: str | None, device: str, address: str) -> None:
         """Give ``namespace`` (None: this machine's own) a device on the switch."""
@@ -103,6 +128,15 @@ def docker_network() -> Iterator[Network]:
         network.plug(None, name, network.gateway)
         cleanup.callback(_ip, "link", "delete", name)  # a namespace's own devices go later
         yield network
+
+
+def copy_images(source: Engine, target: Engine, *names: str) -> None:
+    """Images of ``source`` into ``target``, which can have them from nowhere else."""
+    save = ["docker", "--host", source.address, "save", *names]
+    with subprocess.Popen(save, stdout=subprocess.PIPE) as saving:
+        load = ["docker", "--host", target.address, "load", "--quiet"]
+        done = subprocess.run(load, stdin=saving.stdout, capture_output=True, text=True)
+    assert saving.returncode == 0 and done.returncode == 0, f"docker load: {done.stderr.strip()}"
 
 
 def inside(namespace: str, *command: str) -> list[str]:

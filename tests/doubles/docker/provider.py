@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import docker
 import requests
 from docker.tls import TLSConfig
 
+from earshot.engine import certified
 from tests.doubles.docker.container import Container
 from tests.doubles.docker.image import RemoteImage
 from tests.doubles.docker.network import Network
@@ -47,8 +49,7 @@ class DockerDouble(Double[docker.DockerClient]):
     def set_up(self, settings: Plain) -> None:
         self._host = settings.get("host") or self._host
         if folder := settings.get("certPath"):
-            authority, certificate, key = (f"{folder}/{name}.pem" for name in ("ca", "cert", "key"))
-            self._tls = TLSConfig(client_cert=(certificate, key), ca_cert=authority, verify=True)
+            self._tls = certified(Path(folder))
 
     def run(self, work: Callable[[docker.DockerClient], Result]) -> Result:
         try:

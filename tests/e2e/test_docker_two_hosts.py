@@ -1,0 +1,219 @@
+"""One cluster on two Docker hosts: networks of their own, engines behind TLS, one of them stopped.
+
+The brokers 1 and 3, a majority of the quorum, are on the first host, broker 2 on the second. Each
+test leaves both hosts up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from earshot.vantages.image import ensure_image
+from earshot.vantages.standpoint import read_standpoints, to_json
+from tests.doubles.dns_server import dns_server
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_hosts import Host, Network, copy_images, docker_network
+from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
+from tests.e2e.images.load import base_image
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+MAJORITY, MINORITY = (1, 3), (2,)
+LISTENERS = {"internal": "INTERNAL", "external": "EXTERNAL"}
+EVERYTHING = {(place, name, id) for place, name in LISTENERS.items() for id in (1, 2, 3)}
+VALIDATION_SECONDS = 300
+"""For a validation with a deadline of 180 s: none may hang."""
+
+Cell = tuple[str, str, int]
+"""Vantage, listener, broker."""
+
+
+@dataclass
+class TwoHosts:
+    """The stack, and the hosts that its brokers are on."""
+
+    stack: DockerStack
+    first: Host
+    second: Host
+
+    def validate(self, *options: str) -> tuple[int, dict[Cell, dict[str, Any]]]:
+        """`earshot validate --stack`, at any time: its exit code and the cells of its report."""
+        command = [sys.executable, "-m", "earshot", "validate", "--stack", self.stack.stack]
+        done = subprocess.run(
+            [*command, "--format", "json", *options],
+            cwd=self.stack.folder,
+            env=self.stack.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=VALIDATION_SECONDS,
+        )
+        assert done.returncode in (0, 1, 3), done.stderr
+        return done.returncode, by_place(json.loads(done.stdout))
+
+    def running(self, host: Host) -> dict[int, dict[str, Any]]:
+        """What the engine of ``host`` knows of its brokers, by node id."""
+        ids = MAJORITY if host is self.first else MINORITY
+        names = [self.stack.names[id] for id in ids]
+        return dict(zip(ids, json.loads(host.engine.run("inspect", *names)), strict=True))
+
+
+def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
+    return {(it["vantage"], it["listener"], it["broker"]): it for it in report["cells"]}
+
+
+def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
+    """The causes of the cells that failed; the others passed."""
+    assert {it["verdict"] for it in cells.values()} <= {"pass", "fail"}, cells
+    return {key: it["cause"]["kind"] for key, it in cells.items() if it["verdict"] == "fail"}
+
+
+def of_brokers(*ids: int) -> set[Cell]:
+    return {key for key in EVERYTHING if key[2] in ids}
+
+
+@pytest.fixture(scope="module")
+def network(docker_engine: Engine) -> Iterator[Network]:
+    with docker_network() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def two(
+    network: Network,
+    docker_engine: Engine,
+    kafka_image: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[TwoHosts]:
+    """Both hosts with the images, a DNS server that knows them, and the stack, up and validated."""
+    folder = tmp_path_factory.mktemp("two")
+    base = base_image(docker_engine)
+    with contextlib.closing(docker_engine.client()) as client:
+        validator = ensure_image(client, base)
+    hosts = [network.host(folder / name) for name in ("first", "second")]
+    for host in hosts:
+        copy_images(docker_engine, host.engine, kafka_image, validator)
+    mark = secrets.token_hex(3)
+    names = [f"{name}-{mark}" for name in ("first", "second")]
+    table: dict[str, tuple[str, ...] | str] = {
+        f"{name}.{zone}": (host.address,)
+        for name, host in zip(names, hosts, strict=True)
+        for zone in ("example.com", "lan.example.com")
+    }
+    cluster = docker_cluster(
+        kafka_image,
+        hosts=[
+            {
+                "name": name.partition("-")[0],
+                "engine": host.url,
+                "cert_path": str(host.certificates),
+                "external": f"{name}.example.com",
+                "internal": f"{name}.lan.example.com",
+                "brokers": list(ids),
+            }
+            for name, host, ids in zip(names, hosts, (MAJORITY, MINORITY), strict=True)
+        ],
+        dns=[network.gateway],
+        validator={"base": base},
+    )
+    cluster["listeners"] = [it for it in cluster["listeners"] if it["name"] != "HOST"]
+    pack = {"names": {"resolvers": {"external": [network.gateway]}, "timeout": 5}}
+    with (
+        dns_server(table, network.gateway, 53),
+        docker_deployment(folder / "p", hosts[0].engine, cluster, pack) as stack,
+    ):
+        stack.up()
+        yield TwoHosts(stack, *hosts)
+
+
+@contextlib.contextmanager
+def stopped(two: TwoHosts, host: Host) -> Iterator[None]:
+    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
+    host.stop_engine()
+    try:
+        yield
+    finally:
+        host.start_engine()
+    two.stack.up("--refresh")
+
+
+def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
+    settings = ("--config", "min.insync.replicas=1", "--replica-assignment", replicas)
+    stack.kafka(1, "kafka-topics", "--create", "--topic", topic, *settings)
+    stack.kafka(1, "kafka-console-producer", "--topic", topic, given=record)
+
+
+def read(stack: DockerStack, topic: str) -> str:
+    words = ("--topic", topic, "--from-beginning", "--max-messages", "1", "--timeout-ms", "30000")
+    return stack.kafka(1, "kafka-console-consumer", *words).strip()
+
+
+def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
+    report = two.stack.report()
+    assert {it["name"]: it["verdict"] for it in report["vantages"]} == dict.fromkeys(
+        LISTENERS, "pass"
+    )
+    cells = by_place(report)
+    assert cells.keys() == EVERYTHING
+    assert failed(cells) == {}
+    assert two.running(two.first).keys() == {1, 3}
+    assert two.running(two.second).keys() == {2}
+
+
+def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
+    """The stack's own vantages are on the first host whose engine answers."""
+    kept = two.stack.folder / ".earshot" / "stacks" / two.stack.stack / "vantages.json"
+    moved = [
+        place.model_copy(update={"engines": place.engines[::-1]})
+        for place in read_standpoints(kept)
+    ]
+    file = two.stack.folder / "moved.json"
+    file.write_text(to_json(moved))
+    code, cells = two.validate("--vantages", str(file))
+    assert (code, failed(cells)) == (0, {})
+    assert cells.keys() == EVERYTHING
+
+
+def test_a_second_update_changes_nothing(two: TwoHosts) -> None:
+    output = two.stack.up("--refresh")
+    assert "unchanged" in output
+    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+
+
+def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
+    write(two.stack, "on-second", "kept by the second", replicas="2")
+    with stopped(two, two.second):
+        code, cells = two.validate()
+        assert code == 1
+        assert cells.keys() == EVERYTHING
+        assert failed(cells) == dict.fromkeys(of_brokers(*MINORITY), "refused")
+        refusal = two.stack.refused()
+        assert f"Docker engine at {two.second.url}: does not answer" in refusal
+    assert failed(by_place(two.stack.report())) == {}
+    assert read(two.stack, "on-second") == "kept by the second"
+
+
+def test_without_the_majority_the_quorum_is_said_to_be_lost(two: TwoHosts) -> None:
+    write(two.stack, "on-first", "kept by the first", replicas="1,3")
+    with stopped(two, two.first):
+        began = time.monotonic()
+        code, cells = two.validate()
+        took = time.monotonic() - began
+        print(f"a lost quorum was reported after {took:.0f} s")
+        assert code == 1
+        assert cells.keys() == EVERYTHING
+        causes = failed(cells)
+        assert {causes[key] for key in of_brokers(*MAJORITY)} == {"refused"}
+        assert {causes[key] for key in of_brokers(*MINORITY)} == {"no-quorum"}
+    assert failed(by_place(two.stack.report())) == {}
+    assert read(two.stack, "on-first") == "kept by the first"
