@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,20 +67,28 @@ def changing(
         yield made
 
 
-def doings(stack: DockerStack, since: float) -> list[tuple[str, int]]:
-    """What the engine did with the stack's containers since then: ("die" or "start", node id)."""
+@contextlib.contextmanager
+def doings(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
+    """What becomes of the stack's containers meanwhile: ("die" or "start", node id), in order.
+
+    Taken down as it happens: the engine remembers few events, and health checks make many.
+    """
+    found: list[tuple[str, int]] = []
+    wanted = {"label": f"{labels.STACK}={stack.stack}", "event": ["die", "start"]}
     with contextlib.closing(stack.engine.client()) as client:
-        events = client.events(
-            since=since,
-            until=time.time() + 1,
-            decode=True,
-            filters={
-                "type": "container",
-                "event": ["die", "start"],
-                "label": f"{labels.STACK}={stack.stack}",
-            },
-        )
-        return [(it["Action"], int(it["Actor"]["Attributes"][labels.NODE])) for it in events]
+        stream = client.events(decode=True, filters=wanted | {"type": "container"})
+
+        def take_down() -> None:
+            for it in stream:
+                found.append((it["Action"], int(it["Actor"]["Attributes"][labels.NODE])))
+
+        thread = threading.Thread(target=take_down)
+        thread.start()
+        try:
+            yield found
+        finally:
+            stream.close()
+            thread.join(20)
 
 
 def write(stack: DockerStack, topic: str, record: str) -> None:
@@ -138,12 +147,13 @@ def test_data_outlives_the_stack(stack: DockerStack) -> None:
 
 def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> None:
     write(changing, "rolled", "before")
-    before, began = changing.containers(), time.time()
+    before = changing.containers()
     changing.cluster["heap"] = "272m"
-    changing.up()
+    with doings(changing) as done:
+        changing.up()
     after = changing.containers()
     assert all(after[id] != before[id] for id in before)
-    assert doings(changing, began) == [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
+    assert done == [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
     assert read(changing, "rolled") == "before"
 
 
@@ -225,11 +235,11 @@ def test_separate_controllers_start_and_roll(
     )
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as made:
         made.up()
-        before, began = made.containers(), time.time()
-        assert before.keys() == {1, 10001}
+        assert made.containers().keys() == {1, 10001}
         made.cluster["heap"] = "272m"
-        made.up()
-        assert doings(made, began) == [(what, id) for id in (1, 10001) for what in ("die", "start")]
+        with doings(made) as done:
+            made.up()
+        assert done == [(what, id) for id in (1, 10001) for what in ("die", "start")]
         made.cluster["data"] = "delete"
         made.up()
         made.destroy()
