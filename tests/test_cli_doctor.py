@@ -54,6 +54,32 @@ def test_with_a_contract_the_listener_has_its_name(
     assert internal.split()[2] == "ok"
 
 
+def test_only_the_listeners_of_a_scope(
+    cluster: Cluster, contract: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["doctor", "--contract", contract, "--scope", "internal"]) == 0
+    output = capsys.readouterr().out
+    assert "INTERNAL" in output and "EXTERNAL" not in output
+
+
+def test_a_scope_that_no_listener_is_for(contract: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--contract", contract, "--scope", "external"]) == 2
+    assert "allowed: internal, host" in capsys.readouterr().err
+    assert run(["doctor", "--bootstrap", "localhost:9092", "--scope", "host"]) == 2
+    assert "name a --stack or a --contract" in capsys.readouterr().err
+
+
+def test_of_containers_it_says_that_their_clients_stand_elsewhere(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "docker.json"
+    file.write_text(cluster.contract.model_copy(update={"placement": "docker"}).to_json())
+    assert run(["doctor", "--contract", str(file)]) == 1
+    assert "goes where those clients stand" in " ".join(capsys.readouterr().out.split())
+    assert run(["doctor", "--contract", str(file), "--scope", "internal"]) == 0
+    assert "goes where those clients stand" not in " ".join(capsys.readouterr().out.split())
+
+
 def test_without_one_it_is_known_by_its_address(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,14 @@ class Document(StrEnum):
     JSON = "json"
 
 
+class ClientScope(StrEnum):
+    """Whom a listener can be for, as an option names it."""
+
+    INTERNAL = "internal"
+    HOST = "host"
+    EXTERNAL = "external"
+
+
 Stack = Annotated[
     str | None,
     typer.Option("--stack", "-s", metavar="NAME", help="A stack of this project, such as local."),
@@ -137,6 +145,10 @@ def doctor(
     stack: Stack = None,
     contract: ContractFile = None,
     bootstrap: Bootstrap = None,
+    scope: Annotated[
+        ClientScope | None,
+        typer.Option("--scope", help="Only the listeners for the clients that stand here."),
+    ] = None,
     client_config: ClientConfig = None,
     deadline: Deadline = None,
     produce: Annotated[
@@ -153,6 +165,7 @@ def doctor(
     says.
 
       earshot doctor --stack local -o report.html
+      earshot doctor --stack docker --scope host
       earshot doctor --bootstrap kafka.example.com:9092 --no-produce
       pulumi stack output contract --json | earshot doctor --contract -
     """
@@ -160,7 +173,13 @@ def doctor(
 
     _exit(
         command.run(
-            (stack, contract, bootstrap), client_config, deadline, produce, format, output or []
+            (stack, contract, bootstrap),
+            scope and scope.value,
+            client_config,
+            deadline,
+            produce,
+            format,
+            output or [],
         )
     )
 

@@ -7,14 +7,22 @@ from pathlib import Path
 
 from earshot.cli.output import formats, show
 from earshot.cli.target import client_properties, target
+from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
 from earshot.report import Format
+from earshot.validation.contract import Contract
 from earshot.validation.doctor import examine
 
 SECONDS = 10.0
+ELSEWHERE = (
+    "seen from this machine alone: listeners for clients in containers need not work from here; "
+    "--scope host leaves them out, and `earshot validate` goes where those clients stand"
+)
 
 
 def run(
     looked_at: tuple[str | None, str | None, str | None],
+    scope: str | None,
     client_config: Path | None,
     deadline: float | None,
     produce: bool,
@@ -23,17 +31,37 @@ def run(
 ) -> int:
     """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
 
+    With ``scope``, only the listeners for its clients, who must stand where this runs.
     Raises EarshotError.
     """
     files = formats(output, format)
     client = client_properties(client_config)
     named = target(*looked_at)
+    contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     report = examine(
-        named.contract or named.bootstrap,
+        contract or named.bootstrap,
         client=client,
-        bootstrap=named.bootstrap if named.contract else (),
+        bootstrap=named.bootstrap if contract else (),
         deadline=deadline or SECONDS,
         produce=produce,
     )
+    if scope is None and contract is not None and contract.placement == "docker":
+        report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
     show(report, files, format)
     return report.exit_code
+
+
+def _for_scope(contract: Contract | None, scope: Scope) -> Contract:
+    if contract is None:
+        raise EarshotError(
+            f"--scope {scope}",
+            observed="nobody outside a cluster learns whom its listeners are for",
+            remedy="name a --stack or a --contract",
+        )
+    if scope not in contract.scopes:
+        raise EarshotError(
+            f"--scope {scope}",
+            observed="no listener of the contract is for it",
+            allowed=", ".join(contract.scopes),
+        )
+    return contract.for_scope(scope)
