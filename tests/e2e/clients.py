@@ -1,0 +1,95 @@
+"""Clients where they stand: kcat and the doctor on this machine, or in containers on a network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from earshot.report.json import read_report
+from earshot.validation.result import Report
+from tests.e2e.docker_engine import Engine
+
+SECONDS = 60
+"""After which a client that goes on trying is ended."""
+KCAT = ("timeout", str(SECONDS), "kcat", "-X", "broker.address.family=v4")
+"""IPv4 alone, so that a failed connection is told in the same words everywhere."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A place from which brokers are asked, by way of the commands that stand there."""
+
+    kcat_command: tuple[str, ...] = KCAT
+    earshot_command: tuple[str, ...] = (sys.executable, "-m", "earshot")
+
+    def listing(self, bootstrap: str) -> list[str]:
+        """The lines of `kcat -L`, topics aside."""
+        told = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
+        assert told.returncode == 0, told.stdout + told.stderr
+        lines = told.stdout.splitlines()
+        return lines[: next(i for i, line in enumerate(lines) if line.endswith(" topics:"))]
+
+    def refusal(self, bootstrap: str) -> str:
+        """What `kcat -L` says where it must fail."""
+        told = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
+        assert told.returncode != 0, told.stdout
+        return told.stderr
+
+    def produce(self, bootstrap: str, topic: str, record: str) -> None:
+        told = self._produce(bootstrap, topic, record, 30)
+        assert told.returncode == 0, told.stderr
+
+    def consume(self, bootstrap: str, topic: str, count: int) -> list[str]:
+        """The first ``count`` records of ``topic``."""
+        words = ["-b", bootstrap, "-C", "-t", topic, "-o", "beginning", "-c", str(count)]
+        told = self._kcat(words)
+        assert told.returncode == 0, told.stderr
+        return told.stdout.splitlines()
+
+    def failure(self, bootstrap: str, topic: str) -> str:
+        """What kcat says when a record that it is to write cannot be delivered."""
+        told = self._produce(bootstrap, topic, "lost", 5)
+        assert told.returncode != 0 and "Delivery failed" in told.stderr, told.stderr
+        return told.stderr
+
+    def examine(self, bootstrap: str) -> Report:
+        """The report of `earshot doctor --bootstrap`."""
+        words = ["doctor", "--bootstrap", bootstrap, "--format", "json"]
+        told = _run(self.earshot_command, words)
+        assert told.returncode in (0, 1, 3), told.stderr
+        report = read_report(told.stdout, "the doctor's report")
+        assert report.exit_code == told.returncode
+        return report
+
+    def _produce(
+        self, bootstrap: str, topic: str, record: str, seconds: int
+    ) -> subprocess.CompletedProcess[str]:
+        patience = f"message.timeout.ms={seconds * 1000}"
+        return self._kcat(["-b", bootstrap, "-P", "-t", topic, "-X", patience], record)
+
+    def _kcat(self, arguments: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+        return _run(self.kcat_command, arguments, given)
+
+
+HERE = Client()
+"""On this machine, whose kcat a test asks for with the mark ``requires("kcat")``."""
+
+
+def client_on(
+    engine: Engine, network: str, image: str, validator: str, dns: Sequence[str] = ()
+) -> Client:
+    """Containers on ``network``, one for each command, gone when it ends.
+
+    ``image`` has kcat, ``validator`` is the image of `earshot.vantages`.
+    """
+    servers = [word for server in dns for word in ("--dns", server)]
+    run = ("docker", "--host", engine.address, "run", "--rm", "-i", "--network", network, *servers)
+    return Client((*run, image, *KCAT), (*run, validator))
+
+
+def _run(
+    command: Sequence[str], arguments: Sequence[str], given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*command, *arguments], input=given, capture_output=True, text=True)

@@ -1,0 +1,301 @@
+"""Three files that teams start from: adopted, deployed, and asked with kcat from where clients are.
+
+Names and ports are those of the files, because what kcat prints is compared to the letter. The
+two-listener and the three-listener file serve the network on BOB (29092), this machine on FRED
+(9092), and others on ALICE (29094); the KRaft file publishes port 9092 as 39092.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.placement.docker import network_name
+from earshot.validation.result import Cell, Stage
+from earshot.vantages.image import ensure_image
+from tests.e2e.clients import HERE, Client, client_on
+from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
+from tests.e2e.images.load import base_image
+from tests.e2e.outside import Outside, outside
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+FILES = Path(__file__).parents[1] / "adopt" / "files"
+ALICE_HOST = "never-gonna-give-you-up"
+ON_LOOPBACK = "LISTENER_FRED://localhost:9092"
+"""How FRED is bound in the two-listener file, and also what it rightly advertises."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """What became of one file, and the clients of its brokers."""
+
+    stack: DockerStack
+    inside: Client
+    """In containers on the brokers' network."""
+    beyond: Client
+    """In containers on another network, which reach this machine only."""
+
+    @property
+    def address(self) -> str:
+        """Of the broker's container on its network, to which this machine has a route."""
+        return str(self._network["IPAddress"])
+
+    @property
+    def gateway(self) -> str:
+        """An address of this machine, to which all containers have a route."""
+        return str(self._network["Gateway"])
+
+    @property
+    def _network(self) -> dict[str, Any]:
+        (id,) = self.stack.names
+        networks = self.stack.inspect(id)["NetworkSettings"]["Networks"]
+        found: dict[str, Any] = networks[network_name(self.stack.stack)]
+        return found
+
+
+Deploy = Callable[..., contextlib.AbstractContextManager[Running]]
+
+
+@pytest.fixture(scope="module")
+def deploy(
+    docker_engine: Engine,
+    kafka_image: str,
+    client_image: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Deploy:
+    """Brings up what was adopted, on the stand-in's image and with little memory."""
+    base = base_image(docker_engine)
+
+    @contextlib.contextmanager
+    def deployed(cluster: dict[str, Any], known: Outside | None = None) -> Iterator[Running]:
+        ports = [port for it in cluster["listeners"] for port in it.get("published", {}).values()]
+        names = cluster["names"].values()
+        _must_be_free(docker_engine, list(names), ports)
+        settled = cluster | {
+            "image": kafka_image,
+            "heap": "256m",
+            "validator": {"base": base},
+            "validation": {"records": 100, "deadline": 300},
+        }
+        dns = [known.address] if known else []
+        if known:
+            settled["dns"] = dns
+        config = resolving_with(known) if known else {}
+        folder = tmp_path_factory.mktemp("adopted") / "p"
+        with docker_deployment(folder, docker_engine, settled, config) as stack:
+            stack.up()
+            with contextlib.closing(docker_engine.client()) as client:
+                validator = ensure_image(client, base)
+            inside, beyond = (
+                client_on(docker_engine, network, client_image, validator, dns)
+                for network in (network_name(stack.stack), "bridge")
+            )
+            yield Running(stack, inside, beyond)
+
+    return deployed
+
+
+def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) -> None:
+    """Skips where the names and ports of the files are somebody else's on this machine."""
+    with contextlib.closing(engine.client()) as client:
+        taken = {it.name for it in client.containers.list(all=True, ignore_removed=True)}
+    for name in taken.intersection(names):
+        skip(f"a container {name} is there already, and the file calls its broker so")
+    for port in ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+            except OSError:
+                skip(f"port {port} is taken on this machine, and the file publishes it")
+
+
+def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
+    """`earshot adopt`: its exit code, what it said, and `earshot:cluster` of the stack file."""
+    written = folder / "Pulumi.adopted.yaml"
+    command = [sys.executable, "-m", "earshot", "adopt", str(file), "--output", str(written)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == ""
+    cluster: dict[str, Any] = yaml.safe_load(written.read_text())["config"]["earshot:cluster"]
+    return done.returncode, done.stdout, cluster
+
+
+def the_cell(client: Client, bootstrap: str) -> Cell:
+    """The doctor's one cell from there: every file has one broker."""
+    (cell,) = client.examine(bootstrap).cells
+    return cell
+
+
+def printed(source: str, advertised: str, broker: int = 0) -> list[str]:
+    """`kcat -L` of a cluster of one broker."""
+    return [
+        f"Metadata for all topics (from broker {source}):",
+        " 1 brokers:",
+        f"  broker {broker} at {advertised} (controller)",
+    ]
+
+
+def test_the_two_listener_file_as_it_is_written_is_stopped(
+    docker_engine: Engine, tmp_path: Path
+) -> None:
+    code, said, cluster = adopt(FILES / "two_listeners.yml", tmp_path)
+    found = (
+        "container kafka0, broker 0, listener LISTENER_FRED: listens on localhost:9092, which "
+        "inside the container is the container alone, behind the published port"
+    )
+    assert code == 1
+    assert f"{found} 9092->9092 [KL006]" in said
+    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
+        output = stack.refused("--skip-preview")
+        assert stack.containers() == stack.volumes() == {}
+    assert "[mandatory]  kl006  (earshot:gate:AdvertisedListeners" in output
+    assert f"{found} 127.0.0.1:9092->9092 [KL006]" in output
+    assert "write LISTENER_FRED://0.0.0.0:9092 into `listeners`" in output
+
+
+@pytest.fixture(scope="class")
+def two(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("mended")
+    text = (FILES / "two_listeners.yml").read_text()
+    before, key, after = text.partition("KAFKA_ADVERTISED_LISTENERS")
+    bound = before.replace(ON_LOOPBACK, "LISTENER_FRED://0.0.0.0:9092")
+    assert bound != before and ON_LOOPBACK in after
+    (folder / "docker-compose.yml").write_text(bound + key + after)
+    code, said, cluster = adopt(folder / "docker-compose.yml", folder)
+    assert code == 0, said
+    with deploy(cluster) as found:
+        yield found
+
+
+class TestTwoListeners:
+    """With FRED bound to all interfaces in the compose file, as the remedy says."""
+
+    def test_each_port_hands_out_its_own_address(self, two: Running) -> None:
+        fred = printed("-1: kafka0:9092/bootstrap", "localhost:9092")
+        assert two.inside.listing("kafka0:9092") == fred
+        assert two.inside.listing("kafka0:29092") == printed("0: kafka0:29092/0", "kafka0:29092")
+
+    @pytest.mark.requires("kcat")
+    def test_each_listener_serves_its_own_clients(self, two: Running) -> None:
+        assert HERE.listing("localhost:9092") == printed("0: localhost:9092/0", "localhost:9092")
+        two.inside.produce("kafka0:29092", "test", "from the network")
+        HERE.produce("localhost:9092", "test", "from this machine")
+        both = ["from the network", "from this machine"]
+        assert two.inside.consume("kafka0:29092", "test", 2) == both
+        assert HERE.consume("localhost:9092", "test", 2) == both
+
+    def test_fred_sends_containers_to_themselves(self, two: Running) -> None:
+        said = two.inside.failure("kafka0:9092", "test")
+        assert "localhost:9092/0: Connect to ipv4#127.0.0.1:9092 failed: Connection refused" in said
+        cell = the_cell(two.inside, "kafka0:9092")
+        assert (cell.address, cell.failed_stage) == ("localhost:9092", Stage.TCP)
+        assert cell.cause is not None and cell.cause.kind == "refused"
+        assert "must not advertise localhost, which leads every client to itself" in (
+            cell.cause.remedy
+        )
+
+    @pytest.mark.requires("kcat")
+    def test_bob_is_a_name_that_this_machine_does_not_know(self, two: Running) -> None:
+        door = f"{two.address}:29092"
+        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", "kafka0:29092")
+        said = HERE.failure(door, "test")
+        assert (
+            "Local: Host resolution failure: kafka0:29092/0: Failed to resolve 'kafka0:29092'"
+            in said
+        )
+        cell = the_cell(HERE, door)
+        assert (cell.address, cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
+        assert cell.cause is not None and cell.cause.kind == "unresolvable"
+        assert f"{door} answered" in cell.stages[0].detail
+        assert "connect from that network, or let broker 0 advertise" in cell.cause.remedy
+
+    def test_neither_is_for_clients_beyond_this_machine(self, two: Running) -> None:
+        door = f"{two.gateway}:9092"
+        assert "Connection refused" in two.beyond.refusal(door)
+        cell = the_cell(two.beyond, door)
+        assert (cell.failed_stage, cell.cause and cell.cause.kind) == (Stage.TCP, "refused")
+
+
+@pytest.fixture(scope="class")
+def three(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("three")
+    code, said, cluster = adopt(FILES / "three_listeners.yml", folder)
+    assert code == 0, said
+    with outside() as known:
+        known.call(ALICE_HOST)
+        with deploy(cluster, known) as found:
+            yield found
+
+
+class TestThreeListeners:
+    """With a DNS server that knows the name under which ALICE's clients reach this machine."""
+
+    def test_each_is_proved_from_where_its_clients_stand(self, three: Running) -> None:
+        cells = three.stack.report()["cells"]
+        assert {(it["vantage"], it["listener"], it["address"], it["verdict"]) for it in cells} == {
+            ("internal", "LISTENER_BOB", "kafka0:29092", "pass"),
+            ("host", "LISTENER_FRED", "localhost:9092", "pass"),
+            ("external", "LISTENER_ALICE", f"{ALICE_HOST}:29094", "pass"),
+        }
+
+    def test_each_port_hands_out_its_own_address(self, three: Running) -> None:
+        bob, fred, alice = (three.inside.listing(f"kafka0:{it}") for it in (29092, 9092, 29094))
+        assert bob == printed("0: kafka0:29092/0", "kafka0:29092")
+        assert fred == printed("-1: kafka0:9092/bootstrap", "localhost:9092")
+        assert alice == printed("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
+
+    def test_alice_serves_clients_who_know_this_machine_by_name(self, three: Running) -> None:
+        bootstrap = f"{ALICE_HOST}:29094"
+        assert three.beyond.listing(bootstrap) == printed(f"0: {bootstrap}/0", bootstrap)
+        assert the_cell(three.beyond, bootstrap).cause is None
+
+    @pytest.mark.requires("kcat")
+    def test_alice_fails_those_who_do_not(self, three: Running) -> None:
+        door = "localhost:29094"
+        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
+        cell = the_cell(HERE, door)
+        assert (cell.address, cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
+        assert cell.cause is not None and cell.cause.kind == "unresolvable"
+
+
+@pytest.fixture(scope="class")
+def kraft(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("kraft")
+    code, said, cluster = adopt(FILES / "kraft_remapped.yml", folder)
+    assert code == 0, said
+    with deploy(cluster) as found:
+        yield found
+
+
+class TestKraft:
+    """One combined node, whose port on this machine is not the container's."""
+
+    @pytest.mark.requires("kcat")
+    def test_it_works_from_this_machine_and_from_the_network(self, kraft: Running) -> None:
+        here, there = "localhost:39092", "kafka-test:19092"
+        assert HERE.listing(here) == printed(f"1: {here}/1", here, broker=1)
+        assert kraft.inside.listing(there) == printed(f"1: {there}/1", there, broker=1)
+        HERE.produce(here, "test", "from this machine")
+        kraft.inside.produce(there, "test", "from the network")
+        both = ["from this machine", "from the network"]
+        assert HERE.consume(here, "test", 2) == both
+        assert kraft.inside.consume(there, "test", 2) == both
+        assert the_cell(HERE, here).cause is None
+        assert the_cell(kraft.inside, there).cause is None
+
+    def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
+        door = "kafka-test:9092"
+        found = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
+        assert kraft.inside.listing(door) == found
+        assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")
