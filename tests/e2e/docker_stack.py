@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,16 @@ from toolchain.paths import ROOT
 TEMPLATE = ROOT / "stacks" / "Pulumi.docker.yaml"
 
 
+@dataclass(frozen=True)
+class Doing:
+    """Of an engine with the container of node ``id``: it has seen it "die" or "start"."""
+
+    when: float
+    """Seconds since the epoch, by the engine's clock."""
+    what: str
+    id: int
+
+
 @dataclass
 class DockerStack(Deployment):
     """One stack and the engine that its containers are on."""
@@ -33,7 +45,7 @@ class DockerStack(Deployment):
     engine: Engine = field(kw_only=True)
 
     def up(self, *flags: str) -> str:
-        done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=420)
+        done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
         assert done.returncode == 0, self.told(done.stdout)
         return done.stdout
 
@@ -63,6 +75,30 @@ class DockerStack(Deployment):
         """What the engine knows of the container of node ``id``."""
         found: dict[str, Any] = json.loads(self.engine.run("inspect", self.names[id]))[0]
         return found
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[list[Doing]]:
+        """What the engine does with the stack's containers meanwhile; filled at the end.
+
+        Listened to while it happens: an engine remembers no more than its last 256 events.
+        """
+        found: list[Doing] = []
+        node = f'{{{{index .Actor.Attributes "{labels.NODE}"}}}}'
+        command = [
+            "docker", "--host", self.engine.address, "events", "--since", str(int(time.time())),
+            "--filter", "type=container", "--filter", "event=start", "--filter", "event=die",
+            "--filter", f"label={labels.STACK}={self.stack}",
+            "--format", f"{{{{.TimeNano}}}} {{{{.Action}}}} {node}",
+        ]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listening:
+            try:
+                yield found
+            finally:
+                listening.terminate()
+                told, _ = listening.communicate()
+        for line in told.splitlines():
+            when, what, id = line.split()
+            found.append(Doing(int(when) / 1e9, what, int(id)))
 
     def kafka(self, id: int, script: str, *arguments: str, given: str = "") -> str:
         """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
@@ -140,12 +176,19 @@ def resolving_with(outside: Outside) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def docker_deployment(
-    folder: Path, engine: Engine, cluster: dict[str, Any], pack_config: dict[str, Any]
+    folder: Path,
+    engine: Engine,
+    cluster: dict[str, Any],
+    pack_config: dict[str, Any],
+    install: Callable[[Path], object] = install_docker_double,
 ) -> Iterator[DockerStack]:
-    """A stack that is not up yet; whatever it makes on ``engine`` is gone at the end."""
+    """A stack that is not up yet; whatever it makes on ``engine`` is gone at the end.
+
+    ``install`` puts the plugin into a PULUMI_HOME.
+    """
     stack = f"t{secrets.token_hex(4)}"
     with deployment(folder, cluster, stack) as made:
-        install_docker_double(folder / "home")
+        install(folder / "home")
         found = DockerStack(
             folder,
             made.environment | engine.environment,

@@ -1,0 +1,147 @@
+"""A producer that writes at a steady rate while a test changes what is below it.
+
+It is a client as there are many: idempotent, acks=all, everything else by default. It is given a
+bootstrap once and told nothing later. What was acknowledged is remembered, to be looked for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+PER_SECOND = 50
+MOST_RECORDS = 60_000
+PAYLOAD = 200
+"""Bytes."""
+FLUSH_SECONDS = 120.0
+READ_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """One record, and when (s, monotonic clock) the producer was told that it is safe."""
+
+    sequence: int
+    checksum: int
+    partition: int
+    offset: int
+    when: float
+
+
+def record(sequence: int) -> tuple[int, bytes]:
+    """The record of this number, with its checksum: different bytes for every number."""
+    text = f"{sequence} ".encode()
+    body = text + bytes(33 + (sequence * 31 + at * 7) % 90 for at in range(PAYLOAD - len(text)))
+    return zlib.crc32(body), body
+
+
+class SteadyProducer:
+    """Writes to the partitions of a topic in turn from entering to leaving the context.
+
+    ``acknowledged`` and ``failed`` are complete after that.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+        self.acknowledged: list[Acknowledged] = []
+        self.failed: list[str] = []
+        self.sent = 0
+        self._topic, self._partitions = topic, partitions
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True}
+        )
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"writes to {topic}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join(FLUSH_SECONDS + 10)
+        assert not self._thread.is_alive()
+
+    def known_brokers(self) -> dict[int, str]:
+        """Where the running client believes the brokers to be, by id."""
+        found = self._producer.list_topics(timeout=30).brokers
+        return {id: f"{broker.host}:{broker.port}" for id, broker in found.items()}
+
+    def _run(self) -> None:
+        turn = time.monotonic()
+        while not self._done.is_set() and self.sent < MOST_RECORDS:
+            self._send()
+            # after a stop it goes on at its rate, and does not catch up
+            turn = max(turn + 1 / PER_SECOND, time.monotonic())
+            while (left := turn - time.monotonic()) > 0:
+                self._producer.poll(left)
+        unsent = self._producer.flush(FLUSH_SECONDS)
+        if unsent:
+            self.failed.append(f"{unsent} records still wait after {FLUSH_SECONDS:.0f} s")
+
+    def _send(self) -> None:
+        sequence, (checksum, body) = self.sent, record(self.sent)
+
+        def told(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.failed.append(f"record {sequence}: {error.str()}")
+                return
+            now = time.monotonic()
+            self.acknowledged.append(Acknowledged(sequence, checksum, *_place(message), now))
+
+        partition = sequence % self._partitions
+        self._producer.produce(self._topic, body, partition=partition, on_delivery=told)
+        self.sent += 1
+
+
+def _place(message: Message) -> tuple[int, int]:
+    """Partition and offset of a message that a broker has."""
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None and offset is not None
+    return partition, offset
+
+
+def longest_wait(acknowledged: Iterable[Acknowledged]) -> float:
+    """The longest time between two acknowledgements, in seconds."""
+    times = sorted(item.when for item in acknowledged)
+    return max(later - earlier for earlier, later in pairwise(times))
+
+
+def longest_wait_of_a_partition(acknowledged: Iterable[Acknowledged]) -> float:
+    """The same within each partition, of which the worst counts."""
+    by_partition = defaultdict(list)
+    for item in acknowledged:
+        by_partition[item.partition].append(item)
+    return max(map(longest_wait, by_partition.values()))
+
+
+def read_all(bootstrap: str, topic: str, partitions: int) -> dict[tuple[int, int], bytes]:
+    """Every record of ``topic`` by partition and offset."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"reads-{topic}"})
+    try:
+        assigned = [TopicPartition(topic, number, 0) for number in range(partitions)]
+        total = sum(consumer.get_watermark_offsets(it, READ_SECONDS)[1] for it in assigned)
+        consumer.assign(assigned)
+        found: dict[tuple[int, int], bytes] = {}
+        end = time.monotonic() + READ_SECONDS
+        while len(found) < total:
+            assert time.monotonic() < end, f"{len(found)} of {total} records came back"
+            for message in consumer.consume(500, 1.0):
+                assert message.error() is None, message.error()
+                found[_place(message)] = message.value() or b""
+        return found
+    finally:
+        consumer.close()

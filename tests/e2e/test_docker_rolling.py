@@ -1,0 +1,131 @@
+"""The external listener moves to other ports, broker by broker, under a running producer."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
+from tests.e2e.engine import consecutive_ports
+from tests.e2e.images.load import base_image
+from tests.e2e.outside import outside
+from tests.e2e.steady_producer import (
+    SteadyProducer,
+    longest_wait,
+    longest_wait_of_a_partition,
+    read_all,
+    record,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+
+REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+"""By partition; the first leads."""
+CHANGES = "EXTERNAL"
+
+
+@pytest.fixture(scope="module")
+def stack(
+    docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DockerStack]:
+    """Three brokers, replication factor 3, two replicas in sync at least, three scopes.
+
+    Clients beyond call the host by its address, so that a producer on this machine can be one.
+    """
+    with outside() as beyond:
+        cluster = docker_cluster(
+            kafka_image,
+            replication_factor=3,
+            min_insync_replicas=2,
+            hosts=[{"name": "local", "external": beyond.address}],
+            validator={"base": base_image(docker_engine)},
+            validation={"records": 60, "deadline": 400},
+        )
+        folder = tmp_path_factory.mktemp("rolling") / "p"
+        with docker_deployment(folder, docker_engine, cluster, {}) as made:
+            made.up()
+            yield made
+
+
+def bootstrap(stack: DockerStack, listener: str) -> str:
+    return str(stack.outputs()[f"bootstrap_{listener}"])
+
+
+def led_by_every_broker(servers: str, name: str) -> None:
+    """A topic whose n-th partition is led by the n-th broker."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    config = {"min.insync.replicas": "2"}
+    topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
+    admin.create_topics([topic])[name].result(30)
+
+
+def moved(stack: DockerStack, listener: str) -> None:
+    """The stack file with the next free ports for ``listener``."""
+    (found,) = (item for item in stack.cluster["listeners"] if item["name"] == listener)
+    found["port"] = consecutive_ports(9, 1)[0]
+
+
+def one_by_one(doings: list[Doing]) -> bool:
+    """Whether each broker had ended and started before the next one was touched."""
+    order = [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
+    in_time = all(earlier.when < later.when for earlier, later in pairwise(doings))
+    return in_time and [(it.what, it.id) for it in doings] == order
+
+
+def answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("listener", ["HOST", CHANGES])
+def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
+    stack: DockerStack, listener: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, servers = f"written-through-{listener}", bootstrap(stack, listener)
+    led_by_every_broker(servers, topic)
+    before, volumes, left = stack.containers(), stack.volumes(), bootstrap(stack, CHANGES)
+    assert all(map(answers, left.split(",")))
+
+    moved(stack, CHANGES)
+    with (
+        stack.watched() as doings,
+        SteadyProducer(servers, topic, len(REPLICAS)) as producer,
+    ):
+        stack.up()
+        # it was told no new address: it has learned them from the brokers that it still knew
+        learned = producer.known_brokers()
+        written = producer.sent
+
+    after = stack.containers()
+    assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
+    assert one_by_one(doings), doings
+    assert stack.volumes() == volumes
+    assert not any(map(answers, left.split(",")))
+    now = bootstrap(stack, listener).split(",")
+    assert learned == dict(zip((1, 2, 3), now, strict=True))
+    assert (now == servers.split(",")) == (listener != CHANGES)
+
+    assert producer.failed == [] and len(producer.acknowledged) == producer.sent >= written > 0
+    found = read_all(",".join(now), topic, len(REPLICAS))
+    for item in producer.acknowledged:
+        body = found.get((item.partition, item.offset))
+        assert body is not None and record(item.sequence) == (item.checksum, body), item
+    assert len(found) == producer.sent, "and none was written twice"
+
+    seconds = longest_wait(producer.acknowledged)
+    worst = longest_wait_of_a_partition(producer.acknowledged)
+    with capsys.disabled():
+        print(
+            f"\n  producer on {listener}, {CHANGES} changed on three brokers: {producer.sent} "
+            f"records acknowledged, none lost; longest time without an acknowledgement "
+            f"{seconds:.2f} s (of one partition {worst:.2f} s)"
+        )
