@@ -29,11 +29,15 @@ class Project(project.Project):
         document["config"] = {f"aws:{name}": value for name, value in wanted.items()}
         path.write_text(yaml.safe_dump(document))
 
+    def state(self) -> list[dict[str, Any]]:
+        """What the stack's state holds of AWS."""
+        state = json.loads(self.runs("stack", "export"))
+        found = state["deployment"].get("resources", [])
+        return [item for item in found if item["type"].startswith("aws:")]
+
     def types(self) -> list[str]:
         """The resource types of the stack's state, as often as they are in it."""
-        state = json.loads(self.runs("stack", "export"))
-        found = [item["type"] for item in state["deployment"].get("resources", [])]
-        return sorted(type for type in found if type.startswith("aws:"))
+        return sorted(item["type"] for item in self.state())
 
 
 def aws_settings(server: MotoServer) -> dict[str, Any]:

@@ -207,7 +207,8 @@ class Instance(Ec2Kind):
 
     def _image(self, ec2: Any, inputs: Plain) -> Plain:
         """The image, if instances of the wanted type can run it."""
-        found = ec2.describe_images(ImageIds=[inputs["ami"]])["Images"]
+        known = [{"Name": "image-id", "Values": [inputs["ami"]]}]
+        found = ec2.describe_images(Filters=known)["Images"]
         if not found:
             raise ProviderError(
                 f"RunInstances: InvalidAMIID.NotFound: the image id {inputs['ami']} does not exist"
