@@ -9,7 +9,7 @@ the seal refuses to exist without it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -23,6 +23,7 @@ from pulumi.dynamic import (
 )
 
 from components import owner
+from components.outputs import applied
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.rules.cloud import Cloud
@@ -72,19 +73,14 @@ class AdvertisedListeners(pulumi.ComponentResource):
         """
         props: dict[str, Any] = {
             "placement": placement,
-            "plan": _applied(plan, lambda own: own.model_dump(mode="json")),
-            "addresses": _applied(addresses, _by_id),
+            "plan": applied(plan, lambda own: own.model_dump(mode="json")),
+            "addresses": applied(addresses, _by_id),
             "containers": {str(id): dict(inputs) for id, inputs in (containers or {}).items()},
         }
         if cloud is not None:
-            props["cloud"] = _applied(cloud, lambda own: own.document())
+            props["cloud"] = applied(cloud, lambda own: own.document())
         super().__init__(GATE_TYPE, name, props, opts)
         self.register_outputs({"placement": placement})
-
-
-def _applied(value: Any, act: Callable[[Any], Any]) -> Any:
-    """``act`` on what ``value`` is or will be; not by `from_input`, which takes data apart."""
-    return value.apply(act) if isinstance(value, pulumi.Output) else act(value)
 
 
 def _by_id(addresses: Addresses) -> dict[str, list[str]]:
@@ -131,7 +127,7 @@ class GateSeal(Resource, module="earshot", name="GateSeal"):
         plan: ClusterPlan | pulumi.Output[ClusterPlan],
         gate: AdvertisedListeners,
     ) -> None:
-        wanted = _applied(plan, digest)
+        wanted = applied(plan, digest)
         super().__init__(
             _SealProvider(),
             name,

@@ -27,6 +27,7 @@ from pulumi.dynamic import (
 )
 
 from components import owner
+from components.outputs import applied
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.listeners.cluster_spec import ValidationSpec
@@ -153,7 +154,7 @@ class Validation(Resource, module="earshot", name="Validation"):
     def __init__(
         self,
         name: str,
-        contract: Contract,
+        contract: Contract | pulumi.Output[Contract],
         incarnations: Mapping[str, pulumi.Input[str]],
         spec: ValidationSpec,
         state_dir: Path,
@@ -161,7 +162,7 @@ class Validation(Resource, module="earshot", name="Validation"):
         vantages: Sequence[Standpoint] = (),
     ) -> None:
         props = {
-            "contract": contract.model_dump(mode="json"),
+            "contract": applied(contract, lambda known: known.model_dump(mode="json")),
             "incarnations": dict(incarnations),
             "records": spec.records,
             "deadline": spec.deadline,

@@ -41,6 +41,7 @@ class AwsCluster(pulumi.ComponentResource):
         # groups need ports and clients alone, which no name decides
         foreseen = plan_aws(spec, name)
         ground = self._ground()
+        self.vpc_id = pulumi.Output.from_input(ground.vpc_id)
         own = pulumi.ResourceOptions(parent=self)
         groups = SecurityGroups(name, foreseen.groups, ground.vpc_id, own)
         self.names = Names(name, spec, ground, groups.ids, own)

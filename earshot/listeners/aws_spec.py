@@ -66,6 +66,9 @@ class AwsSpec(ClusterSpec):
     """What `pulumi destroy` does with the data volumes."""
     deletion_protection: bool = True
     """Nothing that holds data or an address can be destroyed before this is false."""
+    prove: Literal["here", "later"] = "here"
+    """here: external listeners that take no credentials are validated from this machine after a
+    deploy, so that it must be among `clients`; later: by `earshot validate`."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
     """How long a new or replaced node may take to be in sync."""
 
