@@ -10,6 +10,7 @@ from components.docker.cluster import DockerCluster
 from components.local.cluster import LocalCluster
 from components.validation import Validation
 from earshot.errors import EarshotError
+from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.spec import Spec, read_spec
 from earshot.placement import DockerPlan, LocalPlan, plan_docker, plan_local
@@ -27,6 +28,11 @@ def main() -> None:
     spec = read_spec(json.loads(text) if text is not None else None, source)
     state = project.state_dir(stack)
 
+    if isinstance(spec, AwsSpec):
+        from components.aws.stack import deploy  # pulumi-aws is slow to import
+
+        deploy(stack, spec, state)
+        return
     cluster: LocalCluster | DockerCluster
     standpoints: tuple[Standpoint, ...] = ()
     if isinstance(spec, LocalSpec):

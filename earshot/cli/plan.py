@@ -10,7 +10,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
 from earshot.listeners.spec import Spec
-from earshot.placement import DockerPlan, LocalPlan, plan_stack
+from earshot.placement import DockerPlan, Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
 from earshot.validation.contract import Contract
@@ -33,7 +33,7 @@ def run(stack: str, *, json: bool, render: str | None) -> None:
         emit(describe(stack_name(stack), spec, planned, Terminal.of(sys.stdout)))
 
 
-def describe(stack: str, spec: Spec, planned: LocalPlan | DockerPlan, terminal: Terminal) -> str:
+def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
     if isinstance(planned, DockerPlan):
@@ -97,12 +97,22 @@ def _docker_columns(planned: DockerPlan) -> Columns:
     return row
 
 
-def _rendered(planned: LocalPlan | DockerPlan, node: Node) -> str:
+def _rendered(planned: Planned, node: Node) -> str:
     """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
-    if isinstance(planned, LocalPlan):
+    if not isinstance(planned, DockerPlan):
+        _check_known(node)
         return server_properties(planned.plan, node)
     variables = planned.containers[node.id].environment
     return "".join(f"{name}={value}\n" for name, value in variables.items())
+
+
+def _check_known(node: Node) -> None:
+    if not all(item.known for item in node.listeners):
+        raise EarshotError(
+            f"--render {node.id}",
+            observed="its names are not known before AWS has given them",
+            remedy="after the update, look at the instance's user data",
+        )
 
 
 def _counted(brokers: tuple[Node, ...]) -> str:

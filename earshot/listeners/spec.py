@@ -10,13 +10,18 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from earshot.errors import SpecError
+from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.problems import describe, shown
 
-Spec = LocalSpec | DockerSpec
+Spec = LocalSpec | DockerSpec | AwsSpec
 
-_MODELS: dict[str, type[LocalSpec] | type[DockerSpec]] = {"local": LocalSpec, "docker": DockerSpec}
+_MODELS: dict[str, type[LocalSpec] | type[DockerSpec] | type[AwsSpec]] = {
+    "local": LocalSpec,
+    "docker": DockerSpec,
+    "aws": AwsSpec,
+}
 PLACEMENTS = tuple(_MODELS)
 
 

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.spec import Spec
+from earshot.placement.aws import AwsPlan, plan_aws
 from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker
 from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
 
 __all__ = [
     "SMALL_BROKER",
+    "AwsPlan",
     "DockerPlan",
     "LocalPlan",
     "NodeContainer",
+    "Planned",
+    "plan_aws",
     "plan_docker",
     "plan_local",
     "plan_stack",
 ]
 
 
-def plan_stack(spec: Spec, stack: str, state: Path) -> LocalPlan | DockerPlan:
+Planned = LocalPlan | DockerPlan | AwsPlan
+
+
+def plan_stack(spec: Spec, stack: str, state: Path) -> Planned:
     """The plan of ``spec`` as stack ``stack``; ``state`` is where the stack's data may lie.
 
-    Raises EarshotError.
+    On AWS no name is known yet, and markers stand for them. Raises EarshotError.
     """
     if isinstance(spec, LocalSpec):
         return plan_local(spec, state / "kafka")
-    return plan_docker(spec, stack)
+    return plan_docker(spec, stack) if isinstance(spec, DockerSpec) else plan_aws(spec, stack)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.aws.groups import Group, ingress_of, security_groups
 from earshot.aws.sources import Clients
 from earshot.errors import EarshotError
@@ -138,6 +139,26 @@ def node_user_data(planned: AwsPlan, spec: AwsSpec, id: int, volume: str, parame
 def report_parameter(stack: str, name: str) -> str:
     """The SSM parameter in which the node called ``name`` reports."""
     return f"/earshot/{stack}/{name}"
+
+
+def footprint(spec: AwsSpec) -> Footprint:
+    """How much ``spec`` makes of what AWS charges for."""
+    separate = [id for id in spec.controller_ids if id not in spec.ids]
+    return Footprint(
+        zones=len(spec.vpc.zones),
+        brokers=_machines(spec, list(spec.ids)),
+        controllers=_machines(spec, separate) if separate else None,
+        external=spec.external,
+        nat=spec.nat_gateways,
+        hosted_zones=1 if spec.zone is not None else 0,
+        flow_logs=spec.flow_logs,
+    )
+
+
+def _machines(spec: AwsSpec, ids: list[int]) -> Machines:
+    volume = spec.volume_of(ids[0])
+    data = Volume(volume.size_gib, volume.type, volume.iops, volume.throughput)
+    return Machines(len(ids), spec.instance_of(ids[0]).root_gib, data)
 
 
 def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:

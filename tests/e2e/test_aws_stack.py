@@ -1,4 +1,7 @@
-"""The aws component on the real engine, against the doubles of AWS and of what nodes report."""
+"""A stack of placement aws: the real program and engine, doubles of AWS and of what nodes report.
+
+No Kafka runs, so nothing is validated here: `prove: later`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import yaml
 
 from earshot.user_data.node_report import State
 from earshot.user_data.render import properties_in
+from earshot.validation.contract import Contract
 from tests.aws_spec import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, document
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import Nodes, nodes_reporting
@@ -20,22 +24,10 @@ from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
-from toolchain.paths import POLICIES
+from toolchain.paths import POLICIES, ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-PROGRAM = """
-from components.aws.cluster import AwsCluster
-from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
-
-spec = AwsSpec.model_validate(json.loads(pulumi.Config("earshot").require("cluster")))
-try:
-    cluster = AwsCluster("mine", spec)
-except EarshotError as error:
-    raise pulumi.RunError(str(error)) from None
-pulumi.export("incarnations", cluster.incarnations)
-"""
 INSTANCE = "aws:ec2/instance:Instance"
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 
@@ -84,7 +76,7 @@ class Stack:
 
 def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
     zones = {"zones": [f"{REGION}{letter}" for letter in "abc"]}
-    small = {"volume": {"size_gib": 1}, "ready_seconds": 60}
+    small = {"volume": {"size_gib": 1}, "ready_seconds": 60, "prove": "later"}
     return document(brokers=brokers, **{"region": REGION, "vpc": zones, **small, **settings})
 
 
@@ -103,7 +95,7 @@ def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
         "PULUMI_OPTION_POLICY_PACK_CONFIG": str(tmp_path / "pack.json"),
     }
     project = aws_project(tmp_path / "project", server, environment)
-    project.write(PROGRAM)
+    (project.folder / "__main__.py").symlink_to(ROOT / "__main__.py")
     with nodes_reporting(server) as nodes:
         yield Stack(project, server, nodes)
 
@@ -116,7 +108,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert "not known yet" in first and not stack.instances()
     stack.project.up()
     running = stack.instances()
-    assert list(stack.project.outputs()["incarnations"]) == ["1", "2", "3"]
+    check_outputs(stack.project.outputs(), running)
     for name, text in stack.advertised().items():
         own = running[name]
         private = own["PrivateIpAddress"].replace(".", "-")
@@ -147,6 +139,22 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
 
     stack.project.destroy()
     assert stack.server.holdings() == before
+
+
+def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:
+    """All of them, against what runs."""
+    contract = Contract.model_validate(outputs["contract"])
+    assert [item.name for item in contract.listeners] == ["INTERNAL", "EXTERNAL"]
+    for item in contract.listeners:
+        assert outputs[f"bootstrap_{item.name}"] == item.bootstrap
+    for id in ("1", "2", "3"):
+        own, ids = running[f"test-broker-{id}"], outputs["ids"][id]
+        assert ids["instance"] == own["InstanceId"]
+        assert ids["interface"] == own["NetworkInterfaces"][0]["NetworkInterfaceId"]
+        assert outputs["incarnations"][id].startswith(f"{own['InstanceId']} ")
+        public = own["PublicIpAddress"].replace(".", "-")
+        assert outputs["names"][id]["external"].startswith(f"ec2-{public}.")
+        assert own["VpcId"] == outputs["vpc"]
 
 
 def _volumes(stack: Stack) -> dict[str, str]:
@@ -217,12 +225,12 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
         next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it["PublicIp"]
         for it in ec2.describe_addresses()["Addresses"]
     }
-    records = {f"broker-{id}.kafka.example.com": (public[f"mine-broker-{id}"],) for id in (1, 2)}
+    records = {f"broker-{id}.kafka.example.com": (public[f"test-broker-{id}"],) for id in (1, 2)}
     with dns_server(records) as honest:
         stack.configure(wanted, asking(honest))
         stack.project.up()
-    assert set(stack.instances()) == {"mine-broker-1", "mine-broker-2"}
-    assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["mine-broker-2"]
+    assert set(stack.instances()) == {"test-broker-1", "test-broker-2"}
+    assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["test-broker-2"]
 
 
 def asking(server: str) -> dict[str, Any]:
