@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from components.docker import inquiry, labels
 from components.docker.inquiry import METADATA_TOPIC, NoAnswer
-from components.docker.place import Engines, Place
+from components.docker.place import Engines, Place, engine_failed
 from earshot.engine import said
 from earshot.errors import EarshotError
 from earshot.listeners.docker_spec import DockerHost
@@ -146,9 +146,7 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:
             for it in api.networks():
                 networks.append(SeenNetwork(host.name, it["Name"], it["Labels"] or {}))
         except (DockerException, OSError) as reason:
-            raise EarshotError(
-                f"Docker host {host.name}", observed=f"its engine fails: {said(reason)}"
-            ) from None
+            raise engine_failed(f"Docker host {host.name}", host, reason) from None
     return Seen(tuple(containers), tuple(volumes), tuple(networks))
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from components.docker.inquiry import Door
-from earshot.engine import HasEngine, connect, said
+from earshot.engine import HasEngine, address_of, connect, said
 from earshot.errors import EarshotError
 from earshot.listeners.docker_spec import DockerHost
 from earshot.listeners.model import ClusterPlan, Node
@@ -109,8 +109,17 @@ def inspected(engines: Engines, place: Place, id: str) -> dict[str, Any]:
             remedy="`pulumi up --refresh` makes it anew, as `make up` does",
         ) from None
     except (DockerException, OSError) as reason:
-        raise EarshotError(str(place), observed=f"its engine fails: {said(reason)}") from None
+        raise engine_failed(str(place), place, reason) from None
     return found
+
+
+def engine_failed(what: str, where: HasEngine, reason: Exception) -> EarshotError:
+    """What to say of ``what`` when its engine, which answered before, does not any more."""
+    return EarshotError(
+        what,
+        observed=f"its engine at {address_of(where)} fails ({said(reason)})",
+        remedy="see that the engine runs, then run the same command again",
+    )
 
 
 def is_up(found: Mapping[str, Any]) -> bool:

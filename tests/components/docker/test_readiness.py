@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,6 +151,20 @@ def test_a_removed_one_is_named_with_what_to_do(engines: Engines, engine: FakeEn
     with pytest.raises(EarshotError, match="container kafka-1 on Docker host local: is gone") as it:
         readiness.mend(engines, place(1), "id-1")
     assert "pulumi up --refresh" in str(it.value)
+
+
+def test_an_engine_that_is_gone_is_named_with_its_address(
+    engines: Engines, engine: FakeEngine
+) -> None:
+    def refuse(_id: str) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    engine.api.inspect_container = refuse
+    there = replace(place(1), engine="unix:///run/other.sock")
+    with pytest.raises(EarshotError, match="kafka-1 on Docker host local: its engine at") as it:
+        readiness.mend(engines, there, "id-1")
+    assert "at unix:///run/other.sock fails (Connection refused)" in str(it.value)
+    assert "see that the engine runs" in str(it.value)
 
 
 def test_why_a_container_cannot_be_started_is_the_engines_word(
