@@ -38,13 +38,12 @@ class Host:
     engine: Engine
     daemon: Daemon = field(repr=False)
     certificates: Path | None = None
-    """With these (ca.pem, cert.pem, key.pem) the engine answers at `url` too."""
+    """With these (ca.pem, cert.pem, key.pem) the engine also speaks TLS on the network."""
 
     @property
     def url(self) -> str:
-        """Where the engine answers machines that show its certificate."""
-        assert self.certificates is not None, "this host's engine was not given any"
-        return f"tcp://{self.address}:{TLS_PORT}"
+        """Where a stack finds the engine: on the network where it speaks TLS, else its socket."""
+        return f"tcp://{self.address}:{TLS_PORT}" if self.certificates else self.engine.address
 
     def inside(self, *command: str) -> list[str]:
         """``command`` as seen from this host's network. Not `ip netns exec`, which hides cgroups
