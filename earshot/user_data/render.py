@@ -14,9 +14,8 @@ import hashlib
 import shlex
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
 import yaml
 
 from earshot.errors import EarshotError
@@ -26,6 +25,9 @@ from earshot.listeners.render import server_properties, settings
 from earshot.user_data.boot import SECRETS, Boot
 from earshot.user_data.secrets import revealed
 from earshot.user_data.systems import PACKAGING
+
+if TYPE_CHECKING:
+    import jinja2
 
 LIMIT = 16 * 1024
 """Bytes, before base64: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"""
@@ -168,6 +170,8 @@ def _render(name: str, values: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
+    import jinja2  # slow to import, and a plan can be shown without
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("earshot.user_data", "."),
         undefined=jinja2.StrictUndefined,
