@@ -236,6 +236,8 @@ def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Netwo
     load.client_image(second.engine)
     arguments = ("--publish=8080:80", image, "nc", "-lk", "-p", "80")
     id = container(first.engine, *arguments)
+    until = "until nc -z localhost 80; do sleep 0.1; done"
+    first.engine.run("exec", id, "timeout", str(READY_SECONDS), "bash", "-c", until)
     assert reaches([], first.address, 8080)
     assert reaches(second.inside(), first.address, 8080)
     second.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", first.address, "8080")
