@@ -95,7 +95,9 @@ class Cloud:
 def gone(error: ClientError) -> bool:
     """Whether the cloud says that there is no such thing."""
     code = error.response["Error"]["Code"]
-    return code in GONE or code.endswith((".NotFound", ".Malformed"))
+    if code.startswith("InvalidPermission."):
+        return False  # a rule of a group, not the group
+    return code in GONE or code.endswith((".NotFound", "ID.Malformed"))
 
 
 def told(error: ClientError | BotoCoreError) -> str:

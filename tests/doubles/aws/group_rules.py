@@ -87,6 +87,8 @@ class SecurityGroupRule(Ec2Kind):
         )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        if self.find(cloud, id, state) is None:
+            return
         revoke = getattr(cloud.client("ec2", state), f"revoke_security_group_{self._direction}")
         revoke(GroupId=state["securityGroupId"], SecurityGroupRuleIds=[id])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 RULE = shape(
@@ -74,31 +75,55 @@ class SecurityGroup(Ec2Kind):
         if state.get("revokeRulesOnDelete"):
             found = self.find(cloud, id, state)
             self.adjust(cloud, id, found, state | {"ingress": [], "egress": []})
-        cloud.client("ec2", state).delete_security_group(GroupId=id)
+        ec2 = cloud.client("ec2", state)
+        if users := sorted(_users(ec2, id)):
+            raise ProviderError(
+                f"DeleteSecurityGroup: DependencyViolation: {id} is used by {', '.join(users)}"
+            )
+        ec2.delete_security_group(GroupId=id)
+
+
+def _users(ec2: Any, id: str) -> Iterator[str]:
+    """The interfaces that have the group, and the groups that name it: moto forgets both."""
+    holding = [{"Name": "group-id", "Values": [id]}]
+    for interface in ec2.describe_network_interfaces(Filters=holding)["NetworkInterfaces"]:
+        yield interface["NetworkInterfaceId"]
+    for page in ec2.get_paginator("describe_security_groups").paginate():
+        for group in page["SecurityGroups"]:
+            rules = [*group["IpPermissions"], *group["IpPermissionsEgress"]]
+            named = {pair["GroupId"] for rule in rules for pair in rule["UserIdGroupPairs"]}
+            if id in named and group["GroupId"] != id:
+                yield group["GroupId"]
 
 
 def _told(id: str, permissions: list[Plain], known: list[Plain] | None) -> list[Plain]:
     """What EC2 lists, in the words of the program where they mean the same."""
-    found = [_rule(id, permission) for permission in permissions]
+    found = [rule for permission in permissions for rule in _rules(id, permission)]
     same = known is not None and dict(_permissions(id, known)) == dict(_permissions(id, found))
     return known if known is not None and same else found
 
 
-def _rule(id: str, permission: Plain) -> Plain:
-    groups = [item["GroupId"] for item in permission.get("UserIdGroupPairs", [])]
-    ranges = permission.get("IpRanges", [])
-    described = [item["Description"] for item in ranges if item.get("Description")]
-    rule = {
+def _rules(id: str, permission: Plain) -> Iterator[Plain]:
+    """One rule for each source: each has a description of its own."""
+    base = {
         "protocol": permission["IpProtocol"],
         "fromPort": permission.get("FromPort", 0),
         "toPort": permission.get("ToPort", 0),
-        "cidrBlocks": [item["CidrIp"] for item in ranges],
-        "ipv6CidrBlocks": [item["CidrIpv6"] for item in permission.get("Ipv6Ranges", [])],
-        "securityGroups": [group for group in groups if group != id],
-        "self": id in groups,
-        "description": described[0] if described else "",
     }
-    return {name: value for name, value in rule.items() if value not in ([], False, "")}
+    sources = [
+        *((item, {"cidrBlocks": [item["CidrIp"]]}) for item in permission["IpRanges"]),
+        *((item, {"ipv6CidrBlocks": [item["CidrIpv6"]]}) for item in permission["Ipv6Ranges"]),
+        *(
+            (
+                item,
+                {"self": True} if item["GroupId"] == id else {"securityGroups": [item["GroupId"]]},
+            )
+            for item in permission["UserIdGroupPairs"]
+        ),
+    ]
+    for item, source in sources:
+        note = {"description": item["Description"]} if item.get("Description") else {}
+        yield base | source | note
 
 
 def _permissions(id: str, rules: list[Plain]) -> Iterator[tuple[str, Plain]]:

@@ -4,10 +4,14 @@
 - changed user data stop and start the instance, or replace it with `userDataReplaceOnChange`;
 - a public name only while the VPC has both of its attributes for DNS;
 - an unknown image, one of another architecture and too much user data are refused.
+
+What moto cannot change on a running instance is a replacement here, where the official plugin
+updates: `monitoring`, and user data that are taken away.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,8 +72,7 @@ class Instance(Ec2Kind):
     )  # fmt: skip
     in_place = frozenset(
         {*ATTRIBUTES, "vpcSecurityGroupIds", "iamInstanceProfile", "userData", "userDataBase64",
-         "userDataReplaceOnChange", "monitoring", "forceDestroy", "metadataOptions",
-         "rootBlockDevice"}
+         "userDataReplaceOnChange", "forceDestroy", "metadataOptions", "rootBlockDevice"}
     )  # fmt: skip
     unordered = frozenset({"vpcSecurityGroupIds"})
     settled_later = frozenset(
@@ -93,7 +96,8 @@ class Instance(Ec2Kind):
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         if name in ("userData", "userDataBase64"):
-            return bool(inputs.get("userDataReplaceOnChange"))
+            left = inputs.get("userData") or inputs.get("userDataBase64")
+            return bool(inputs.get("userDataReplaceOnChange") or not left)
         if name == "rootBlockDevice":
             old, new = state.get(name, {}), inputs.get(name, {})
             fixed = ("encrypted", "kmsKeyId")
@@ -172,7 +176,8 @@ class Instance(Ec2Kind):
         data = raw_user_data(inputs)
         if data != raw_user_data(found):
             _within_limit(data)
-            still.append({"UserData": {"Value": data}})
+            # boto3 encodes it once, moto decodes it twice
+            still.append({"UserData": {"Value": base64.b64encode(data)}})
         if still:
             with stopped(ec2, id):
                 for change in still:
@@ -183,9 +188,6 @@ class Instance(Ec2Kind):
         if any(found["metadataOptions"].get(name) != value for name, value in options.items()):
             arguments = {name[0].upper() + name[1:]: value for name, value in options.items()}
             ec2.modify_instance_metadata_options(InstanceId=id, **arguments)
-        if inputs.get("monitoring", False) != found["monitoring"]:
-            on = inputs.get("monitoring", False)
-            (ec2.monitor_instances if on else ec2.unmonitor_instances)(InstanceIds=[id])
         adjust_groups(ec2, found, inputs)
         adjust_profile(ec2, id, found, inputs)
         adjust_root(cloud, found, inputs)

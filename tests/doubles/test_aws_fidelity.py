@@ -1,0 +1,408 @@
+"""Where the AWS double says what AWS says, and moto by itself does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.doubles.aws.addresses import POOL_VARIABLE
+from tests.doubles.aws_world import Thing, World, aws_worlds
+from tests.doubles.plugin.kind import PartlyCreated, ProviderError
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
+    with aws_worlds(tmp_path_factory.mktemp("moto")) as made:
+        yield made
+
+
+@pytest.fixture
+def world(worlds: Callable[[], World]) -> World:
+    return worlds()
+
+
+def instances(world: World, id: str) -> dict[str, Any]:
+    found = world.ec2().describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
+    return dict(found)
+
+
+def test_private_names_come_and_go_with_the_vpcs_attributes(world: World) -> None:
+    interface = world.interface(privateIps=["10.0.0.10"])
+    assert interface["privateDnsName"] == "ip-10-0-0-10.us-west-2.compute.internal"
+    for off in ({"enableDnsHostnames": False}, {"enableDnsSupport": False}):
+        world.vpc.update(**{"enableDnsHostnames": True, "enableDnsSupport": True} | off)
+        assert interface.refresh() == []
+        assert interface["privateDnsName"] == ""
+
+
+def test_public_names_are_of_the_address_and_of_the_instance(world: World) -> None:
+    interface = world.interface()
+    broker = world.on(interface)
+    assert (broker["publicIp"], broker["publicDns"]) == ("", "")
+    address = world.address(address="203.0.113.7", networkInterface=interface.id)
+    name = "ec2-203-0-113-7.us-west-2.compute.amazonaws.com"
+    assert (address["publicDns"], address["privateIp"]) == (name, interface["privateIp"])
+    assert broker.refresh() == []
+    assert (broker["publicIp"], broker["publicDns"]) == ("203.0.113.7", name)
+
+    world.vpc.update(enableDnsHostnames=False)
+    assert broker.refresh() == [] and address.refresh() == []
+    assert (broker["publicIp"], broker["publicDns"]) == ("203.0.113.7", "")
+    assert address["publicDns"] == name, "the plugin makes it from the address alone"
+
+
+def test_elastic_ips_come_from_a_range(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(POOL_VARIABLE, "198.51.100.248/30")
+    first, second = world.address(), world.address()
+    assert (first["publicIp"], second["publicIp"]) == ("198.51.100.249", "198.51.100.250")
+    with pytest.raises(ProviderError, match=r"every address of 198\.51\.100\.248/30 is taken"):
+        world.address()
+    first.delete()
+    assert world.address()["publicIp"] == "198.51.100.249"
+
+
+def test_public_addresses_need_a_way_out(world: World) -> None:
+    interface, address = world.interface(), world.make("Eip", domain="vpc")
+    message = f"Gateway.NotAttached: network {world.vpc.id} is not attached"
+    binding = {"allocationId": address.id, "networkInterfaceId": interface.id}
+    with pytest.raises(ProviderError, match=f"AssociateAddress: {message}"):
+        world.make("EipAssociation", **binding)
+    with pytest.raises(ProviderError, match=f"CreateNatGateway: {message}"):
+        world.make("NatGateway", subnetId=world.subnet.id, allocationId=address.id)
+    assert world.gateway.id
+    assert world.make("EipAssociation", **binding)["publicIp"] == address["publicIp"]
+
+
+def test_an_elastic_ip_moves_unless_it_must_not(world: World) -> None:
+    address, first, second = world.address(), world.interface(), world.interface()
+    bound = world.make("EipAssociation", allocationId=address.id, networkInterfaceId=first.id)
+    with pytest.raises(ClientError, match=r"Resource\.AlreadyAssociated"):
+        world.make(
+            "EipAssociation",
+            allocationId=address.id,
+            networkInterfaceId=second.id,
+            allowReassociation=False,
+        )
+    world.make("EipAssociation", allocationId=address.id, networkInterfaceId=second.id)
+    assert bound.read() is None
+    address.refresh()
+    assert address["networkInterface"] == second.id
+
+
+def test_an_interface_has_one_instance_and_outlives_it(world: World) -> None:
+    interface = world.interface(privateIps=["10.0.0.20"])
+    first = world.on(interface)
+    in_use = rf"InvalidNetworkInterface\.InUse: .*{first.id}"
+    with pytest.raises(ProviderError, match=f"RunInstances: {in_use}"):
+        world.on(interface)
+    with pytest.raises(ProviderError, match=f"DeleteNetworkInterface: {in_use}"):
+        interface.delete()
+    first.delete()
+    assert world.on(interface)["privateIp"] == "10.0.0.20"
+
+
+def test_an_address_of_a_subnet_has_one_interface(world: World) -> None:
+    first = world.interface(privateIps=["10.0.0.30"])
+    with pytest.raises(ProviderError, match=rf"InvalidIPAddress\.InUse: .*{first.id}"):
+        world.interface(privateIps=["10.0.0.31", "10.0.0.30"])
+
+
+def test_an_interface_made_with_an_instance_goes_with_it(world: World) -> None:
+    broker = world.instance(privateIp="10.0.0.40", vpcSecurityGroupIds=[world.group.id])
+    address = world.address(instance=broker.id)
+    assert (broker["privateIp"], broker["vpcSecurityGroupIds"]) == ("10.0.0.40", [world.group.id])
+    with pytest.raises(ProviderError, match=r"DependencyViolation: .* is used by eni-"):
+        world.group.delete()
+    broker.delete()
+    assert address.refresh() == ["instance"], "bound to nothing"
+    assert address.state.get("networkInterface") is None
+    for thing in (address, world.group, world.gateway, world.subnet, world.vpc):
+        thing.delete()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"ami": "ami-00000000000000000"}, r"InvalidAMIID\.NotFound"),
+        ({"instanceType": "m5.large"}, r"the architecture of m5\.large \(x86_64\) .* \(arm64\)"),
+        ({"userData": "x" * 16385}, "limited to 16384 bytes, these are 16385"),
+    ],
+)
+def test_instances_that_ec2_would_not_run(world: World, inputs: dict[str, str], said: str) -> None:
+    with pytest.raises(ProviderError, match=f"RunInstances: .*{said}"):
+        world.instance(**inputs)
+
+
+def test_user_data_of_the_greatest_length_are_taken(world: World) -> None:
+    assert len(world.instance(userData="x" * 16384)["userData"]) == 16384
+
+
+def test_an_instance_changes_in_place(world: World) -> None:
+    broker = world.instance(userData="a", rootBlockDevice={"volumeSize": 10, "volumeType": "gp3"})
+    other = world.make("SecurityGroup", name="other", vpcId=world.vpc.id)
+    profile = world.make("InstanceProfile", name=f"p-{world.mark}", role=world.role.id)
+    changes = {
+        "userData": "b",
+        "instanceType": "t4g.medium",
+        "vpcSecurityGroupIds": [other.id],
+        "iamInstanceProfile": profile.id,
+        "metadataOptions": {"httpTokens": "required"},
+        "sourceDestCheck": False,
+        "disableApiTermination": True,
+        "rootBlockDevice": {"volumeSize": 12, "volumeType": "gp3", "deleteOnTermination": False},
+    }
+    broker.update(**changes)
+    assert broker.refresh() == []
+    for name in changes.keys() - {"metadataOptions", "rootBlockDevice"}:
+        assert broker[name] == changes[name]
+    assert broker["metadataOptions"]["httpTokens"] == "required"
+    assert broker["rootBlockDevice"]["volumeSize"] == 12
+    assert broker["instanceState"] == "running", "started again"
+
+    broker.update(iamInstanceProfile=None)
+    assert "IamInstanceProfile" not in instances(world, broker.id)
+    assert broker.refresh() == []
+
+
+def test_a_protected_instance_stays_unless_it_is_forced(world: World) -> None:
+    broker = world.instance(disableApiTermination=True)
+    with pytest.raises(ClientError, match="OperationNotPermitted"):
+        broker.delete()
+    broker.update(forceDestroy=True)
+    broker.delete()
+    assert broker.read() is None
+
+
+def attached(world: World, volume: Thing, instance: Thing, **inputs: Any) -> Thing:
+    wanted = {"deviceName": "/dev/sdf"} | inputs
+    return world.make("VolumeAttachment", volumeId=volume.id, instanceId=instance.id, **wanted)
+
+
+def test_a_volume_has_one_instance_in_its_own_zone(world: World) -> None:
+    volume = world.make("Volume", availabilityZone=world.zone, size=8)
+    away = world.make("Volume", availabilityZone="us-west-2b", size=8)
+    spare = world.make("Volume", availabilityZone=world.zone, size=8)
+    first, second = world.instance(), world.instance()
+    attached(world, volume, first)
+    with pytest.raises(ProviderError, match=f"VolumeInUse: attached to {first.id}"):
+        attached(world, volume, second)
+    with pytest.raises(ProviderError, match=r"InvalidVolume\.ZoneMismatch: it is in us-west-2b"):
+        attached(world, away, first)
+    with pytest.raises(ProviderError, match="/dev/sdf is already in use"):
+        attached(world, spare, first)
+    first.delete()
+    with pytest.raises(ProviderError, match=f"IncorrectState: {first.id} is terminated"):
+        attached(world, spare, first)
+    assert attached(world, volume, second).read() is not None
+
+
+def test_a_volume_outlives_its_instance_and_does_not_shrink(world: World) -> None:
+    volume = world.make("Volume", availabilityZone=world.zone, size=8, type="gp3")
+    broker = world.instance()
+    binding = attached(world, volume, broker)
+    volume.update(size=16, throughput=500)
+    assert (volume["size"], volume["throughput"], volume.refresh()) == (16, 500, [])
+    with pytest.raises(ProviderError, match="has 16 GiB and cannot shrink to 8"):
+        volume.update(size=8)
+    broker.delete()
+    assert binding.read() is None
+    assert volume.read() is not None
+    binding.delete()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "state", "devices"),
+    [
+        ({}, "running", 1),
+        ({"stopInstanceBeforeDetaching": True}, "stopped", 1),
+        ({"skipDestroy": True}, "running", 2),
+    ],
+)
+def test_how_a_volume_is_taken_off(
+    world: World, inputs: dict[str, bool], state: str, devices: int
+) -> None:
+    volume = world.make("Volume", availabilityZone=world.zone, size=8)
+    broker = world.instance()
+    attached(world, volume, broker, **inputs).delete()
+    found = instances(world, broker.id)
+    assert (found["State"]["Name"], len(found["BlockDeviceMappings"])) == (state, devices)
+
+
+def test_a_last_snapshot_is_made_where_it_is_asked_for(world: World) -> None:
+    volume = world.make("Volume", availabilityZone=world.zone, size=8, finalSnapshot=True)
+    volume.delete()
+    of_volume = [{"Name": "volume-id", "Values": [volume.id]}]
+    assert len(world.ec2().describe_snapshots(Filters=of_volume)["Snapshots"]) == 1
+
+
+def test_a_group_has_the_rules_it_was_given_and_no_more(world: World) -> None:
+    group = world.make("SecurityGroup", name="g", vpcId=world.vpc.id)
+    assert (group["ingress"], group["egress"]) == ([], []), "EC2's own rule is gone"
+    port = {"protocol": "tcp", "fromPort": 9092, "toPort": 9092}
+    clients = [
+        port | {"cidrBlocks": ["10.0.0.0/8", "172.16.0.0/12"], "description": "ours"},
+        port | {"cidrBlocks": ["198.51.100.0/24"], "description": "theirs"},
+        port | {"securityGroups": [world.group.id], "self": True},
+    ]
+    group.update(ingress=clients)
+    assert group.refresh() == []
+    stray = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+    world.ec2().authorize_security_group_ingress(
+        GroupId=group.id, IpPermissions=[stray | {"IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+    )
+    assert group.refresh() == ["ingress"]
+    group.update()
+    assert group.refresh() == []
+    assert group["ingress"] == clients
+
+
+def test_groups_that_name_each_other_go_once_their_rules_are_revoked(world: World) -> None:
+    first = world.make("SecurityGroup", name="a", vpcId=world.vpc.id, revokeRulesOnDelete=True)
+    second = world.make("SecurityGroup", name="b", vpcId=world.vpc.id)
+    rule = {"ipProtocol": "tcp", "fromPort": 9093, "toPort": 9093, "description": "brokers"}
+    made = world.make(
+        "SecurityGroupIngressRule",
+        securityGroupId=first.id,
+        referencedSecurityGroupId=second.id,
+        **rule,
+    )
+    assert made.refresh() == []
+    with pytest.raises(ProviderError, match=f"DependencyViolation: .* is used by {first.id}"):
+        second.delete()
+    first.delete()
+    second.delete()
+    assert made.read() is None
+
+
+def test_a_rule_of_a_range_keeps_its_id_when_it_changes(world: World) -> None:
+    rule = world.make(
+        "SecurityGroupIngressRule",
+        securityGroupId=world.group.id,
+        ipProtocol="tcp",
+        fromPort=9092,
+        toPort=9092,
+        cidrIpv4="198.51.100.0/24",
+    )
+    rule.update(cidrIpv4="203.0.113.0/24", toPort=9094, description="clients")
+    assert rule.refresh() == []
+    assert (rule["securityGroupRuleId"], rule["cidrIpv4"]) == (rule.id, "203.0.113.0/24")
+    assert (rule["toPort"], rule["description"]) == (9094, "clients")
+
+
+def test_a_private_zone_is_private_and_has_the_vpcs_it_is_given(world: World) -> None:
+    zone, route53 = world.private_zone, world.cloud.client("route53")
+    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    assert route53.get_hosted_zone(Id=zone.id)["HostedZone"]["Config"]["PrivateZone"] is True
+    zone.update(vpcs=[{"vpcId": other.id}, {"vpcId": world.vpc.id}])
+    assert zone.refresh() == []
+    zone.update(vpcs=[{"vpcId": other.id}], comment="moved")
+    assert zone.refresh() == []
+    assert [item["VPCId"] for item in route53.get_hosted_zone(Id=zone.id)["VPCs"]] == [other.id]
+
+    public = world.make("Zone", name="kafka.example.com")
+    assert route53.get_hosted_zone(Id=public.id)["HostedZone"]["Config"]["PrivateZone"] is False
+    assert public["nameServers"] and public["vpcs"] == []
+    assert public.kind.needs_replacement("vpcs", {"vpcs": []}, {"vpcs": [{"vpcId": other.id}]})
+
+
+def test_records_are_found_by_their_whole_name(world: World) -> None:
+    zone = world.private_zone
+    wanted = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
+    for name in ("Broker-1", "broker-2.kafka.internal", "broker-3.kafka.internal."):
+        made = world.make("Record", name=name, **wanted)
+        assert made["fqdn"] == f"{name.lower().partition('.')[0]}.kafka.internal"
+        assert made.refresh() == []
+    made.update(records=["10.0.0.11"], ttl=30)
+    assert (made.refresh(), made["records"], made["ttl"]) == ([], ["10.0.0.11"], 30)
+    with pytest.raises(ClientError, match="InvalidChangeBatch"):
+        world.make("Record", name="broker-1", **wanted)
+    taken = world.make("Record", name="broker-1", allowOverwrite=True, **wanted)
+    assert taken.refresh() == []
+    text = world.make("Record", name="note", **wanted | {"type": "TXT", "records": ["two words"]})
+    assert (text.refresh(), text["records"]) == ([], ["two words"])
+
+
+def test_a_zone_with_records_goes_only_if_it_is_forced(world: World) -> None:
+    zone = world.make("Zone", name="kafka.example.com")
+    world.make("Record", zoneId=zone.id, name="a", type="A", ttl=60, records=["203.0.113.7"])
+    with pytest.raises(ClientError, match="HostedZoneNotEmpty"):
+        zone.delete()
+    zone.update(forceDestroy=True)
+    zone.delete()
+    assert zone.read() is None
+
+
+def test_a_route_leads_elsewhere_in_place(world: World) -> None:
+    route = world.make(
+        "Route",
+        routeTableId=world.table.id,
+        destinationCidrBlock="0.0.0.0/0",
+        gatewayId=world.gateway.id,
+    )
+    nat = world.make("NatGateway", subnetId=world.subnet.id, allocationId=world.address().id)
+    del route.inputs["gatewayId"]
+    route.update(natGatewayId=nat.id)
+    assert route.refresh() == []
+    assert route["natGatewayId"] == nat.id and route.state.get("gatewayId") is None
+
+
+def test_a_tables_own_routes_are_its_only_ones(world: World) -> None:
+    table = world.make("RouteTable", vpcId=world.vpc.id, routes=[])
+    out = {"cidrBlock": "0.0.0.0/0", "gatewayId": world.gateway.id}
+    table.update(routes=[out])
+    assert table.refresh() == []
+    world.ec2().create_route(
+        RouteTableId=table.id, DestinationCidrBlock="10.9.0.0/16", GatewayId=world.gateway.id
+    )
+    assert table.refresh() == ["routes"]
+    table.update()
+    assert (table.refresh(), table["routes"]) == ([], [out])
+
+
+def test_what_is_there_and_not_as_it_should_be_is_kept_with_its_error(world: World) -> None:
+    with pytest.raises(PartlyCreated, match="AttachInternetGateway: InvalidVpcID") as caught:
+        world.make("InternetGateway", vpcId="vpc-00000000000000000")
+    kind, id = world.gateway.kind, caught.value.id
+    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    state = kind.update(world.cloud, id, caught.value.state, {"vpcId": other.id})
+    assert state["vpcId"] == other.id
+
+
+def test_a_change_of_what_is_gone_says_so(world: World) -> None:
+    world.group.delete()
+    with pytest.raises(ProviderError, match=f"{world.group.id} exists no more; a refresh takes it"):
+        world.group.update(description="x")
+
+
+def test_a_parameter_that_is_there_is_refused_and_its_versions_count(world: World) -> None:
+    wanted = {"name": f"/kafka/{world.mark}", "type": "String", "insecureValue": "1"}
+    parameter = world.make("Parameter", **wanted)
+    with pytest.raises(ClientError, match="ParameterAlreadyExists"):
+        world.make("Parameter", **wanted)
+    parameter.update(insecureValue="2")
+    assert (parameter.refresh(), parameter["version"]) == ([], 2)
+    assert "value" not in parameter.state
+    assert world.make("Parameter", **wanted, overwrite=True)["version"] == 3
+
+
+def test_a_bucket_with_something_in_it_goes_only_if_it_is_forced(world: World) -> None:
+    world.cloud.client("s3").put_object(Bucket=world.bucket.id, Key="report", Body=b"1")
+    with pytest.raises(ClientError, match="BucketNotEmpty"):
+        world.bucket.delete()
+    world.bucket.update(forceDestroy=True)
+    world.bucket.delete()
+    assert world.bucket.read() is None
+
+
+def test_a_role_with_policies_goes_only_if_it_is_forced(world: World) -> None:
+    managed = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    world.make("RolePolicyAttachment", role=world.role.id, policyArn=managed)
+    with pytest.raises(ClientError, match="DeleteConflict"):
+        world.role.delete()
+    world.role.update(forceDetachPolicies=True, description="going")
+    assert world.role.refresh() == []
+    world.role.delete()
+    assert world.role.read() is None
