@@ -96,6 +96,13 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
         self._stack.close()
 
 
+def check_engine(where: HasEngine) -> None:
+    """Raises EarshotError where it takes no new clients: one that is about to stop still serves
+    those that it has, and ends its containers meanwhile."""
+    with connect(where):
+        pass
+
+
 def inspected(engines: Engines, place: Place, id: str) -> dict[str, Any]:
     """What the engine says of the container ``id``. Raises EarshotError where it is gone."""
     from docker.errors import DockerException, NotFound

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from components.docker import inquiry
 from components.docker.inquiry import CAUGHT_UP_MS, NoAnswer
-from components.docker.place import Engines, Place, inspected, is_up
+from components.docker.place import Engines, Place, check_engine, inspected, is_up
 from earshot.engine import said
 from earshot.errors import EarshotError
 
@@ -24,8 +25,16 @@ SAY_SECONDS: Final = 5.0
 RESTARTS: Final = 2
 """More than these during one wait are a loop."""
 LINES: Final = 12
+SETTLE: Final = 0.1
+"""Seconds; an engine takes down a container's last line about when it ends."""
 _SCANNED: Final = 300
 _AGAIN: Final = "mend what the log names, then run the same command again"
+_NO_ROOM: Final = ("No space left on device", "unsafe memory access")
+"""The second is Java's word for a page of a mapped file (Kafka's indexes) that has no room."""
+_MAKE_ROOM: Final = (
+    "the disk that its data is on seems to be full; make room there, then run the same command "
+    "again"
+)
 
 
 def mend(engines: Engines, place: Place, id: str) -> dict[str, Any]:
@@ -169,8 +178,9 @@ def _short(text: str) -> str:
 
 def _check_alive(engines: Engines, place: Place, id: str, restarts: int) -> None:
     found = inspected(engines, place, id)
-    state = found["State"]
+    state, until = found["State"], None
     if not is_up(found):
+        check_engine(place)
         reason = f"ended with status {state['ExitCode']}"
         if state["Error"]:
             reason += f" ({state['Error']})"
@@ -179,13 +189,16 @@ def _check_alive(engines: Engines, place: Place, id: str, restarts: int) -> None
     elif place.network not in found["NetworkSettings"]["Networks"]:
         reason = f"was taken off its network {place.network}"
     elif found["RestartCount"] - restarts > RESTARTS:
-        reason = f"restarts in a loop, the last time with status {state['ExitCode']}"
+        reason, until = "restarts in a loop", state["FinishedAt"]
+        if state["Restarting"]:  # while it runs it has no status
+            reason += f", the last time with status {state['ExitCode']}"
     else:
         return
+    words = last_words(engines, place, id, until=until)
     raise EarshotError(
         str(place),
-        observed=f"{reason}; the last lines of its log:\n{last_words(engines, place, id)}",
-        remedy=_AGAIN,
+        observed=f"{reason}; the last lines of its log:\n{words}",
+        remedy=_MAKE_ROOM if any(sign in words for sign in _NO_ROOM) else _AGAIN,
     )
 
 
@@ -201,12 +214,19 @@ def _late(
     return EarshotError(names, observed=f"not in sync after {deadline:.0f} s{told}", remedy=_AGAIN)
 
 
-def last_words(engines: Engines, place: Place, id: str, lines: int = LINES) -> str:
-    """The end of a container's log, without the frames of Java's stack traces."""
+def last_words(
+    engines: Engines, place: Place, id: str, lines: int = LINES, until: str | None = None
+) -> str:
+    """The end of a container's log, without the frames of Java's stack traces.
+
+    ``until`` is when it ended (as an engine tells time), where it has begun anew since.
+    """
     from docker.errors import DockerException
 
+    end = None if until is None else datetime.fromisoformat(until).timestamp() + SETTLE
     try:
-        text = engines.of(place).api.logs(id, tail=_SCANNED).decode(errors="replace")
+        log = engines.of(place).api.logs(id, tail=_SCANNED, until=end)
+        text = log.decode(errors="replace")
     except (DockerException, OSError, EarshotError):
         text = ""
     told = [

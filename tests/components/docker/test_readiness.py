@@ -31,6 +31,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self.containers = {f"id-{id}": self._container(id) for id in (1, 2, 3)}
         self.log = b"one\n\tat a.b.C(D.java)\ntwo\n"
+        self.log_since_start = b""
         self.done: list[str] = []
         self.refuses_to_start = False
         self.api = SimpleNamespace(
@@ -39,13 +40,13 @@ class FakeEngine:
             stop=lambda id, timeout: self.done.append(f"stop {id} {timeout}"),
             unpause=lambda id: self._set(id, "unpause", Paused=False),
             connect_container_to_network=self._connect,
-            logs=lambda id, tail: self.log,
+            logs=self._logs,
         )
 
     def _container(self, id: int) -> dict[str, Any]:
         state = {
             "Running": True, "Restarting": False, "Paused": False, "ExitCode": 0, "Error": "",
-            "StartedAt": "2026-01-01T00:00:00Z",
+            "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2025-12-31T23:59:59.123456789Z",
         }  # fmt: skip
         return {
             "Id": f"id-{id}",
@@ -54,6 +55,9 @@ class FakeEngine:
             "RestartCount": 0,
             "NetworkSettings": {"Networks": {NETWORK: {}}},
         }
+
+    def _logs(self, id: str, tail: int, until: float | None = None) -> bytes:
+        return self.log + (self.log_since_start if until is None else b"")
 
     def kill(self, id: str, code: int = 137) -> None:
         self.containers[id]["State"] |= {"Running": False, "ExitCode": code}
@@ -250,6 +254,58 @@ def test_what_befalls_a_container_ends_the_wait(
     with pytest.raises(EarshotError, match=words) as caught:
         wait(engines, place(2))
     assert "the last lines of its log:\n    one\n    two" in str(caught.value)
+
+
+@pytest.mark.parametrize("restarting", [True, False])
+def test_a_loop_is_told_by_how_it_ended_and_not_by_how_it_begins_anew(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    restarting: bool,
+) -> None:
+    say(NoAnswer("nothing came back"))
+    engine.log_since_start = b"three\n"
+    found = engine.containers["id-2"]
+    state = {"Restarting": restarting, "Running": not restarting, "ExitCode": 3 * restarting}
+    monkeypatch.setattr("time.sleep", lambda _: found.update(RestartCount=3))
+    found["State"] |= state
+    with pytest.raises(EarshotError, match="restarts in a loop") as caught:
+        wait(engines, place(2))
+    assert str(caught.value).count("status 3") == restarting
+    assert "two" in str(caught.value) and "three" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        (b"java.io.IOException: No space left on device\n", "make room there"),
+        (b"InternalError: a fault occurred in an unsafe memory access operation\n", "make room"),
+        (b"ERROR Exiting Kafka due to fatal exception\n", "mend what the log names"),
+    ],
+)
+def test_a_full_disk_is_told_by_its_signs(
+    engines: Engines, engine: FakeEngine, line: bytes, remedy: str
+) -> None:
+    engine.log += line
+    engine.kill("id-2", code=1)
+    with pytest.raises(EarshotError, match="ended with status 1") as caught:
+        wait(engines, place(2))
+    assert remedy in str(caught.value)
+
+
+def test_an_engine_that_is_about_to_stop_is_blamed_for_what_it_ends(
+    engines: Engines, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines.of(place(2))
+
+    def refuse(_where: object) -> None:
+        raise EarshotError("Docker engine at x", observed="does not answer")
+
+    engine.kill("id-2", code=143)
+    monkeypatch.setattr("components.docker.place.connect", refuse)
+    with pytest.raises(EarshotError, match="Docker engine at x: does not answer"):
+        wait(engines, place(2))
 
 
 def test_restarts_before_the_wait_do_not_count(
