@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.doubles.aws import official
 from tests.doubles.aws.provider import KINDS
-from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, Thing, World, aws_worlds
+from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, Thing, World
 from tests.doubles.plugin.kind import not_implemented
 
 TAGS = {"tags": {"Name": "mine"}}
 MANAGED = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
-
-
-@pytest.fixture(scope="module")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
-    with aws_worlds(tmp_path_factory.mktemp("moto")) as made:
-        yield made
-
-
-@pytest.fixture
-def world(worlds: Callable[[], World]) -> World:
-    return worlds()
 
 
 def _reachable(world: World) -> Thing:

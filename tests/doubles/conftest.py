@@ -1,0 +1,20 @@
+"""One moto server for the tests of the AWS double, and for each of them a world of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.doubles.aws_world import World, aws_worlds
+
+
+@pytest.fixture(scope="session")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
+    with aws_worlds(tmp_path_factory.mktemp("moto")) as made:
+        yield made
+
+
+@pytest.fixture
+def world(worlds: Callable[[], World]) -> World:
+    return worlds()

@@ -1,0 +1,180 @@
+"""Groups, zones, routes, parameters, buckets and roles of the AWS double: what they refuse, and
+what they keep when they change."""
+
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.doubles.aws_world import World
+from tests.doubles.plugin.kind import PartlyCreated, ProviderError
+
+
+def test_a_group_has_the_rules_it_was_given_and_no_more(world: World) -> None:
+    group = world.make("SecurityGroup", name="g", vpcId=world.vpc.id)
+    assert (group["ingress"], group["egress"]) == ([], []), "EC2's own rule is gone"
+    port = {"protocol": "tcp", "fromPort": 9092, "toPort": 9092}
+    clients = [
+        port | {"cidrBlocks": ["10.0.0.0/8", "172.16.0.0/12"], "description": "ours"},
+        port | {"cidrBlocks": ["198.51.100.0/24"], "description": "theirs"},
+        port | {"securityGroups": [world.group.id], "self": True},
+    ]
+    group.update(ingress=clients)
+    assert group.refresh() == []
+    stray = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+    world.ec2().authorize_security_group_ingress(
+        GroupId=group.id, IpPermissions=[stray | {"IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+    )
+    assert group.refresh() == ["ingress"]
+    group.update()
+    assert group.refresh() == []
+    assert group["ingress"] == clients
+
+
+def test_groups_that_name_each_other_go_once_their_rules_are_revoked(world: World) -> None:
+    first = world.make("SecurityGroup", name="a", vpcId=world.vpc.id, revokeRulesOnDelete=True)
+    second = world.make("SecurityGroup", name="b", vpcId=world.vpc.id)
+    rule = {"ipProtocol": "tcp", "fromPort": 9093, "toPort": 9093, "description": "brokers"}
+    made = world.make(
+        "SecurityGroupIngressRule",
+        securityGroupId=first.id,
+        referencedSecurityGroupId=second.id,
+        **rule,
+    )
+    assert made.refresh() == []
+    with pytest.raises(ProviderError, match=f"DependencyViolation: .* is used by {first.id}"):
+        second.delete()
+    first.delete()
+    second.delete()
+    assert made.read() is None
+
+
+def test_a_rule_of_a_range_keeps_its_id_when_it_changes(world: World) -> None:
+    rule = world.make(
+        "SecurityGroupIngressRule",
+        securityGroupId=world.group.id,
+        ipProtocol="tcp",
+        fromPort=9092,
+        toPort=9092,
+        cidrIpv4="198.51.100.0/24",
+    )
+    rule.update(cidrIpv4="203.0.113.0/24", toPort=9094, description="clients")
+    assert rule.refresh() == []
+    assert (rule["securityGroupRuleId"], rule["cidrIpv4"]) == (rule.id, "203.0.113.0/24")
+    assert (rule["toPort"], rule["description"]) == (9094, "clients")
+
+
+def test_a_private_zone_is_private_and_has_the_vpcs_it_is_given(world: World) -> None:
+    zone, route53 = world.private_zone, world.cloud.client("route53")
+    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    assert route53.get_hosted_zone(Id=zone.id)["HostedZone"]["Config"]["PrivateZone"] is True
+    zone.update(vpcs=[{"vpcId": other.id}, {"vpcId": world.vpc.id}])
+    assert zone.refresh() == []
+    zone.update(vpcs=[{"vpcId": other.id}], comment="moved")
+    assert zone.refresh() == []
+    assert [item["VPCId"] for item in route53.get_hosted_zone(Id=zone.id)["VPCs"]] == [other.id]
+
+    public = world.make("Zone", name="kafka.example.com")
+    assert route53.get_hosted_zone(Id=public.id)["HostedZone"]["Config"]["PrivateZone"] is False
+    assert public["nameServers"] and public["vpcs"] == []
+    assert public.kind.needs_replacement("vpcs", {"vpcs": []}, {"vpcs": [{"vpcId": other.id}]})
+
+
+def test_records_are_found_by_their_whole_name(world: World) -> None:
+    zone = world.private_zone
+    wanted = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
+    for name in ("Broker-1", "broker-2.kafka.internal", "broker-3.kafka.internal."):
+        made = world.make("Record", name=name, **wanted)
+        assert made["fqdn"] == f"{name.lower().partition('.')[0]}.kafka.internal"
+        assert made.refresh() == []
+    made.update(records=["10.0.0.11"], ttl=30)
+    assert (made.refresh(), made["records"], made["ttl"]) == ([], ["10.0.0.11"], 30)
+    with pytest.raises(ClientError, match="InvalidChangeBatch"):
+        world.make("Record", name="broker-1", **wanted)
+    taken = world.make("Record", name="broker-1", allowOverwrite=True, **wanted)
+    assert taken.refresh() == []
+    text = world.make("Record", name="note", **wanted | {"type": "TXT", "records": ["two words"]})
+    assert (text.refresh(), text["records"]) == ([], ["two words"])
+
+
+def test_a_zone_with_records_goes_only_if_it_is_forced(world: World) -> None:
+    zone = world.make("Zone", name="kafka.example.com")
+    world.make("Record", zoneId=zone.id, name="a", type="A", ttl=60, records=["203.0.113.7"])
+    with pytest.raises(ClientError, match="HostedZoneNotEmpty"):
+        zone.delete()
+    zone.update(forceDestroy=True)
+    zone.delete()
+    assert zone.read() is None
+
+
+def test_a_route_leads_elsewhere_in_place(world: World) -> None:
+    route = world.make(
+        "Route",
+        routeTableId=world.table.id,
+        destinationCidrBlock="0.0.0.0/0",
+        gatewayId=world.gateway.id,
+    )
+    nat = world.make("NatGateway", subnetId=world.subnet.id, allocationId=world.address().id)
+    del route.inputs["gatewayId"]
+    route.update(natGatewayId=nat.id)
+    assert route.refresh() == []
+    assert route["natGatewayId"] == nat.id and route.state.get("gatewayId") is None
+
+
+def test_a_tables_own_routes_are_its_only_ones(world: World) -> None:
+    table = world.make("RouteTable", vpcId=world.vpc.id, routes=[])
+    out = {"cidrBlock": "0.0.0.0/0", "gatewayId": world.gateway.id}
+    table.update(routes=[out])
+    assert table.refresh() == []
+    world.ec2().create_route(
+        RouteTableId=table.id, DestinationCidrBlock="10.9.0.0/16", GatewayId=world.gateway.id
+    )
+    assert table.refresh() == ["routes"]
+    table.update()
+    assert (table.refresh(), table["routes"]) == ([], [out])
+
+
+def test_what_is_there_and_not_as_it_should_be_is_kept_with_its_error(world: World) -> None:
+    with pytest.raises(PartlyCreated, match="AttachInternetGateway: InvalidVpcID") as caught:
+        world.make("InternetGateway", vpcId="vpc-00000000000000000")
+    kind, id = world.gateway.kind, caught.value.id
+    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    state = kind.update(world.cloud, id, caught.value.state, {"vpcId": other.id})
+    assert state["vpcId"] == other.id
+
+
+def test_a_change_of_what_is_gone_says_so(world: World) -> None:
+    world.group.delete()
+    with pytest.raises(ProviderError, match=f"{world.group.id} exists no more; a refresh takes it"):
+        world.group.update(description="x")
+
+
+def test_a_parameter_that_is_there_is_refused_and_its_versions_count(world: World) -> None:
+    wanted = {"name": f"/kafka/{world.mark}", "type": "String", "insecureValue": "1"}
+    parameter = world.make("Parameter", **wanted)
+    with pytest.raises(ClientError, match="ParameterAlreadyExists"):
+        world.make("Parameter", **wanted)
+    parameter.update(insecureValue="2")
+    assert (parameter.refresh(), parameter["version"]) == ([], 2)
+    assert "value" not in parameter.state
+    assert world.make("Parameter", **wanted, overwrite=True)["version"] == 3
+
+
+def test_a_bucket_with_something_in_it_goes_only_if_it_is_forced(world: World) -> None:
+    world.cloud.client("s3").put_object(Bucket=world.bucket.id, Key="report", Body=b"1")
+    with pytest.raises(ClientError, match="BucketNotEmpty"):
+        world.bucket.delete()
+    world.bucket.update(forceDestroy=True)
+    world.bucket.delete()
+    assert world.bucket.read() is None
+
+
+def test_a_role_with_policies_goes_only_if_it_is_forced(world: World) -> None:
+    managed = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    world.make("RolePolicyAttachment", role=world.role.id, policyArn=managed)
+    with pytest.raises(ClientError, match="DeleteConflict"):
+        world.role.delete()
+    world.role.update(forceDetachPolicies=True, description="going")
+    assert world.role.refresh() == []
+    world.role.delete()
+    assert world.role.read() is None
