@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.table import Table
 
+from bench import docker
 from bench.cluster import three_brokers
 from bench.rules import seconds_for
 from earshot.jvm.archive import archive_options
@@ -32,6 +33,7 @@ from earshot.validation.topic import create_topic, delete_topic
 HERE = Path(__file__).parent
 RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
+PARTS = ("spark", "doctor", "rules", "docker")
 
 console = Console()
 
@@ -39,11 +41,19 @@ console = Console()
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs of each (default: 3)")
-    runs = parser.parse_args().runs
-    with three_brokers() as contract:
-        spark(contract, runs)
-        doctor(contract, max(5, runs))
-    rules(max(5, runs))
+    parser.add_argument("--only", choices=PARTS, action="append", help="one part of it; repeatable")
+    options = parser.parse_args()
+    runs, parts = options.runs, options.only or PARTS
+    if {"spark", "doctor"} & set(parts):
+        with three_brokers() as contract:
+            if "spark" in parts:
+                spark(contract, runs)
+            if "doctor" in parts:
+                doctor(contract, max(5, runs))
+    if "rules" in parts:
+        rules(max(5, runs))
+    if "docker" in parts:
+        containers(runs)
 
 
 def spark(contract: Contract, runs: int) -> None:
@@ -140,6 +150,33 @@ def rules(runs: int) -> None:
         [
             ("1,000 brokers", f"{statistics.median(many):.3f} s", "below 0.5 s"),
             ("1,000 / 100 brokers", ratio(many, few), "at most 11"),
+        ],
+    )
+
+
+def containers(runs: int) -> None:
+    """`pulumi up` on nothing against Docker's command line, until three brokers are there."""
+    if (reason := docker.hindrance()) is not None:
+        console.print(f"docker: left out, for {reason}")
+        return
+    with docker.docker_bench() as bench:
+        console.print(f"docker: {bench.note}")
+        found = interleaved(
+            {
+                "pulumi up, until all are ready": bench.up,
+                "Docker CLI, until kcat -L lists all": bench.by_hand,
+            },
+            runs,
+        )
+    up, by_hand = map(statistics.median, found.values())
+    preview, validation = map(statistics.median, (bench.previews, bench.validations))
+    show(
+        "Three brokers in containers, from nothing",
+        found,
+        [
+            ("plan, gate and Pulumi add", f"{up - by_hand:+.2f} s", "at most 5 s"),
+            ("  of which the preview", f"{preview:.2f} s", ""),
+            ("validation, after that", f"{validation:.2f} s", ""),
         ],
     )
 

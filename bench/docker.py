@@ -1,0 +1,196 @@
+"""Three brokers in containers from nothing: by `pulumi up`, and by Docker's command line alone.
+
+On the engine that answers. Image and plugin are the official ones where this machine has them,
+else the stand-in and the double of the tests; `Bench.note` says which.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.docker import labels
+from components.docker.place import Place
+from earshot.engine import DEFAULT, VARIABLE
+from earshot.listeners.docker_spec import DockerSpec
+from earshot.listeners.model import Scope
+from earshot.listeners.spec import read_spec
+from earshot.names.docker import DATA
+from earshot.placement import DockerPlan, NodeContainer, plan_docker
+from earshot.validation.contract import Contract
+from earshot.vantages.image import ensure_image
+from earshot.vantages.standpoint import BASE
+from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
+from tests.e2e.images import base
+from tests.e2e.images.load import base_image, kafka_image
+from toolchain.docker_engine import address, answers
+from toolchain.paths import PULUMI_HOME
+
+PLUGIN = "pulumi-resource-docker"
+RECORDS = 300
+PATIENCE = 180.0
+"""Seconds for brokers that nobody but `kcat` waits for."""
+
+
+def hindrance() -> str | None:
+    """Why there is nothing to measure here, or None."""
+    where = address()
+    if not answers(where):
+        return f"no Docker engine answers at {where} ({VARIABLE}; by default {DEFAULT})"
+    for tool, package in (("docker", "docker.io"), ("kcat", "kcat")):
+        if shutil.which(tool) is None:
+            return f"{tool} is missing (apt-get install {package})"
+    return None if _official_image(Engine(where)) else base.hindrance()
+
+
+@dataclass
+class Bench:
+    """One stack, made and destroyed again and again; beside it the same containers by hand."""
+
+    stack: DockerStack
+    planned: DockerPlan
+    bootstrap: str
+    note: str
+    previews: list[float] = field(default_factory=list)
+    """Seconds until `pulumi up` begins to change anything, of every run."""
+    validations: list[float] = field(default_factory=list)
+    """Seconds after all brokers are ready, of every run."""
+
+    def up(self) -> float:
+        """Seconds from `pulumi up` on nothing to the word that all brokers are ready."""
+        try:
+            begun = time.monotonic()
+            updating, ready, done = self._watched_up()
+            self.previews.append(updating - begun)
+            self.validations.append(done - ready)
+            return ready - begun
+        finally:
+            self.stack.destroy()
+
+    def _watched_up(self) -> tuple[float, float, float]:
+        """When the preview was over, all brokers were ready, and all was done."""
+        updating = ready = 0.0
+        told: list[str] = []
+        with subprocess.Popen(
+            ["pulumi", "up", "--yes", "--non-interactive", "--color", "never"],
+            cwd=self.stack.folder,
+            env=self.stack.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                told.append(line)
+                if line.startswith("Updating"):
+                    updating = time.monotonic()
+                elif "DockerReadiness cluster created" in line:
+                    ready = time.monotonic()
+        # the preview announces creations in the same words, but before
+        assert running.returncode == 0 and 0 < updating < ready, self.stack.told("".join(told))
+        return updating, ready, time.monotonic()
+
+    def by_hand(self) -> float:
+        """Seconds until `kcat -L` lists every broker, after the commands of a plain script."""
+        label = f"--label={labels.STACK}={self.stack.stack}"
+        containers = list(self.planned.containers.values())
+        engine = self.stack.engine
+        try:
+            begun = time.monotonic()
+            engine.run("network", "create", label, containers[0].network)
+            for item in containers:
+                engine.run("volume", "create", label, item.volume)
+                engine.run("run", "--detach", label, *self._options(item), item.image)
+            while self._listed() < len(self.planned.plan.brokers):
+                assert time.monotonic() - begun < PATIENCE, "kcat -L does not list all brokers"
+            return time.monotonic() - begun
+        finally:
+            self.stack.remove_all()
+
+    def _options(self, item: NodeContainer) -> Sequence[str]:
+        """Of `docker run`: all that makes the container what the stack's component makes it."""
+        plan = self.planned.plan
+        place = Place.of(plan, plan.node(item.node_id), item, self.planned.hosts[item.host])
+        _, *health = place.door.health()
+        return [
+            f"--name={item.name}", f"--hostname={item.name}",
+            f"--network={item.network}", f"--network-alias={item.name}",
+            f"--volume={item.volume}:{DATA}", "--restart=unless-stopped",
+            f"--health-cmd={shlex.join(health)}", "--health-interval=10s",
+            "--health-timeout=10s", "--health-start-period=1m", "--health-retries=3",
+            *(f"--publish={it.host_port}:{it.container_port}" for it in item.ports),
+            *(f"--env={key}={value}" for key, value in item.environment.items()),
+        ]  # fmt: skip
+
+    def _listed(self) -> int:
+        """How many brokers `kcat -L` lists now."""
+        command = ["kcat", "-L", "-J", "-m", "1", "-b", self.bootstrap]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return len(json.loads(done.stdout)["brokers"]) if done.returncode == 0 else 0
+
+
+@contextlib.contextmanager
+def docker_bench() -> Iterator[Bench]:
+    """A stack of the template on nothing; whatever it has made is gone at the end."""
+    engine = Engine(address())
+    official = _official_image(engine)
+    image = official or kafka_image(engine)
+    cluster = docker_cluster(
+        image,
+        validator={"base": BASE if official else base_image(engine)},
+        validation={"records": RECORDS, "deadline": 600},
+        data="delete",
+    )
+    plugin = _official_plugin()
+    note = f"image {image}, {'the official' if plugin else 'a test double of the'} plugin"
+    with (
+        tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
+        docker_deployment(Path(folder) / "p", engine, cluster, {}, install=_installed) as stack,
+    ):
+        spec = read_spec(stack.cluster, "bench")
+        assert isinstance(spec, DockerSpec)
+        with contextlib.closing(engine.client()) as client:
+            # made once on every machine, and no part of any run
+            ensure_image(client, spec.validator.base)
+        planned = plan_docker(spec, stack.stack)
+        contract = Contract.of(planned.plan, stack.stack, spec.placement)
+        bootstrap = next(it.bootstrap for it in contract.listeners if Scope.HOST in it.scopes)
+        yield Bench(stack, planned, bootstrap, note)
+
+
+def _official_image(engine: Engine) -> str | None:
+    """Apache's image of the template's version, where the engine has it."""
+    spec = read_spec(docker_cluster("any:1"), "bench")
+    name = f"apache/kafka:{spec.kafka_version}"
+    return name if engine.run("images", "--quiet", name).strip() else None
+
+
+def _official_plugin() -> Path | None:
+    """The official plugin, where Pulumi would find it."""
+    if (program := shutil.which(PLUGIN)) is not None:
+        return Path(program)
+    homes = (os.environ.get("PULUMI_HOME"), PULUMI_HOME, Path.home() / ".pulumi")
+    folders = (Path(home) / "plugins" / f"resource-docker-v{VERSION}" for home in homes if home)
+    return next((it for it in folders if (it / PLUGIN).is_file()), None)
+
+
+def _installed(home: Path) -> None:
+    """The plugin for a home of the bench's own."""
+    plugin = _official_plugin()
+    if plugin is None:
+        install_docker_double(home)
+    elif plugin.is_dir():  # else it is found by PATH
+        (home / "plugins").mkdir(parents=True, exist_ok=True)
+        (home / "plugins" / plugin.name).symlink_to(plugin)
