@@ -102,10 +102,16 @@ def wait_for(
     began = shown = time.monotonic()
     restarts = {id: inspected(engines, place, id)["RestartCount"] for place, id in nodes}
     waiting = dict(nodes)
+    missing: dict[Place, str] = {}
     while True:
-        missing = {}
+        before, missing = missing, {}
+        everyone = time.monotonic() - shown > SAY_SECONDS
         for place, id in waiting.items():
             _check_alive(engines, place, id, restarts[id])
+            if missing and place in before and not everyone:
+                # one is enough to wait for, and asking takes from what starts in the containers
+                missing[place] = before[place]
+                continue
             reason = _hindrance(engines, place, id, tellers, whole)
             if reason is not None:
                 missing[place] = reason

@@ -193,6 +193,20 @@ def test_a_broker_is_ready_when_it_is_in_sync(
     ]
 
 
+def test_while_one_is_not_ready_the_others_are_not_asked_again(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def hindrance(_engines: Engines, place: Place, *_: object) -> str | None:
+        asked.append(place.node_id)
+        return "not listening yet" if len(asked) < 6 else None
+
+    monkeypatch.setattr(readiness, "_hindrance", hindrance)
+    wait(engines, place(1), place(2))
+    assert asked == [1, 2, 1, 1, 1, 1, 2]
+
+
 def test_a_broker_that_does_not_know_itself_is_not_ready(
     engines: Engines, say: Callable[..., None]
 ) -> None:
