@@ -1,0 +1,294 @@
+"""Failures of containers, their engine and the CLI: said clearly, mended by the next update.
+
+One broker on an engine of its own, whose data is on a small file system. Each test breaks
+something, reads what `pulumi up` says, and leaves the broker up with the record that it had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from components.docker import labels
+from earshot.listeners.docker_spec import DockerSpec
+from earshot.listeners.spec import read_spec
+from earshot.placement import plan_docker
+from earshot.vantages.image import ensure_image
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_hosts import Host, copy_images, docker_network
+from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
+from tests.e2e.images.load import base_image
+from toolchain.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+DISK_MIB = 200
+RECORD = "was here before"
+PATIENCE = 600.0
+
+
+@dataclass
+class Lone:
+    """The stack of one broker, the Docker host that it is on, the disk that its data is on."""
+
+    stack: DockerStack
+    host: Host
+    disk: Path
+
+    @property
+    def name(self) -> str:
+        """Of the broker's container."""
+        return self.stack.names[1]
+
+    @property
+    def running(self) -> str:
+        """The id of the broker's container, or nothing where it does not run."""
+        listed = self.stack.engine.run(
+            "ps", "--quiet", "--no-trunc", "--filter", f"name=^/{self.name}$"
+        )
+        return listed.strip()
+
+    def change(self) -> None:
+        """Something that makes the next update replace the container."""
+        self.stack.cluster["heap"] = "264m" if self.stack.cluster["heap"] == "256m" else "256m"
+
+    def disturbed(self, disturb: Callable[[], object], *flags: str) -> str:
+        """What `pulumi up` says while it replaces the container, and ``disturb`` happens as soon as
+        the new one has begun to start. It must fail."""
+        before = self.running
+        self.change()
+        with ThreadPoolExecutor(1) as pool:
+            update = pool.submit(
+                self.stack.pulumi, "up", "--yes", "--skip-preview", *flags, timeout=PATIENCE
+            )
+            while self.running in ("", before) or "INFO" not in self._log():
+                assert not update.done(), update.result().stdout
+                time.sleep(0.1)
+            disturb()
+            done = update.result()
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout
+        return done.stdout
+
+    def recover(self, *flags: str) -> None:
+        """The next update succeeds, and finds the data."""
+        self.stack.up(*flags)
+        assert self.stack.containers() == {1: self.running}
+        assert self.kcat("-C", "-e", "-q") == f"{RECORD}\n"
+
+    def kcat(self, *arguments: str, given: str = "") -> str:
+        """kcat in the broker's container, on the topic that holds the record."""
+        port = self.stack.cluster["listeners"][0]["port"]
+        line = f"printf '%s' '{given}' | kcat -b localhost:{port} -t kept {' '.join(arguments)}"
+        return self.stack.engine.run("exec", self.name, "bash", "-c", line)
+
+    def cli(self) -> psutil.Process:
+        """Of the update that is going on."""
+        (found,) = (it for it in psutil.Process().children() if it.name() == "pulumi")
+        return found
+
+    def _log(self) -> str:
+        with contextlib.suppress(AssertionError):  # gone meanwhile
+            return self.stack.engine.run("logs", self.name)
+        return ""
+
+
+@pytest.fixture(scope="module")
+def lone(
+    docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lone]:
+    folder = tmp_path_factory.mktemp("lone")
+    base = base_image(docker_engine)
+    with docker_network() as network, small_disk(folder / "disk") as disk:
+        with contextlib.closing(docker_engine.client()) as client:
+            validator = ensure_image(client, base)
+        host = network.host()
+        copy_images(docker_engine, host.engine, kafka_image, validator)
+        cluster = docker_cluster(kafka_image, brokers=1, validator={"base": base})
+        cluster["listeners"] = cluster["listeners"][:1]
+        cluster["validation"] = {"records": 50, "deadline": 300}
+        with docker_deployment(folder / "p", host.engine, cluster, {}) as stack:
+            found = Lone(stack, host, disk)
+            put_data_on(disk, stack)
+            stack.up()
+            found.kcat("-P", given=RECORD)
+            yield found
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of its own, which fills up without harm to others."""
+    folder.mkdir()
+    options = f"size={DISK_MIB}m,mode=777"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "earshot-test", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def put_data_on(disk: Path, stack: DockerStack) -> None:
+    """Make the broker's volume before the stack does, as one would to choose where data lies."""
+    spec = read_spec(stack.cluster, "the cluster")
+    assert isinstance(spec, DockerSpec)
+    planned = plan_docker(spec, stack.stack)
+    own = labels.of_volume(stack.stack, planned.plan, planned.plan.node(1))
+    flags = [f"--label={key}={value}" for key, value in own.items()]
+    flags += ["--opt=type=none", "--opt=o=bind", f"--opt=device={disk}"]
+    stack.engine.run("volume", "create", "--driver=local", *flags, planned.containers[1].volume)
+
+
+@contextlib.contextmanager
+def full(disk: Path) -> Iterator[None]:
+    """While something else has taken all that was free."""
+    filler = disk / "filler"
+    try:
+        with filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"\0" * 4096)
+    except OSError as reason:
+        assert reason.errno == errno.ENOSPC, reason
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+@contextlib.contextmanager
+def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
+    """Somebody else's container of that name; its id."""
+    id = engine.run("create", "--name", name, image).strip()
+    try:
+        yield id
+    finally:
+        engine.run("rm", "--force", id)
+
+
+DISTURBANCES = {
+    "kill": ("ended with status 137", "its log"),
+    "rm --force": ("is gone; somebody has removed it, its volume is still there", "--refresh"),
+    "network disconnect": ("was taken off its network", "run the same command again"),
+}
+
+
+@pytest.mark.parametrize("what", DISTURBANCES)
+def test_a_container_disturbed_during_an_update(lone: Lone, what: str) -> None:
+    where = (f"earshot-{lone.stack.stack}",) if what.startswith("network") else ()
+    said = lone.disturbed(lambda: lone.host.engine.run(*what.split(), *where, lone.name))
+    assert f"container {lone.name} on Docker host local" in said
+    for words in DISTURBANCES[what]:
+        assert words in said, said
+    lone.recover(*(["--refresh"] if "--refresh" in DISTURBANCES[what] else []))
+
+
+def test_a_container_killed_and_disconnected_after_an_update(lone: Lone) -> None:
+    before = lone.running
+    lone.host.engine.run("network", "disconnect", f"earshot-{lone.stack.stack}", lone.name)
+    lone.host.engine.run("kill", lone.name)
+    lone.recover()
+    assert lone.running == before
+
+
+def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
+    lone.host.engine.run("rm", "--force", lone.name)
+    image = lone.stack.cluster["image"]
+    with stranger(lone.host.engine, lone.name, image) as other:
+        said = lone.stack.refused("--skip-preview", "--refresh")
+        assert f"the name {lone.name} of node 1 is taken on Docker host local" in said
+        assert f"docker rm --force {lone.name}" in said
+        assert lone.stack.inspect(1)["Id"] == other
+    lone.recover("--refresh")
+
+
+def test_an_image_that_is_missing(lone: Lone) -> None:
+    before, image = lone.running, lone.stack.cluster["image"]
+    lone.stack.cluster["image"] = missing = image.rpartition(":")[0] + ":none"
+    try:
+        said = lone.stack.refused("--skip-preview")
+    finally:
+        lone.stack.cluster["image"] = image
+    assert f"Unable to find the image {missing}" in said
+    assert lone.running == before
+    lone.recover()
+    assert lone.running == before
+
+
+def test_a_full_disk(lone: Lone) -> None:
+    lone.change()
+    with full(lone.disk):
+        said = lone.stack.refused("--skip-preview")
+        assert f"container {lone.name} on Docker host local" in said
+        assert "restarts in a loop" in said, said
+        assert "the disk that its data is on seems to be full; make room there" in said, said
+    lone.recover()
+
+
+def test_the_engine_stopped_in_the_middle_of_an_update(lone: Lone) -> None:
+    try:
+        said = lone.disturbed(lone.host.stop_engine)
+    finally:
+        lone.host.start_engine()
+    assert f"Docker engine at {lone.host.engine.address}: does not answer" in said, said
+    assert "start it" in said
+    lone.recover("--refresh")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Signals) -> None:
+    def end() -> None:
+        """Ctrl-C reaches all that the terminal has started; SIGKILL one process."""
+        cli = lone.cli()
+        everyone = cli.children(recursive=True) if number == signal.SIGINT else []
+        for process in (cli, *everyone):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    lone.disturbed(end)
+    unlock(lone.stack)
+    lone.recover("--refresh")
+
+
+def unlock(stack: DockerStack) -> None:
+    """As `make up` does before it calls the CLI."""
+    found = Stack(stack.stack)
+    found.environment = stack.environment
+    found._clear_dead_lock()
+
+
+def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
+    """The last one: it leaves the broker with a second listener."""
+    external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
+    lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
+    lone.stack.cluster["hosts"] = [{"name": "local", "external": lone.host.address}]
+    with listening(lone.host, external["port"]):
+        said = lone.stack.refused("--skip-preview")
+        assert f"on endpoint {lone.name} " in said, said
+        assert f":{external['port']}: bind: address already in use" in said
+    lone.recover()
+
+
+@contextlib.contextmanager
+def listening(host: Host, port: int) -> Iterator[None]:
+    """A process on ``host`` that has taken ``port``."""
+    command = host.inside("python3", "-m", "http.server", str(port))
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            taken = host.inside("ss", "-Hltn", f"sport = :{port}")
+            while not subprocess.run(taken, capture_output=True, check=True).stdout:
+                assert server.poll() is None, server.communicate()[1]
+                time.sleep(0.1)
+            yield
+        finally:
+            server.terminate()
