@@ -10,9 +10,10 @@ import pulumi_aws as aws
 from components.aws.groups import SecurityGroups
 from components.aws.names import Names
 from components.aws.network import Ground, Network, existing
-from components.aws.node import Node, Surroundings
+from components.aws.node import Node, Surroundings, newest_images
 from components.aws.readiness import AwsReadiness
 from components.gate import AdvertisedListeners, GateSeal
+from components.outputs import as_judged
 from earshot.errors import EarshotError
 from earshot.listeners.aws_spec import AwsSpec
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
@@ -57,16 +58,19 @@ class AwsCluster(pulumi.ComponentResource):
         )
         seal: GateSeal | None = None
         if spec.gate == "required":
-            seal = GateSeal(name, shown.apply(lambda made: made.plan), gate)
+            seal = GateSeal(name, as_judged(shown.apply(lambda made: made.plan)), gate)
         else:
             pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
-        around = Surroundings(name, spec, self.names, self.plan, gate, seal, ground.ways)
+        around = Surroundings(
+            name, spec, self.names, as_judged(self.plan), gate, seal, newest_images(spec)
+        )
         self.nodes: dict[int, Node] = {}
-        last: list[pulumi.Resource] = []
+        last: AwsReadiness | None = None
         for id in spec.node_ids:
             node = self.nodes[id] = Node(around, id, last)
-            last = [self._readiness(node.name, [node], gate, [node.instance, node.attachment])]
-        self.ready = self._readiness("cluster", list(self.nodes.values()), gate, last, whole=True)
+            last = self._readiness(node.name, [node], gate, [node.attachment])
+        every = list(self.nodes.values())
+        self.ready = self._readiness("cluster", every, gate, [last] if last else [], whole=True)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
         self.register_outputs({"incarnations": self.incarnations})
 

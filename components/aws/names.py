@@ -57,7 +57,8 @@ class Names(pulumi.ComponentResource):
             security_groups=[self._groups[role] for role in roles],
             description=f"{name} of {self._name}",
             tags=tags(self._name, f"{self._name}-{name}"),
-            opts=self._opts(protect=spec.deletion_protection),
+            # and so does the instance that it is for: it needs a way to what it boots from
+            opts=self._opts(protect=spec.deletion_protection, depends_on=list(self._ground.ways)),
         )
 
     def _address(self, id: int) -> aws.ec2.Eip:
@@ -74,8 +75,7 @@ class Names(pulumi.ComponentResource):
             f"{self._name}-{self._spec.name_of(id)}",
             allocation_id=self.addresses[id].allocation_id,
             network_interface_id=self.interfaces[id].id,
-            # an address that is not routed yet cannot be associated
-            opts=self._opts(depends_on=list(self._ground.ways)),
+            opts=self._opts(),
         )
 
     def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pulumi_aws as aws
 from components.aws.names import Names
 from components.aws.tags import tags
 from components.gate import GateSeal
+from components.outputs import once
 from earshot.aws.roles import node_policy, trust_policy
 from earshot.listeners.aws_parts import Architecture
 from earshot.listeners.aws_spec import AwsSpec
@@ -38,8 +39,8 @@ class Surroundings:
     """Parent of everything here: nothing is made before the names were judged."""
     seal: GateSeal | None
     """Says that they were judged; None with `gate: off`."""
-    ways: tuple[pulumi.Resource, ...]
-    """How instances reach what they boot from."""
+    images: Mapping[Architecture, str]
+    """By architecture, the id of the current Amazon Linux 2023."""
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         seal = [self.seal] if self.seal is not None else []
@@ -52,9 +53,9 @@ class Surroundings:
 
 
 class Node:
-    """The resources of node ``id``, whose instance is touched after ``turn`` only."""
+    """The resources of node ``id``, whose instance is touched once ``turn`` is there."""
 
-    def __init__(self, around: Surroundings, id: int, turn: Sequence[pulumi.Resource]) -> None:
+    def __init__(self, around: Surroundings, id: int, turn: pulumi.CustomResource | None) -> None:
         self._around, self.id = around, id
         self.name = around.spec.name_of(id)
         self._full = f"{around.stack}-{self.name}"
@@ -71,7 +72,9 @@ class Node:
         self.user_data = pulumi.Output.all(
             around.planned, self.volume.id, self.parameter.name, around.sealed
         ).apply(lambda found: node_user_data(found[0], around.spec, id, found[1], found[2]))
-        self.instance = self._instance(turn)
+        if turn is not None:
+            self.user_data = once(turn, self.user_data)
+        self.instance = self._instance()
         self.attachment = aws.ec2.VolumeAttachment(
             self._full,
             device_name=DEVICE,
@@ -133,15 +136,15 @@ class Node:
         )
         return profile, policy
 
-    def _instance(self, turn: Sequence[pulumi.Resource]) -> aws.ec2.Instance:
+    def _instance(self) -> aws.ec2.Instance:
         around, spec = self._around, self._around.spec
         wanted = spec.instance_of(self.id)
         profile, policy = self._profile()
         associated = around.names.associations.get(self.id)
-        after = [*turn, *around.ways, policy, *([associated] if associated else [])]
+        after = [policy, *([associated] if associated else [])]
         return aws.ec2.Instance(
             self._full,
-            ami=wanted.ami or newest_image(wanted.arch),
+            ami=wanted.ami or around.images[wanted.arch],
             instance_type=wanted.type,
             availability_zone=spec.zone_of[self.id],
             primary_network_interface=aws.ec2.InstancePrimaryNetworkInterfaceArgs(
@@ -174,10 +177,14 @@ class Node:
         )
 
 
-def newest_image(architecture: Architecture) -> str:
-    """The id of the current Amazon Linux 2023.
+def newest_images(spec: AwsSpec) -> dict[Architecture, str]:
+    """The ids of the current Amazon Linux 2023, for the architectures that ask for it.
 
     https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
     """
-    found = aws.ssm.get_parameter(name=f"{_IMAGE}{architecture}")
-    return str(found.insecure_value or found.value)
+    instances = [spec.instance_of(id) for id in spec.node_ids]
+    found: dict[Architecture, str] = {}
+    for item in dict.fromkeys(item.arch for item in instances if item.ami is None):
+        answer = aws.ssm.get_parameter(name=f"{_IMAGE}{item}")
+        found[item] = str(answer.insecure_value or answer.value)
+    return found
