@@ -207,3 +207,16 @@ def test_an_incarnation_is_an_instance_with_its_user_data() -> None:
     assert found[0].keys() == {"1", "2", "3"}
     assert found[0]["1"].startswith("id of mine-broker-1 ")
     assert all(found[0][id] != found[1][id] for id in found[0])
+
+
+def test_no_node_depends_on_more_the_more_nodes_there_are() -> None:
+    """So that the work grows with the nodes, and no replacement takes other nodes along."""
+
+    def dependencies(brokers: int) -> dict[str, int]:
+        engine = registered(read_aws(brokers=brokers, **TWO_LISTENERS, **OWN_ZONE))
+        own = [item for item in engine.seen if item.name.endswith("-broker-2")]
+        return {item.urn: len(item.request.dependencies) for item in own}
+
+    few, many = dependencies(3), dependencies(12)
+    assert few == many
+    assert max(few.values()) <= 30
