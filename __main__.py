@@ -10,12 +10,12 @@ from components.docker.cluster import DockerCluster
 from components.local.cluster import LocalCluster
 from components.validation import Validation
 from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
-from earshot.listeners.local_spec import LocalSpec
-from earshot.listeners.spec import Spec, read_spec
 from earshot.placement import DockerPlan, LocalPlan, plan_docker, plan_local
 from earshot.placement.docker import network_name
 from earshot.project import Project
+from earshot.spec.aws import AwsSpec
+from earshot.spec.document import Spec, read_spec
+from earshot.spec.local import LocalSpec
 from earshot.validation.contract import Contract
 from earshot.vantages.standpoint import Standpoint, docker_standpoints
 

@@ -13,8 +13,8 @@ from components.local import process, quorum, readiness
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
 from earshot.listeners.render import server_properties
-from earshot.listeners.spec import read_spec
 from earshot.placement import plan_stack
+from earshot.spec.document import read_spec
 from earshot.validation.contract import Contract
 
 BROKERS = 3

@@ -21,11 +21,11 @@ from pathlib import Path
 from components.docker import labels
 from components.docker.place import Place
 from earshot.engine import DEFAULT, VARIABLE
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.model import Scope
-from earshot.listeners.spec import read_spec
-from earshot.names.docker import DATA
 from earshot.placement import DockerPlan, NodeContainer, plan_docker
+from earshot.placement.docker_names import DATA
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 from earshot.validation.contract import Contract
 from earshot.vantages.image import ensure_image
 from earshot.vantages.standpoint import BASE

@@ -6,11 +6,11 @@ import gc
 import time
 
 from earshot.listeners.model import Scope
-from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import read_spec
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
+from earshot.placement.plan import NodeNames, plan
 from earshot.rules import Facts, judge
+from earshot.spec.document import read_spec
 
 LISTENERS = (
     ("INTERNAL", 19092, "internal"),

@@ -30,7 +30,7 @@ from components import owner
 from components.outputs import applied
 from earshot import cache
 from earshot.errors import EarshotError
-from earshot.listeners.cluster_spec import ValidationSpec
+from earshot.spec.cluster import ValidationSpec
 from earshot.validation.contract import Contract
 from earshot.vantages import standpoint
 from earshot.vantages.standpoint import Standpoint

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from earshot.errors import EarshotError
-from earshot.listeners.spec import Spec, read_spec
+from earshot.spec.document import Spec, read_spec
 
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"

@@ -11,7 +11,7 @@ from pathlib import Path
 from components.docker.labels import STACK
 from earshot.engine import connect, said
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerSpec
+from earshot.spec.docker import DockerSpec
 from toolchain.progress import say
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Origin

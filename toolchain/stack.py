@@ -21,8 +21,8 @@ import yaml
 from earshot import cache
 from earshot.cli import run as earshot
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.project import Project, stack_name
+from earshot.spec.docker import DockerSpec
 from toolchain import docker_placement
 from toolchain.environment import variables
 from toolchain.paths import ROOT

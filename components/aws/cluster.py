@@ -15,9 +15,9 @@ from components.aws.readiness import AwsReadiness
 from components.gate import AdvertisedListeners, GateSeal
 from components.outputs import as_judged
 from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.rules.cloud import Cloud
+from earshot.spec.aws import AwsSpec
 
 GRACE = 300.0
 """Seconds beyond a node's own deadline before readiness gives up: the instance's start."""

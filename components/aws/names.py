@@ -11,9 +11,9 @@ import pulumi_aws as aws
 from components.aws.network import Ground
 from components.aws.tags import tags
 from earshot.aws.groups import BROKERS, CONTROLLERS
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.model import UnknownHost
 from earshot.placement.aws import Known, Provisioned, foreseen
+from earshot.spec.aws import AwsSpec
 
 
 class Names(pulumi.ComponentResource):

@@ -11,8 +11,8 @@ import pulumi_aws as aws
 from components.aws.tags import tags
 from earshot.aws.subnets import Subnet
 from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.names.aws import VpcDns
+from earshot.spec.aws import AwsSpec
 
 ANYWHERE = "0.0.0.0/0"
 

@@ -14,9 +14,9 @@ from components.aws.tags import tags
 from components.gate import GateSeal
 from components.outputs import once
 from earshot.aws.roles import node_policy, trust_policy
-from earshot.listeners.aws_parts import Architecture
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.placement.aws import AwsPlan, node_user_data, report_parameter
+from earshot.spec.aws import AwsSpec
+from earshot.spec.aws_parts import Architecture
 from earshot.user_data.render import digest
 
 SILENT = "nothing yet"

@@ -15,10 +15,10 @@ import pulumi
 
 from components.aws.cluster import AwsCluster
 from components.validation import Validation
-from earshot.listeners.aws_spec import AwsSpec
-from earshot.listeners.listener_spec import ListenerSpec
 from earshot.listeners.model import Protocol, Scope
 from earshot.placement.aws import AwsPlan, plan_aws
+from earshot.spec.aws import AwsSpec
+from earshot.spec.listener import ListenerSpec
 from earshot.validation.contract import Contract
 from earshot.vantages.standpoint import Standpoint
 

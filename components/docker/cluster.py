@@ -17,9 +17,9 @@ from components.docker.place import Place
 from components.docker.providers import GRACE, GroundProvider, ReadinessProvider
 from components.gate import AdvertisedListeners, GateSeal
 from earshot.engine import address_of
-from earshot.listeners.docker_spec import DockerHost, DockerSpec
 from earshot.listeners.model import Node
 from earshot.placement import DockerPlan, NodeContainer
+from earshot.spec.docker import DockerHost, DockerSpec
 
 LOGS = {"max-size": "50m", "max-file": "3"}
 

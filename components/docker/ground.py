@@ -16,12 +16,12 @@ from components.docker.inquiry import METADATA_TOPIC, NoAnswer
 from components.docker.place import Engines, Place, engine_failed
 from earshot.engine import said
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerHost
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
-from earshot.names.docker import DATA
 from earshot.placement import NodeContainer
+from earshot.placement.docker_names import DATA
 from earshot.rules.container import PublishedPort
+from earshot.spec.docker import DockerHost
 
 LISTING_SECONDS: Final = 60
 SHOWN: Final = 5

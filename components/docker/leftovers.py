@@ -9,7 +9,7 @@ import pulumi
 
 from components.docker import labels
 from earshot.engine import connect
-from earshot.listeners.docker_spec import DockerHost
+from earshot.spec.docker import DockerHost
 
 GRACE: Final = 10
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from components.docker.inquiry import Door
 from earshot.engine import HasEngine, address_of, connect, said
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerHost
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.placement import NodeContainer
+from earshot.spec.docker import DockerHost
 
 if TYPE_CHECKING:
     import docker

@@ -20,7 +20,7 @@ from components.docker.place import Engines, Place, incarnation, inspected
 from components.docker.readiness import fits, majority_runs, mend, wait_for
 from components.owner import OwnedProvider
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerHost
+from earshot.spec.docker import DockerHost
 
 Props = dict[str, Any]
 

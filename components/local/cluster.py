@@ -7,10 +7,10 @@ from pulumi.dynamic import Resource
 
 from components.gate import AdvertisedListeners, GateSeal
 from components.local.providers import GroundProvider, NodeProvider, ReadinessProvider
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import LocalPlan
+from earshot.spec.local import LocalSpec
 
 
 class LocalGround(Resource, module="earshot", name="LocalGround"):

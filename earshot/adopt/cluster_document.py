@@ -8,11 +8,11 @@ from typing import Any
 
 from earshot.adopt.kafka_broker import KafkaBroker
 from earshot.adopt.leftovers import free_properties
-from earshot.listeners.cluster_spec import DEFAULT_KAFKA, FIRST_SEPARATE_CONTROLLER
 from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.container import Container, is_loopback
 from earshot.rules.container_facts import Heard, controller_names, version_of
+from earshot.spec.cluster import DEFAULT_KAFKA, FIRST_SEPARATE_CONTROLLER
 
 CONTROLLER_PORT = 9093
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)

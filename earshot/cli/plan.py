@@ -9,10 +9,10 @@ from earshot.cli.output import emit
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
-from earshot.listeners.spec import Spec
 from earshot.placement import DockerPlan, Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
+from earshot.spec.document import Spec
 from earshot.validation.contract import Contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")

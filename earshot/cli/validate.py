@@ -12,9 +12,9 @@ from earshot.cli.output import formats, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, client_properties, target
 from earshot.errors import EarshotError
-from earshot.listeners.cluster_spec import ValidationSpec
 from earshot.listeners.model import Scope
 from earshot.report import Format, render
+from earshot.spec.cluster import ValidationSpec
 from earshot.validation.contract import Contract
 from earshot.validation.run import ValidationOptions
 from earshot.validation.run import validate as prove

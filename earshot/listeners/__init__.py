@@ -1,1 +1,1 @@
-"""Listeners: their grammar, their model, the plan, and the way to Kafka's settings and back."""
+"""Listeners: their grammar and model, and the way to Kafka's settings and back."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.local_spec import LocalSpec
-from earshot.listeners.spec import Spec
 from earshot.placement.aws import AwsPlan, plan_aws
 from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker
 from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import Spec
+from earshot.spec.local import LocalSpec
 
 __all__ = [
     "SMALL_BROKER",

@@ -9,14 +9,14 @@ from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.aws.groups import Group, ingress_of, security_groups
 from earshot.aws.sources import Clients
 from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.model import ClusterPlan, Node, Scope, UnknownHost
-from earshot.listeners.plan import NodeNames, plan
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
-from earshot.names.local import LOCALHOST
 from earshot.placement.docker import cluster_id
+from earshot.placement.local_names import LOCALHOST
+from earshot.placement.plan import NodeNames, plan
 from earshot.rules.instance import Instance
+from earshot.spec.aws import AwsSpec
 from earshot.user_data.boot import Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
 from earshot.user_data.systems import System

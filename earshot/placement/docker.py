@@ -7,13 +7,13 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.listeners.docker_spec import DockerHost, DockerSpec
 from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import environment
-from earshot.names.docker import DATA, docker_names
+from earshot.placement.docker_names import DATA, docker_names
+from earshot.placement.plan import NodeNames, plan
 from earshot.rules.container import PublishedPort
+from earshot.spec.docker import DockerHost, DockerSpec
 
 NAMESPACE = uuid.UUID("0bd8a5c6-6f0b-5c52-9b0e-5a1f6c1f7d55")
 """Of the ids that clusters get from their stacks' names; never to be changed."""

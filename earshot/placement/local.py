@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.plan import NodeNames, plan
-from earshot.names.local import local_names
 from earshot.names.machine import this_machine
+from earshot.placement.local_names import local_names
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.local import LocalSpec
 
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap

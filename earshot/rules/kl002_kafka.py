@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from earshot.listeners.cluster_spec import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
     kl002_kafka_controllers,
@@ -21,6 +20,7 @@ from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl002_kafka_view import Memo, Objection, Unreadable, View
 from earshot.rules.registry import Rule
+from earshot.spec.cluster import DEFAULT_KAFKA
 
 CHECKS: tuple[Callable[[View], Iterator[Objection]], ...] = (
     *kl002_kafka_roles.CHECKS,

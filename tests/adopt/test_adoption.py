@@ -17,11 +17,11 @@ from earshot.adopt.compose import read_compose
 from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.model import Scope
-from earshot.listeners.spec import read_spec
 from earshot.placement import plan_docker
 from earshot.report.terminal import Terminal
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 
 FILES = Path(__file__).parent / "files"
 GOLDENS = Path(__file__).parent / "goldens"

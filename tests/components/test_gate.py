@@ -7,8 +7,8 @@ import pytest
 from components.gate import NOBODY, _refuse_unjudged, digest
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Scope
-from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import read_spec
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.document import read_spec
 
 
 def planned(host: str = "localhost") -> ClusterPlan:

@@ -17,12 +17,12 @@ from typing import Any
 from components.local.process import Launch, Record, last_words, running, start, stop
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
 from earshot.jvm.java import find_java
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node, Scope
-from earshot.listeners.plan import NodeNames, plan
 from earshot.listeners.render import server_properties
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.local import LocalSpec
 from earshot.validation.contract import Contract
-from tests.local_spec import read_local
+from tests.spec.read import read_local
 
 VERSION = KAFKA_VERSION
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"

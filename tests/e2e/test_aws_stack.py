@@ -17,13 +17,13 @@ import yaml
 from earshot.user_data.node_report import State
 from earshot.user_data.render import properties_in
 from earshot.validation.contract import Contract
-from tests.aws_spec import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, document
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import Nodes, nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
+from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, document
 from toolchain.paths import POLICIES, ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from components.docker import labels
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.spec import read_spec
 from earshot.placement import plan_docker
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 from earshot.vantages.image import ensure_image
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Protocol, Scope
 from earshot.listeners.owned import owner_of
-from earshot.listeners.plan import NodeNames, plan
-from tests.local_spec import read_local
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.local import LocalSpec
+from tests.spec.read import read_local
 
 _ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.model import Scope, UnknownHost
 from earshot.names.aws import VpcDns, private_name, public_name
 from earshot.names.evidence import gather
@@ -21,8 +20,9 @@ from earshot.placement.aws import (
     report_parameter,
 )
 from earshot.rules import Facts, State, judge
+from earshot.spec.aws import AwsSpec
 from earshot.user_data.render import properties_in
-from tests.aws_spec import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
+from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
 
 OFF = VpcDns(support=True, hostnames=False)
 

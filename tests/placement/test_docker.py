@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.spec import read_spec
 from earshot.placement import DockerPlan, plan_docker
 from earshot.placement.docker import cluster_id
 from earshot.rules import Facts, judge
 from earshot.rules.container_facts import container_facts
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 
 
 def planned(**rest: Any) -> DockerPlan:

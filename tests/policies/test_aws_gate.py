@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from components.gate import GATE_TYPE
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.names.aws import VpcDns
 from earshot.placement.aws import AwsPlan, Provisioned, plan_aws
 from earshot.rules.cloud import Cloud
-from tests.aws_spec import OWN_ZONE, TWO_LISTENERS, read_aws
+from earshot.spec.aws import AwsSpec
 from tests.placement.test_aws import given
 from tests.policies.calls import Pack
+from tests.spec.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 
 NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
 """No resolver answers: the network of the tests has no part in what they find."""

@@ -9,8 +9,8 @@ import pytest
 from components.gate import GATE_TYPE
 from earshot.adopt.adoption import adopt_compose
 from earshot.adopt.compose import read_compose
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
+from earshot.spec.docker import DockerSpec
 from policies.containers import CONTAINER_TYPE
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack

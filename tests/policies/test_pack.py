@@ -9,11 +9,11 @@ from pulumi_policy import EnforcementLevel
 
 from components.gate import GATE_TYPE, NOBODY, SEAL_TYPE, digest
 from earshot.listeners.model import ClusterPlan, Scope
-from earshot.listeners.plan import NodeNames, plan
+from earshot.placement.plan import NodeNames, plan
 from earshot.rules import RULES
 from policies.pack import policies
-from tests.local_spec import read_local
 from tests.policies.calls import UNKNOWN, Pack
+from tests.spec.read import read_local
 
 
 def planned(external: str = "localhost") -> ClusterPlan:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerHost, DockerSpec
 from earshot.project import Project
+from earshot.spec.docker import DockerHost, DockerSpec
 from toolchain import docker_placement
 from toolchain import stack as stack_module
 from toolchain.pulumi_cli import installation

@@ -11,9 +11,9 @@ from pulumi.runtime import mocks
 
 from components import gate
 from components.aws.cluster import AwsCluster
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.names.aws import private_name, public_name
-from tests.aws_spec import REGION
+from earshot.spec.aws import AwsSpec
+from tests.spec.aws_documents import REGION
 
 STACK = "mine"
 ADDRESS = "aws:ec2/eip:Eip"

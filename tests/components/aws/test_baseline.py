@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.aws_spec import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, read_aws
 from tests.components.aws.registered import (
     ADDRESS,
     ASSOCIATION,
@@ -29,6 +28,7 @@ from tests.components.aws.registered import (
     Engine,
     registered,
 )
+from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, read_aws
 
 SEPARATE = {"controllers": {"mode": "separate"}}
 SHAPES: list[dict[str, Any]] = [{}, ONE_LISTENER, {**TWO_LISTENERS, **OWN_ZONE, **SEPARATE}]

@@ -12,7 +12,6 @@ from components.aws.cluster import AwsCluster
 from components.gate import SEAL_TYPE
 from earshot.errors import EarshotError
 from earshot.user_data.render import properties_in
-from tests.aws_spec import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
 from tests.components.aws.registered import (
     ADDRESS,
     ASSOCIATION,
@@ -31,6 +30,7 @@ from tests.components.aws.registered import (
     Engine,
     registered,
 )
+from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
 
 PREVIEW = Answers(preview=True)
 SEPARATE = {"controllers": {"mode": "separate"}}

@@ -12,8 +12,8 @@ from pulumi.runtime import mocks
 
 from components.aws.stack import deploy, provable
 from earshot.validation.contract import Contract
-from tests.aws_spec import BOTH, EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 from tests.components.aws.registered import INSTANCE, READY, STACK, Answers, Engine
+from tests.spec.aws_documents import BOTH, EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {

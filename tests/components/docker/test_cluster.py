@@ -13,10 +13,10 @@ from components import gate
 from components.docker import cluster as module
 from components.docker import labels
 from components.docker.cluster import DockerCluster
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.spec import read_spec
 from earshot.placement import DockerPlan, plan_docker
 from earshot.project import Project
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 from toolchain.paths import ROOT
 
 CONTAINER = "docker:index/container:Container"

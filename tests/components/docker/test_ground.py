@@ -9,10 +9,10 @@ import pytest
 
 from components.docker import ground, labels
 from components.docker.ground import Seen, SeenContainer, SeenNetwork, SeenVolume, Wanted
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.spec import read_spec
 from earshot.placement import plan_docker
 from earshot.rules.container import PublishedPort
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 
 MINE = "0123456789ab"
 

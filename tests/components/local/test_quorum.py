@@ -13,8 +13,8 @@ import pytest
 from components.local import quorum
 from components.local.quorum import Memory
 from earshot.listeners.model import ClusterPlan, Scope
-from earshot.listeners.plan import NodeNames, plan
-from earshot.listeners.spec import read_spec
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.document import read_spec
 
 HIGH = {"INTERNAL": 41092, "EXTERNAL": 42092, "CONTROLLER": 43092}
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.model import Scope
-from earshot.listeners.spec import read_spec
-from earshot.names.docker import Published, docker_names
+from earshot.placement.docker_names import Published, docker_names
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",

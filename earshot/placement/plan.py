@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address
-from earshot.listeners.cluster_spec import ClusterSpec
-from earshot.listeners.listener_spec import ListenerSpec, override
 from earshot.listeners.model import (
     ANY_IPV4,
     ClusterPlan,
@@ -22,6 +20,8 @@ from earshot.listeners.model import (
     Scope,
     UnknownHost,
 )
+from earshot.spec.cluster import ClusterSpec
+from earshot.spec.listener import ListenerSpec, override
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.listeners.clear_text import clear_text_problems
-from earshot.listeners.listener_spec import ListenerSpec
 from earshot.listeners.model import Protocol, Scope
+from earshot.spec.clear_text import clear_text_problems
+from earshot.spec.listener import ListenerSpec
 
 
 def listener(name: str, protocol: Protocol, *scopes: Scope) -> ListenerSpec:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from earshot.aws.sources import Members, read_range
-from earshot.listeners.aws_parts import architecture_of
 from earshot.listeners.model import Scope
-from tests.aws_spec import (
+from earshot.spec.aws_parts import architecture_of
+from tests.spec.aws_documents import (
     BOTH,
     EXTERNAL,
     INTERNAL,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
-from earshot.listeners.plan import NodeNames
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine
+from earshot.placement.plan import NodeNames
+from earshot.spec.local import LocalSpec
 
 LOCALHOST = "localhost"
 LOOPBACK = "127.0.0.1"

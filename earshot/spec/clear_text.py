@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from earshot.listeners.listener_spec import ListenerSpec
 from earshot.listeners.model import Protocol, Scope
+from earshot.spec.listener import ListenerSpec
 
 KEY = "clear_text"
 """The key of a cluster's spec that holds the waivers."""

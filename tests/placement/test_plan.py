@@ -7,12 +7,12 @@ from hypothesis import given, settings
 
 from earshot.errors import EarshotError
 from earshot.listeners import render
-from earshot.listeners.cluster_spec import FIRST_SEPARATE_CONTROLLER
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import ClusterPlan, Listener, Role, Scope, UnknownHost
-from earshot.listeners.plan import NodeNames, plan
+from earshot.placement.plan import NodeNames, plan
+from earshot.spec.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.spec.local import LocalSpec
 from tests.listeners.clusters import plans
-from tests.local_spec import read_local
+from tests.spec.read import read_local
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]}

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from earshot.errors import SpecError
-from earshot.listeners.aws_spec import AwsSpec
-from earshot.listeners.docker_spec import DockerSpec
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.problems import describe, shown
+from earshot.spec.aws import AwsSpec
+from earshot.spec.docker import DockerSpec
+from earshot.spec.local import LocalSpec
 
 Spec = LocalSpec | DockerSpec | AwsSpec
 

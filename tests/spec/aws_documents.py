@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from earshot.listeners.aws_spec import AwsSpec
 from earshot.listeners.problems import describe
+from earshot.spec.aws import AwsSpec
 
 REGION = "eu-central-1"
 ZONES = [f"{REGION}a", f"{REGION}b", f"{REGION}c"]

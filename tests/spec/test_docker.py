@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from earshot.errors import SpecError
-from earshot.listeners.docker_spec import DockerSpec
 from earshot.listeners.model import Scope
-from earshot.listeners.spec import read_spec
+from earshot.spec.docker import DockerSpec
+from earshot.spec.document import read_spec
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 OUTSIDE = {"name": "OUTSIDE", "port": 9092, "scopes": ["external"]}

@@ -14,17 +14,17 @@ from pydantic import AfterValidator, Field, PlainValidator, field_validator, mod
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
-from earshot.listeners.cluster_spec import (
+from earshot.listeners.images import Family, family_of, tag_of
+from earshot.listeners.model import Frozen, Port, Scope
+from earshot.listeners.problems import refuse, shown
+from earshot.spec.cluster import (
     FIRST_SEPARATE_CONTROLLER,
     ClusterSpec,
     Heap,
     Whole,
     shown_ids,
 )
-from earshot.listeners.images import Family, family_of, tag_of
-from earshot.listeners.listener_spec import ListenerSpec
-from earshot.listeners.model import Frozen, Port, Scope
-from earshot.listeners.problems import refuse, shown
+from earshot.spec.listener import ListenerSpec
 
 MAX_HOSTS = 100
 ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import Scope
-from earshot.listeners.plan import plan
 from earshot.names.evidence import gather
-from earshot.names.local import MACHINE, local_names
 from earshot.names.machine import Machine
 from earshot.names.policy import ResolverPolicy
+from earshot.placement.local_names import MACHINE, local_names
+from earshot.placement.plan import plan
 from earshot.rules import Facts, judge
+from earshot.spec.local import LocalSpec
 from tests.doubles.resolvers import TableAsked
-from tests.local_spec import read_local
+from tests.spec.read import read_local
 
 ROOT = Path("/data")
 ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.errors import SpecError
-from earshot.listeners.cluster_spec import DEFAULT_KAFKA
-from earshot.listeners.listener_spec import ListenerSpec
-from earshot.listeners.local_spec import LocalSpec
 from earshot.listeners.model import Protocol, Scope
-from earshot.listeners.spec import read_spec
+from earshot.spec.cluster import DEFAULT_KAFKA
+from earshot.spec.document import read_spec
+from earshot.spec.listener import ListenerSpec
+from earshot.spec.local import LocalSpec
 from tests.listeners.clusters import documents
-from tests.local_spec import read_local
+from tests.spec.read import read_local
 
 SOURCE = "stacks/Pulumi.local.yaml, earshot:cluster"
 INTERNAL: dict[str, Any] = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from earshot.listeners.listener_spec import ListenerSpec
 from earshot.listeners.model import (
     Frozen,
     ListenerName,
@@ -20,6 +19,7 @@ from earshot.listeners.model import (
 )
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, shown
+from earshot.spec.listener import ListenerSpec
 
 MAX_BROKERS = 1000
 FIRST_SEPARATE_CONTROLLER = 10_001

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT
-from earshot.listeners.docker_spec import DockerHost, DockerListenerSpec, DockerSpec
 from earshot.listeners.model import Scope, UnknownHost
-from earshot.listeners.plan import NodeNames
-from earshot.names.local import LOCALHOST
+from earshot.placement.local_names import LOCALHOST
+from earshot.placement.plan import NodeNames
+from earshot.spec.docker import DockerHost, DockerListenerSpec, DockerSpec
 
 DATA = "/var/lib/kafka/data"
 """Where apache/kafka and cp-kafka let their own user write."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from earshot.listeners.local_spec import LocalSpec
-from earshot.listeners.spec import read_spec
+from earshot.spec.document import read_spec
+from earshot.spec.local import LocalSpec
 
 
 def read_local(document: object, source: str = "test") -> LocalSpec:

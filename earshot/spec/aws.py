@@ -11,7 +11,11 @@ from pydantic import Field, field_validator, model_validator
 from earshot.aws.costs import Nat
 from earshot.aws.subnets import Subnet, check_room, lay_out, spread
 from earshot.errors import AddressError, EarshotError
-from earshot.listeners.aws_parts import (
+from earshot.listeners.model import Scope
+from earshot.listeners.owned import check_property
+from earshot.listeners.problems import refuse
+from earshot.names.aws import check_region
+from earshot.spec.aws_parts import (
     ClientsSpec,
     InstanceSpec,
     ParameterName,
@@ -19,13 +23,9 @@ from earshot.listeners.aws_parts import (
     VpcSpec,
     ZoneSpec,
 )
-from earshot.listeners.clear_text import clear_text_problems
-from earshot.listeners.cluster_spec import ClusterSpec, Heap, Whole, shown_ids
-from earshot.listeners.listener_spec import ListenerSpec
-from earshot.listeners.model import Scope
-from earshot.listeners.owned import check_property
-from earshot.listeners.problems import refuse
-from earshot.names.aws import check_region
+from earshot.spec.clear_text import clear_text_problems
+from earshot.spec.cluster import ClusterSpec, Heap, Whole, shown_ids
+from earshot.spec.listener import ListenerSpec
 from earshot.user_data.boot import Archive
 
 

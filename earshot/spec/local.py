@@ -8,7 +8,7 @@ from pydantic import field_validator, model_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
-from earshot.listeners.cluster_spec import ClusterSpec, Heap
+from earshot.spec.cluster import ClusterSpec, Heap
 
 
 class LocalSpec(ClusterSpec):

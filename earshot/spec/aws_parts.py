@@ -12,9 +12,9 @@ from earshot.aws.sources import WORLD, Clients, IpRange, Members, read_range
 from earshot.aws.subnets import check_vpc, check_zones
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import check_host
-from earshot.listeners.cluster_spec import Whole
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import refuse, shown
+from earshot.spec.cluster import Whole
 
 T = TypeVar("T")
 
