@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import pulumi
 
+from earshot.errors import EarshotError
+
 T = TypeVar("T")
 
 
@@ -41,3 +43,15 @@ def once(resource: pulumi.CustomResource, output: pulumi.Output[T]) -> pulumi.Ou
         return await output.future(with_unknowns=True)
 
     return pulumi.Output(output.resources(), value(), output.is_known(), output.is_secret())
+
+
+def told(act: Callable[..., T]) -> Callable[..., T]:
+    """``act`` for an `apply`, from where an EarshotError is to reach the user as its message."""
+
+    def act_or_tell(*given: Any) -> T:
+        try:
+            return act(*given)
+        except EarshotError as error:
+            raise pulumi.RunError(str(error)) from None
+
+    return act_or_tell

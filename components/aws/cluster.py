@@ -13,7 +13,7 @@ from components.aws.network import Ground, Network, existing
 from components.aws.node import Node, Surroundings, newest_images
 from components.aws.readiness import AwsReadiness
 from components.gate import AdvertisedListeners, GateSeal
-from components.outputs import as_judged
+from components.outputs import as_judged, told
 from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.rules.cloud import Cloud
@@ -46,8 +46,9 @@ class AwsCluster(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         groups = SecurityGroups(name, foreseen.groups, ground.vpc_id, own)
         self.names = Names(name, spec, ground, groups.ids, own)
-        shown = self.names.provisioned.apply(lambda given: plan_aws(spec, name, given, ground.dns))
-        self.plan = self.names.settled.apply(lambda given: plan_aws(spec, name, given, ground.dns))
+        planned = told(lambda given: plan_aws(spec, name, given, ground.dns))
+        shown = self.names.provisioned.apply(planned)
+        self.plan = self.names.settled.apply(planned)
         gate = AdvertisedListeners(
             name,
             shown.apply(lambda made: made.plan),

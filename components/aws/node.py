@@ -12,7 +12,7 @@ import pulumi_aws as aws
 from components.aws.names import Names
 from components.aws.tags import tags
 from components.gate import GateSeal
-from components.outputs import once
+from components.outputs import once, told
 from earshot.aws.roles import node_policy, trust_policy
 from earshot.placement.aws import AwsPlan, node_user_data, report_parameter
 from earshot.spec.aws import AwsSpec
@@ -71,7 +71,7 @@ class Node:
         self.volume = self._volume()
         self.user_data = pulumi.Output.all(
             around.planned, self.volume.id, self.parameter.name, around.sealed
-        ).apply(lambda found: node_user_data(found[0], around.spec, id, found[1], found[2]))
+        ).apply(told(lambda found: node_user_data(found[0], around.spec, id, found[1], found[2])))
         if turn is not None:
             self.user_data = once(turn, self.user_data)
         self.instance = self._instance()

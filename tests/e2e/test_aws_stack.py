@@ -245,3 +245,24 @@ def test_nothing_is_made_where_nobody_judged(stack: Stack) -> None:
     assert "no policy pack has judged" in stack.project.fails(command="preview")
     assert "no policy pack has judged" in stack.project.fails()
     assert not stack.instances() and not _volumes(stack)
+
+
+def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
+    ec2 = stack.server.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    zones = [f"{REGION}{letter}" for letter in "ab"]
+    subnets = {
+        zone: ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.9.{turn}.0/24", AvailabilityZone=zone)[
+            "Subnet"
+        ]["SubnetId"]
+        for turn, zone in enumerate(zones)
+    }
+    there = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
+    stack.configure(cluster(vpc=there))
+    said = stack.project.fails()
+    assert "broker-1: its private DNS name: AWS gave it none; enableDnsHostnames" in said
+    assert not stack.instances()
+
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
+    stack.project.up("--refresh")
+    assert set(stack.instances()) == {"test-broker-1"}
