@@ -14,7 +14,7 @@ from toolchain.paths import LOCK_FILE, LOGS, ROOT
 from toolchain.pulumi_cli import go
 
 VALIDATOR_LOCK = ROOT / "earshot" / "vantages" / "requirements.lock"
-NOT_FOR_THE_VALIDATOR = re.compile(r"(pulumi|docker)\b")
+NOT_FOR_THE_VALIDATOR = re.compile(r"(boto3|pulumi|docker)\b")
 """It runs inside a container that others start."""
 
 
@@ -40,7 +40,7 @@ def write() -> None:
 
 
 def validator_requirements() -> list[str]:
-    """What the library needs at a vantage: the project's own, Pulumi and Docker aside."""
+    """What the library needs at a vantage: the project's own, what deploys aside."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return [it for it in project["dependencies"] if not NOT_FOR_THE_VALIDATOR.match(it)]
 
