@@ -176,12 +176,12 @@ def test_a_stopped_container_is_started_and_a_removed_one_made_again(
     assert found["Id"] == first and found["State"]["Running"]
     assert "unchanged" in project.up("--refresh")
 
-    engine.run("rm", "--force", name)
+    engine.run("rm", "--force", "--volumes", name)
     assert "+ 1 created" in project.up("--refresh")
     found = inspected(engine, name)
     assert found["Id"] != first and found["State"]["Running"]
 
-    engine.run("rm", "--force", name)
+    engine.run("rm", "--force", "--volumes", name)
     project.destroy()
     assert names(engine, "container", mark) == set()
 
@@ -233,7 +233,7 @@ def test_a_taken_name_is_the_engines_own_message(
         project.write(f'docker.Network("n", name="{mark}-net")')
         assert f"network with name {mark}-net already exists" in project.fails()
     finally:
-        engine.run("rm", "--force", name)
+        engine.run("rm", "--force", "--volumes", name)
         engine.run("network", "rm", f"{mark}-net")
     project.up()
     assert names(engine, "network", mark) == {f"{mark}-net"}
@@ -274,7 +274,7 @@ def test_a_port_in_use_is_the_engines_own_message(
         project.write(simple(mark, client_image, ports))
         assert "port is already allocated" in project.fails()
     finally:
-        engine.run("rm", "--force", id)
+        engine.run("rm", "--force", "--volumes", id)
 
 
 def test_no_engine_at_the_providers_host(

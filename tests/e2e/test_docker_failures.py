@@ -171,7 +171,7 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
     try:
         yield id
     finally:
-        engine.run("rm", "--force", id)
+        engine.run("rm", "--force", "--volumes", id)
 
 
 DISTURBANCES = {
@@ -200,7 +200,7 @@ def test_a_container_killed_and_disconnected_after_an_update(lone: Lone) -> None
 
 
 def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
-    lone.host.engine.run("rm", "--force", lone.name)
+    lone.host.engine.run("rm", "--force", "--volumes", lone.name)
     image = lone.stack.cluster["image"]
     with stranger(lone.host.engine, lone.name, image) as other:
         said = lone.stack.refused("--skip-preview", "--refresh")
