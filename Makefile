@@ -40,7 +40,7 @@ check: ## format, lint, strict types (changes nothing)
 	@$(VENV_PYTHON) -m ruff check $(CHECKED)
 	@$(VENV_PYTHON) -m mypy $(CHECKED)
 
-bench: setup ## measure validation, doctor, rules, and containers where an engine answers
+bench: setup ## measure validation, doctor, rules, previews, and containers where an engine answers
 	@$(VENV_PYTHON) -m bench
 
 lock: ## pin the Python packages anew (needs uv)

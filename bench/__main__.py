@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -33,7 +34,9 @@ from earshot.validation.topic import create_topic, delete_topic
 HERE = Path(__file__).parent
 RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
-PARTS = ("spark", "doctor", "rules", "docker")
+SIZES = (25, 50, 100, 300)
+"""Brokers of a preview."""
+PARTS = ("spark", "doctor", "rules", "aws", "docker")
 
 console = Console()
 
@@ -52,6 +55,8 @@ def main() -> None:
                 doctor(contract, max(5, runs))
     if "rules" in parts:
         rules(max(5, runs))
+    if "aws" in parts:
+        previews(runs)
     if "docker" in parts:
         containers(runs)
 
@@ -152,6 +157,30 @@ def rules(runs: int) -> None:
             ("1,000 / 100 brokers", ratio(many, few), "at most 11"),
         ],
     )
+
+
+def previews(runs: int) -> None:
+    """Previews of 300 brokers on AWS against fewer, as far as the program itself goes."""
+    from bench.aws import preview_seconds  # pulumi-aws is slow to import
+
+    preview_seconds(SIZES[0], known=True)  # and its modules are loaded when they are used first
+    stacks = {"new stack": False, "stack made": True}
+    found = interleaved(
+        {
+            f"{stack}, {brokers} brokers": partial(preview_seconds, brokers, known=known)
+            for stack, known in stacks.items()
+            for brokers in SIZES
+        },
+        runs,
+    )
+    rows = []
+    for stack in stacks:
+        each = {it: statistics.median(found[f"{stack}, {it} brokers"]) / it for it in SIZES}
+        rows += [(f"{stack}, each of {it}", f"{1000 * each[it]:.1f} ms", "") for it in SIZES]
+        few, many = SIZES[0], SIZES[-1]
+        growth = f"{each[many] / each[few]:.2f}"
+        rows.append((f"{stack}, each of {many} / of {few}", growth, "at most 1.1"))
+    show("Previews on AWS (CPU time)", found, rows)
 
 
 def containers(runs: int) -> None:
