@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from components.aws.groups import SecurityGroups
 from components.aws.names import Names
-from components.aws.network import Ground, Network, existing
+from components.aws.network import Ground, Network, Plot, existing
 from components.aws.node import Node, Surroundings, newest_images
 from components.aws.readiness import AwsReadiness
 from components.gate import AdvertisedListeners, GateSeal
@@ -78,7 +78,8 @@ class AwsCluster(pulumi.ComponentResource):
     def _ground(self) -> Ground:
         if self._spec.vpc.id is not None:
             return existing(self._spec)
-        return Network(self._name, self._spec, pulumi.ResourceOptions(parent=self)).ground
+        own = pulumi.ResourceOptions(parent=self)
+        return Network(self._name, Plot.of(self._spec), own).ground
 
     def _readiness(
         self,

@@ -9,12 +9,36 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.tags import tags
+from earshot.aws.costs import Nat
 from earshot.aws.subnets import Subnet
 from earshot.errors import EarshotError
 from earshot.names.aws import VpcDns
 from earshot.spec.aws import AwsSpec
 
 ANYWHERE = "0.0.0.0/0"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a new network is to be like."""
+
+    region: str
+    cidr: str
+    subnets: tuple[Subnet, ...]
+    nat_gateways: Nat
+    flow_logs: bool
+    deletion_protection: bool
+
+    @classmethod
+    def of(cls, spec: AwsSpec) -> Plot:
+        return cls(
+            region=spec.region,
+            cidr=spec.vpc.cidr,
+            subnets=spec.subnets,
+            nat_gateways=spec.nat_gateways,
+            flow_logs=spec.flow_logs,
+            deletion_protection=spec.deletion_protection,
+        )
 
 
 @dataclass(frozen=True)
@@ -34,36 +58,34 @@ class Network(pulumi.ComponentResource):
 
     ground: Ground
 
-    def __init__(
-        self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, plot: Plot, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("earshot:aws:Network", name, {}, opts)
-        self._name, self._spec = name, spec
+        self._name, self._plot = name, plot
         self.vpc = aws.ec2.Vpc(
             name,
-            cidr_block=spec.vpc.cidr,
+            cidr_block=plot.cidr,
             # without both, EC2 gives no public names, and a private zone answers to nobody
             enable_dns_support=True,
             enable_dns_hostnames=True,
             tags=tags(name, name),
-            opts=self._opts(protect=spec.deletion_protection),
+            opts=self._opts(protect=plot.deletion_protection),
         )
         self._gateway = aws.ec2.InternetGateway(
             name, vpc_id=self.vpc.id, tags=tags(name, name), opts=self._opts()
         )
         self._ways: list[pulumi.Resource] = []
-        self._subnets = {item: self._subnet(item) for item in spec.subnets}
+        self._subnets = {item: self._subnet(item) for item in plot.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
             f"{name}-s3",  # Amazon Linux has its packages in S3
             vpc_id=self.vpc.id,
-            service_name=f"com.amazonaws.{spec.region}.s3",
+            service_name=f"com.amazonaws.{plot.region}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[table.id for table in tables],
             tags=tags(name, f"{name}-s3"),
             opts=self._opts(),
         )
-        if spec.flow_logs:
+        if plot.flow_logs:
             self._log()
         self.ground = Ground(
             vpc_id=self.vpc.id,
@@ -96,8 +118,8 @@ class Network(pulumi.ComponentResource):
             if not subnet.public:
                 table = self._table(subnet.name)
                 tables.append(table)
-                if self._spec.nat_gateways == "per-zone" or (
-                    self._spec.nat_gateways == "one" and shared is None
+                if self._plot.nat_gateways == "per-zone" or (
+                    self._plot.nat_gateways == "one" and shared is None
                 ):
                     shared = self._nat(subnet.zone)
                 if shared is not None:
@@ -145,7 +167,7 @@ class Network(pulumi.ComponentResource):
         name = f"{self._name}-flow-logs"
         bucket = aws.s3.Bucket(
             name,
-            force_destroy=not self._spec.deletion_protection,
+            force_destroy=not self._plot.deletion_protection,
             tags=tags(self._name, name),
             opts=self._opts(),
         )

@@ -1,0 +1,12 @@
+"""Hosts the package's components; the engine runs this folder as a plugin."""
+
+from __future__ import annotations
+
+import sys
+
+from pulumi.provider import main
+
+from components.package.provider import PackageProvider
+
+if __name__ == "__main__":
+    main(PackageProvider(), sys.argv[1:])

@@ -1,0 +1,36 @@
+"""The provider that constructs the package's components and tells their schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulumi.errors import InputPropertiesError
+from pulumi.provider import ConstructResult
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.server import ComponentInitError
+
+from components.package.network import AwsNetwork
+from earshot import __version__
+from earshot.errors import EarshotError
+
+PACKAGE = "earshot"
+COMPONENTS = [AwsNetwork]
+
+
+class PackageProvider(ComponentProvider):
+    """As `component_provider_host` has it; what is wrong with inputs is told without a trace."""
+
+    def __init__(self) -> None:
+        super().__init__(list(COMPONENTS), PACKAGE, None, __version__)
+
+    def construct(
+        self, name: str, resource_type: str, inputs: Any, options: Any = None
+    ) -> ConstructResult:
+        """Raises InputPropertiesError, which the engine shows as the user's own mistake."""
+        try:
+            return super().construct(name, resource_type, inputs, options)
+        except ComponentInitError as error:
+            if isinstance(error.inner, EarshotError):
+                # without a list, Pulumi's own code for the answer fails
+                raise InputPropertiesError(str(error.inner), []) from None
+            raise

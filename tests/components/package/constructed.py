@@ -1,0 +1,28 @@
+"""What the package's host registers with an engine that is none, for a program in any language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks
+
+from components.package.provider import PackageProvider
+from tests.components.aws.registered import Answers, Engine
+
+
+def constructed(
+    component: str, inputs: dict[str, Any], answers: Answers | None = None
+) -> tuple[Engine, dict[str, Any]]:
+    """Every registration, and the component's outputs; ``inputs`` as a schema has them."""
+    answers = answers or Answers()
+    engine = Engine(answers)
+    outputs: dict[str, Any] = {}
+    mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
+
+    def run() -> Any:
+        made = PackageProvider().construct("mine", f"earshot:index:{component}", inputs)
+        return pulumi.Output.all(**made.state).apply(outputs.update)
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return engine, outputs

@@ -1,0 +1,81 @@
+"""A network through the package's host: what is registered, what comes back, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi.errors import InputPropertiesError
+
+from tests.components.aws.registered import SUBNET, VPC, Answers
+from tests.components.package.constructed import constructed
+from tests.spec.aws_documents import ZONES
+
+NETWORK = "earshot:index:AwsNetwork"
+NAT = "aws:ec2/natGateway:NatGateway"
+BUCKET = "aws:s3/bucket:Bucket"
+
+
+def test_a_network_is_made_below_the_component() -> None:
+    engine, outputs = constructed("AwsNetwork", {"zones": ZONES[:2]})
+    whole, inner = engine.one(NETWORK), engine.one("earshot:aws:Network")
+    assert whole.inputs["zones"] == ZONES[:2]
+    assert inner.is_below(whole)
+    cloud = [item for item in engine.seen if item.type.startswith("aws:")]
+    assert cloud and all(item.is_below(inner) for item in cloud)
+    assert all(item.request.custom for item in cloud)
+    own = engine.one(VPC)
+    assert own.inputs["enableDnsSupport"] and own.inputs["enableDnsHostnames"]
+    assert own.inputs["cidrBlock"] == "10.0.0.0/16"
+    assert own.request.protect
+    assert len(engine.of(NAT)) == 1 and not engine.of(BUCKET)
+    assert outputs == {
+        "vpcId": "id of mine",
+        "publicSubnets": {zone: f"id of mine-public-{zone[-1]}" for zone in ZONES[:2]},
+        "privateSubnets": {zone: f"id of mine-private-{zone[-1]}" for zone in ZONES[:2]},
+    }
+
+
+def test_every_input_counts() -> None:
+    inputs = {
+        "zones": ZONES,
+        "cidr": "10.9.0.0/20",
+        "nat": "per-zone",
+        "flowLogs": True,
+        "deletionProtection": False,
+    }
+    engine, _ = constructed("AwsNetwork", inputs)
+    assert engine.one(VPC).inputs["cidrBlock"] == "10.9.0.0/20"
+    assert not engine.one(VPC).request.protect
+    assert {item.inputs["availabilityZone"] for item in engine.of(SUBNET).values()} == set(ZONES)
+    assert len(engine.of(NAT)) == 3
+    assert engine.one(BUCKET).inputs["forceDestroy"]
+
+
+def test_a_preview_has_the_same_resources() -> None:
+    inputs = {"zones": ZONES, "flowLogs": True}
+    shown, outputs = constructed("AwsNetwork", inputs, Answers(preview=True))
+    real, _ = constructed("AwsNetwork", inputs)
+    assert sorted(item.urn for item in shown.seen) == sorted(item.urn for item in real.seen)
+    assert outputs == {}, "nothing is known of a network that is yet to be"
+
+
+def test_nothing_dynamic_is_inside() -> None:
+    engine, _ = constructed("AwsNetwork", {"zones": ZONES})
+    kinds = {item.type.partition(":")[0] for item in engine.seen}
+    assert kinds == {"earshot", "aws"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"zones": ["eu-central-1a"]}, "zones eu-central-1a: are 1"),
+        ({"zones": ["here", "there"]}, "zone 'here': is no zone's name"),
+        ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "VPC range '10.0.0.0/8'"),
+        ({"zones": ZONES, "nat": "two"}, "nat: found two\n  allowed: none, one, per-zone"),
+    ],
+)
+def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputPropertiesError) as caught:
+        constructed("AwsNetwork", inputs)
+    assert caught.value.message.startswith(said)

@@ -1,0 +1,59 @@
+"""The package's schema, which software development kits in other languages are made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import components.package
+from components.package.provider import PACKAGE, PackageProvider
+from earshot import __version__
+
+ABOUT = Path(components.package.__file__).with_name("PulumiPlugin.yaml")
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    text = PackageProvider().schema
+    assert text is not None
+    return dict(json.loads(text))
+
+
+def described(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Everything that a user meets by name, with what is said of it."""
+    for token, item in (schema["resources"] | schema["types"]).items():
+        yield token, item.get("description", "")
+        for key in ("inputProperties", "properties"):
+            for name, found in item.get(key, {}).items():
+                yield f"{token}.{name}", found.get("description", "")
+
+
+def test_the_folder_says_the_same_as_the_host(schema: dict[str, Any]) -> None:
+    about = yaml.safe_load(ABOUT.read_text())
+    assert (about["name"], about["version"]) == (PACKAGE, __version__)
+    assert (schema["name"], schema["version"]) == (PACKAGE, __version__)
+
+
+def test_everything_is_described(schema: dict[str, Any]) -> None:
+    found = dict(described(schema))
+    assert found and [name for name, text in found.items() if not text] == []
+
+
+def test_a_network_asks_for_zones_alone(schema: dict[str, Any]) -> None:
+    found = schema["resources"]["earshot:index:AwsNetwork"]
+    assert found["isComponent"]
+    assert found["requiredInputs"] == ["zones"]
+    assert {name: item["type"] for name, item in found["inputProperties"].items()} == {
+        "zones": "array",
+        "cidr": "string",
+        "nat": "string",
+        "flowLogs": "boolean",
+        "deletionProtection": "boolean",
+    }
+    assert found["required"] == ["privateSubnets", "publicSubnets", "vpcId"]
+    assert found["properties"]["publicSubnets"]["additionalProperties"]["type"] == "string"
