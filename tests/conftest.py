@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from tests.measured import MEASURED
 from toolchain.system_packages import TOOLS, install_command
 
 if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engine
@@ -26,6 +27,30 @@ def pytest_configure() -> None:
     """Heed Ctrl-C, and let all that tests start heed it: a job in the background ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of one file stay together where several processes share them (`-n`), and all that use
+    Docker in one process, for they have one engine."""
+    on_docker = {
+        item.path
+        for item in items
+        if "docker_engine" in getattr(item, "fixturenames", ())
+        or item.path.name.startswith("test_docker_")
+    }
+    for item in items:
+        group = "docker" if item.path in on_docker else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path not in on_docker)  # the longest group first
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have measured, asserted or not."""
+    for report in terminalreporter.getreports("passed"):
+        for key, value in report.user_properties:
+            if key == MEASURED:
+                terminalreporter.write_line(str(value))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -23,6 +23,7 @@ from tests.e2e.steady_producer import (
     read_all,
     record,
 )
+from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
@@ -88,7 +89,7 @@ def answers(address: str) -> bool:
 
 @pytest.mark.parametrize("listener", ["HOST", CHANGES])
 def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
-    stack: DockerStack, listener: str, capsys: pytest.CaptureFixture[str]
+    stack: DockerStack, listener: str, record_property: Callable[[str, object], None]
 ) -> None:
     topic, servers = f"written-through-{listener}", bootstrap(stack, listener)
     led_by_every_broker(servers, topic)
@@ -123,9 +124,9 @@ def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
 
     seconds = longest_wait(producer.acknowledged)
     worst = longest_wait_of_a_partition(producer.acknowledged)
-    with capsys.disabled():
-        print(
-            f"\n  producer on {listener}, {CHANGES} changed on three brokers: {producer.sent} "
-            f"records acknowledged, none lost; longest time without an acknowledgement "
-            f"{seconds:.2f} s (of one partition {worst:.2f} s)"
-        )
+    record_property(
+        MEASURED,
+        f"producer on {listener}, {CHANGES} changed on three brokers: {producer.sent} records "
+        f"acknowledged, none lost; longest time without an acknowledgement {seconds:.2f} s "
+        f"(of one partition {worst:.2f} s)",
+    )
