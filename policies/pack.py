@@ -1,8 +1,9 @@
 """The policies of the pack: one per rule, and what they share.
 
-Every policy judges the gate (`AdvertisedListeners`), and any `docker.Container` that runs a broker
-or a controller; its level can be set in the pack's configuration by the rule's id in lower case:
-`{"kl011": "advisory"}`.
+Every policy judges the gate (`AdvertisedListeners`), and any `docker.Container` or
+`aws.ec2.Instance` that runs a broker or a controller; its level can be set in the pack's
+configuration by the rule's id in lower case: `{"kl011": "advisory"}`. What takes other resources
+of a stack on AWS is judged at the end, by policies of the same names with `-stack` behind.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pulumi_policy import (
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 
 from components.gate import SEAL_TYPE
-from earshot.rules import RULES, Finding, Rule, Severity, State
+from earshot.rules import RULES, Finding, Rule, Severity, State, instance_stack
 from policies.court import JUDGED, Court
 from policies.judgement import read_policy
 
@@ -55,6 +58,9 @@ def policies() -> list[Policy]:
         _advice(court),
         _not_known_yet(court),
         _seal(court),
+        *(_stack_rule(court, rule) for rule in instance_stack.RULES),
+        _stack_advice(court),
+        _stack_not_known_yet(court),
     ]
 
 
@@ -94,12 +100,9 @@ def _rule(court: Court, rule: Rule) -> Policy:
 
 
 def _advice(court: Court) -> Policy:
-    rules = {rule.id: rule for rule in RULES}
-
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         for finding in court.judgement(args).findings:
-            milder = finding.severity is not rules[finding.rule].severity
-            if finding.state is State.VIOLATED and milder:
+            if _is_mild(finding):
                 report(str(finding), None)
         for remark in court.judgement(args).remarks:
             report(remark, None)
@@ -140,6 +143,62 @@ def _seal(court: Court) -> Policy:
     )
 
 
+def _stack_rule(court: Court, rule: Rule) -> Policy:
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        for urn, finding in court.outcome(args).findings:
+            if finding.rule == rule.id and _stops(finding):
+                report(_of_instance(urn, finding), urn)
+
+    return StackValidationPolicy(
+        f"{rule.id.lower()}-stack",
+        f"{rule.id}: {rule.title}. {rule.reason}",
+        validate,
+        LEVELS[rule.severity],
+        display_name=f"{rule.id} {rule.title}",
+        remediation_steps=rule.remedy,
+        url=rule.source,
+    )
+
+
+def _stack_advice(court: Court) -> Policy:
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        for urn, finding in court.outcome(args).findings:
+            if _is_mild(finding):
+                report(_of_instance(urn, finding), urn)
+        for urn, remark in court.outcome(args).remarks:
+            report(remark, urn)
+
+    return StackValidationPolicy(
+        "advice-stack", "Accepted, and better known.", validate, EnforcementLevel.ADVISORY
+    )
+
+
+def _stack_not_known_yet(court: Court) -> Policy:
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        for urn, finding in court.outcome(args).findings:
+            if finding.state is State.UNKNOWN:
+                report(_of_instance(urn, finding), urn)
+
+    return StackValidationPolicy(
+        "not-known-yet-stack",
+        "A value that is not known is taken for nothing.",
+        validate,
+        EnforcementLevel.ADVISORY,
+    )
+
+
+def _of_instance(urn: str, finding: Finding) -> str:
+    return f"instance {urn.rsplit('::', 1)[-1]}, {finding}"
+
+
 def _stops(finding: Finding) -> bool:
-    rule = next(rule for rule in RULES if rule.id == finding.rule)
-    return finding.state is State.VIOLATED and finding.severity is rule.severity
+    return finding.state is State.VIOLATED and finding.severity is _severity_of(finding)
+
+
+def _is_mild(finding: Finding) -> bool:
+    """Milder than its rule."""
+    return finding.state is State.VIOLATED and finding.severity is not _severity_of(finding)
+
+
+def _severity_of(finding: Finding) -> Severity:
+    return next(rule for rule in RULES if rule.id == finding.rule).severity

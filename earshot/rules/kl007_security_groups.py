@@ -76,7 +76,8 @@ def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]
     if any(not isinstance(rule.source, Unread) for rule in rules):
         return False
     # nobody but the machine itself comes in, perhaps
-    alone = len(plan.nodes) == 1 and listener.name in (plan.controller, plan.inter_broker)
+    between = listener.name in (plan.controller, plan.inter_broker)
+    alone = len(plan.nodes) == 1 and between and Scope.EXTERNAL not in listener.scopes
     return not alone and not set(listener.scopes) <= {Scope.HOST}
 
 

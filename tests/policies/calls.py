@@ -8,10 +8,13 @@ from typing import Any
 from pulumi_policy import (
     Policy,
     PolicyProviderResource,
+    PolicyResource,
     PolicyResourceOptions,
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
@@ -70,13 +73,27 @@ class Pack:
         """By policy, what it says of the resource; ``more`` is for `arguments`."""
         found: dict[str, list[str]] = {}
         for policy in self.policies:
-            assert isinstance(policy, ResourceValidationPolicy)
-            if policy.has_validation():
+            if isinstance(policy, ResourceValidationPolicy) and policy.has_validation():
                 messages: list[str] = []
                 args = arguments(type, props, self.config.get(policy.name), **more)
                 policy.validate(args, _collector(messages))
                 if messages:
                     found[policy.name] = messages
+        return found
+
+    def analyze_stack(self, resources: list[PolicyResource]) -> dict[str, list[tuple[str, str]]]:
+        """By policy, what it says at the end, each with the URN that it says it of."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for policy in self.policies:
+            if isinstance(policy, StackValidationPolicy):
+                said: list[tuple[str, str]] = []
+
+                def report(text: str, urn: str | None, said: Any = said) -> None:
+                    said.append((urn or "", text))
+
+                policy.validate(StackValidationArgs(resources), report)
+                if said:
+                    found[policy.name] = said
         return found
 
     def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:

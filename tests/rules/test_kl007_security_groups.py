@@ -100,6 +100,13 @@ def test_a_part_of_the_clients_is_not_all(pieces: list[str]) -> None:
     assert finding.observed == "no security group opens port 19092 to 10.0.0.0/16"
 
 
+@pytest.mark.parametrize(("one", "closed"), [(True, {"PLAINTEXT"}), (False, {"EXTERNAL"})])
+def test_a_lone_broker_needs_nobody_but_clients_beyond(one: bool, closed: set[str]) -> None:
+    made = made_of(1, separate=False, one=one)
+    findings = judge(Facts.of(made, "aws", instances={1: Instance(())}), [RULE])
+    assert {item.listener for item in findings} == closed
+
+
 def test_without_instances_both_rules_are_left_out_and_named() -> None:
     facts = Facts.of(made_of(1, False, False), "aws")
     assert judge(facts, [RULE, LASTING]) == ()

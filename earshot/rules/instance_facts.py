@@ -1,0 +1,168 @@
+"""Facts about the broker on one EC2 instance from its user data, and whom its listeners are for.
+
+A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties says it; otherwise
+the listener's own name does, or the kind of host that it advertises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import ANY_IPV4, ClusterPlan, Listener, Node, Scope, UnknownHost
+from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.audience import Audience
+from earshot.rules.container import is_loopback
+from earshot.rules.container_facts import (
+    Heard,
+    asks_itself_alone,
+    controller_names,
+    heard,
+    inter_broker_name,
+    node_id,
+    roles_of,
+)
+from earshot.rules.facts import Facts
+from earshot.user_data.written import PLACE, Written
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
+_SAID = {
+    Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),
+    Scope.INTERNAL: ("INTERNAL", "PRIVATE", "INSIDE", "VPC", "REPLICATION"),
+}
+"""Parts of a listener's name that say whom it is for."""
+_OF_THE_VPC = frozenset(
+    {
+        NameKind.EC2_PRIVATE,
+        NameKind.EC2_RESOURCE,
+        NameKind.PRIVATE_ADDRESS,
+        NameKind.SHARED_ADDRESS,
+        NameKind.PRIVATE_TLD,
+        NameKind.SINGLE_LABEL,
+    }
+)
+_PUBLIC = frozenset({NameKind.EC2_PUBLIC, NameKind.PUBLIC_ADDRESS})
+_NEEDED = frozenset({"listeners", "advertised.listeners", "process.roles"})
+"""What is left out of the settings because the instance computes it leaves no plan to read."""
+_OWN = PLACE.format(0)
+_COMPUTED = "what the instance itself computes"
+
+
+def instance_facts(written: Written, own_name: str | UnknownHost = "") -> Facts:
+    """The facts about the broker that ``written`` sets up, for judging it alone.
+
+    ``own_name`` is the machine's own name, which Kafka hands out where nothing else is said;
+    without it such a listener is not among the plan's. A host that the instance computes stays a
+    marker.
+    """
+    values = written.settings.values
+    hosts: dict[str, str | UnknownHost] = {
+        place: _computed(text) for place, text in written.computed.items()
+    }
+    hosts[_OWN] = own_name
+    plan = None
+    if not _NEEDED & set(written.computed):
+        shown = with_own_name(values, _OWN) if own_name else values
+        plan = _plan(shown, written.settings.notes, hosts)
+    return Facts(plan=plan, settings={node_id(values): written.settings}, placement="aws")
+
+
+def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
+    """The properties of a broker with ``name`` where the advertised host is left empty."""
+    text = values.get("advertised.listeners", values.get("listeners", "PLAINTEXT://:9092"))
+    entries = list(read_listeners(text))
+    if any(isinstance(item, Bad) for item in entries):
+        return dict(values)  # for KL001 to say
+    controllers = controller_names(values)
+    told = [
+        f"{item[0]}://{Address(item[1].host or name, item[1].port)}"
+        for item in entries
+        if not isinstance(item, Bad) and item[0] not in controllers
+    ]
+    found = {"listeners": "PLAINTEXT://:9092", **values}
+    return {**found, "advertised.listeners": ",".join(told)} if told else found
+
+
+def audience(
+    name: str, advertised: Address, values: Mapping[str, str], said: Mapping[str, tuple[Scope, ...]]
+) -> Audience:
+    """Whom the listener ``name`` is for; nobody where nothing tells."""
+    if said.get(name):
+        return Audience(said[name], "said so")
+    if name in controller_names(values):
+        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+    scopes = {
+        scope: f"its name holds {part}"
+        for scope, parts in _SAID.items()
+        for part in parts
+        if part in name.upper()
+    }
+    kind = kind_of(advertised.host)
+    if not scopes and kind in _PUBLIC:
+        scopes[Scope.EXTERNAL] = f"{advertised.host} is {kind}"
+    elif not scopes and kind in _OF_THE_VPC:
+        scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
+    alone = asks_itself_alone(values) and is_loopback(advertised.host)
+    if name == inter_broker_name(values) and not alone:
+        scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
+    return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
+
+
+def _plan(
+    values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
+) -> ClusterPlan | None:
+    said = _noted(notes)
+    own = _OWN if hosts[_OWN] else ""
+
+    def tell(name: str, _bind_port: int, advertised: Address) -> Audience:
+        return audience(name, advertised, values, said)
+
+    listeners = tuple(_listener(item, hosts) for item in heard(values, tell, own))
+    names = (inter_broker_name(values), *controller_names(values)[:1])
+    if not listeners or not all(map(_NAME.fullmatch, names)):
+        return None  # KL001 and KL002 say why
+    return ClusterPlan(
+        kafka_version=notes.get("kafka_version", ""),
+        inter_broker=names[0],
+        controller=names[1] if len(names) > 1 else "CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=(Node(id=node_id(values), roles=roles_of(values), listeners=listeners),),
+    )
+
+
+def _listener(item: Heard, hosts: Mapping[str, str | UnknownHost]) -> Listener:
+    return Listener(
+        name=item.name,
+        protocol=item.protocol,
+        scopes=item.audience.scopes or _widest(item.advertised),
+        bind_host=item.bind.host or ANY_IPV4,
+        bind_port=item.bind.port,
+        host=hosts.get(item.advertised.host, item.advertised.host),
+        port=item.advertised.port,
+    )
+
+
+def _widest(advertised: Address) -> tuple[Scope, ...]:
+    return (Scope.HOST if is_loopback(advertised.host) else Scope.EXTERNAL,)
+
+
+def is_computed(host: str | UnknownHost) -> bool:
+    """Whether only the instance itself will ever know ``host``."""
+    return isinstance(host, UnknownHost) and host.what.startswith(_COMPUTED)
+
+
+def _computed(text: str) -> UnknownHost:
+    return UnknownHost(what=f"{_COMPUTED}, {text}")
+
+
+def _noted(notes: Mapping[str, str]) -> dict[str, tuple[Scope, ...]]:
+    found = {}
+    for entry in filter(None, notes.get("scopes", "").split(",")):
+        name, _, listed = entry.partition(":")
+        found[name.strip()] = tuple(
+            Scope(part) for part in listed.split("+") if part in list(Scope)
+        )
+    return found

@@ -1,0 +1,166 @@
+"""Brokers on the instances of any program, judged by all that their stack has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from earshot.aws.registered import Stack
+from earshot.aws.surroundings import Surroundings, surroundings
+from earshot.aws.zones import Zones
+from earshot.listeners.model import ClusterPlan
+from earshot.names.policy import Asked, ResolverPolicy
+from earshot.rules import (
+    kl003_kind_of_address,
+    kl004_unique_address,
+    kl007_security_groups,
+    kl009_lasting_address,
+    kl011_resolves,
+    kl012_same_broker,
+)
+from earshot.rules.facts import Facts
+from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.instance import Instance
+from earshot.rules.instance_facts import instance_facts, is_computed
+from earshot.rules.instance_names import names
+from earshot.rules.instance_run import Broker
+from earshot.rules.judge import judge, remarks
+
+RULES = (
+    kl003_kind_of_address.RULE,
+    kl004_unique_address.RULE,
+    kl007_security_groups.RULE,
+    kl009_lasting_address.RULE,
+    kl011_resolves.RULE,
+    kl012_same_broker.RULE,
+)
+"""What takes other resources, and what AWS made of them."""
+_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is said of the brokers, each with the URN of its instance."""
+
+    findings: tuple[tuple[str, Finding], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+def judge_stack(
+    brokers: Iterable[Broker],
+    stack: Stack,
+    policies: Mapping[str, ResolverPolicy] | None = None,
+    asked: Asked | None = None,
+) -> Outcome:
+    """What the resources of ``stack`` show about ``brokers``.
+
+    ``policies`` says, by an instance's URN, whom to ask about its names; ``asked`` stands for the
+    resolvers of the real world. What an instance's own inputs showed is not said again.
+    """
+    around: dict[str, Surroundings] = {}
+    read: list[tuple[Broker, Facts]] = []
+    for broker in brokers:
+        instance = stack.get(broker.holder)
+        if instance is None:
+            continue
+        own = around.setdefault(broker.holder, surroundings(stack, instance))
+        facts = instance_facts(broker.written, own.own_name)
+        if facts.plan is not None:
+            read.append((broker, facts))
+    zones = Zones(stack)
+    found = Outcome()
+    for members in _clusters(read):
+        policy = (policies or {}).get(members[0][0].holder, ResolverPolicy())
+        cluster = _Cluster(members, around)
+        judged = cluster.judge(zones, policy, asked)
+        found = Outcome(found.findings + judged.findings, found.remarks + judged.remarks)
+    return found
+
+
+def _clusters(read: list[tuple[Broker, Facts]]) -> list[list[tuple[Broker, Facts]]]:
+    """Brokers that share a quorum and its names, as long as each has an id of its own."""
+    found: dict[tuple[str, ...], list[tuple[Broker, Facts]]] = {}
+    for broker, facts in read:
+        values = broker.written.settings.values
+        quorum = next(filter(None, map(values.get, _QUORUM)), broker.holder)
+        (id,) = facts.settings
+        key: tuple[str, ...] = (quorum,)
+        if facts.plan is not None:
+            key = (quorum, facts.plan.inter_broker, facts.plan.controller)
+        while any(id in other.settings for _, other in found.get(key, ())):
+            key = (*key, broker.holder)
+        found.setdefault(key, []).append((broker, facts))
+    return list(found.values())
+
+
+class _Cluster:
+    """The nodes that are judged together."""
+
+    def __init__(
+        self, members: list[tuple[Broker, Facts]], around: Mapping[str, Surroundings]
+    ) -> None:
+        plans = [facts.plan for _, facts in members if facts.plan is not None]
+        self._brokers = {id: broker for broker, facts in members for id in facts.settings}
+        self._around = {id: around[item.holder] for id, item in self._brokers.items()}
+        self._plan: ClusterPlan = plans[0].model_copy(
+            update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
+        )
+        self._settings = {id: item for _, facts in members for id, item in facts.settings.items()}
+
+    def judge(self, zones: Zones, policy: ResolverPolicy, asked: Asked | None) -> Outcome:
+        facts = Facts(
+            plan=self._plan,
+            settings=self._settings,
+            placement="aws",
+            addresses={id: item.addresses for id, item in self._around.items()},
+            waivers=policy.waived,
+            instances={
+                id: Instance(ingress=item.ingress, elastic=item.elastic)
+                for id, item in self._around.items()
+            },
+        )
+        named = names(facts, self._around, zones, policy, asked)
+        facts = replace(facts, evidence=named.evidence)
+        findings = []
+        for item in judge(facts, RULES):
+            if self._was_said(item):
+                continue
+            why = ""
+            if item.listener is not None and item.scope is not None and item.host is not None:
+                why = named.undecided.get((item.listener, item.scope, item.host), "")
+            findings.append((self._holder(item), _tempered(item, why)))
+        first = self._brokers[self._plan.nodes[0].id].holder
+        return Outcome(tuple(findings), tuple((first, text) for text in remarks(facts)))
+
+    def _holder(self, finding: Finding) -> str:
+        id = self._plan.nodes[0].id if finding.node is None else finding.node
+        return self._brokers[id].holder
+
+    def _was_said(self, finding: Finding) -> bool:
+        """By the same rule of the same listener; or that a host is computed."""
+        if finding.state is State.UNKNOWN and finding.node is None:
+            return any(item.written.places for item in self._brokers.values())
+        if finding.node is None:
+            return False
+        broker = self._brokers[finding.node]
+        listener = self._plan.node(finding.node).listener(finding.listener or "")
+        host = listener.host if listener is not None else ""
+        if is_computed(host) and finding.rule != kl007_security_groups.RULE.id:
+            return True
+        key = (finding.rule, finding.listener, finding.scope)
+        return any((item.rule, item.listener, item.scope) == key for item in broker.findings)
+
+
+def _tempered(finding: Finding, undecided: str) -> Finding:
+    if finding.rule == kl012_same_broker.RULE.id and finding.state is State.VIOLATED:
+        # a load balancer may stand before the broker
+        return replace(finding, severity=Severity.WARNING)
+    if finding.rule == kl011_resolves.RULE.id and undecided:
+        return replace(
+            finding,
+            state=State.UNKNOWN,
+            observed=f"{finding.observed}; {undecided}",
+            remedy="nothing where the update makes it known; else give a resolver of its scope, "
+            "or waive it with a reason",
+        )
+    return finding

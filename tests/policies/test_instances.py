@@ -1,0 +1,405 @@
+"""The pack on programs of plain pulumi-aws: what is stopped in preview, what before an instance
+exists, and what only fails the update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.gate import GATE_TYPE
+from earshot.aws import registered as aws
+from earshot.placement.aws import node_user_data, plan_aws
+from tests.placement.test_aws import given
+from tests.policies.calls import UNKNOWN, Pack
+from tests.policies.programs import Declared, Program, Ref, Text
+from tests.spec.aws_documents import TWO_LISTENERS, read_aws
+
+NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
+"""No resolver answers: the network of the tests has no part in what they find."""
+REGION = "eu-central-1"
+OFFICE = "203.0.113.0/24"
+PROPERTIES = """\
+node.id={id}
+process.roles=broker,controller
+controller.quorum.voters=1@ip-10-0-0-11.eu-central-1.compute.internal:9093,2@ip-10-0-0-12.eu-central-1.compute.internal:9093
+listeners=INTERNAL://0.0.0.0:19092,EXTERNAL://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093
+advertised.listeners=INTERNAL://{internal}:19092,EXTERNAL://{external}:9092,CONTROLLER://{own}:9093
+listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=INTERNAL
+controller.listener.names=CONTROLLER
+"""
+
+
+def private(id: int) -> str:
+    return f"ip-10-0-0-1{id}.{REGION}.compute.internal"
+
+
+def public(id: int) -> str:
+    return f"ec2-198-51-100-1{id}.{REGION}.compute.amazonaws.com"
+
+
+def script(properties: str) -> str:
+    return f"#!/bin/bash\ncat > /opt/kafka/server.properties <<'EOF'\n{properties}EOF\n"
+
+
+class Plain(Program):
+    """A VPC with one group; brokers are added to it."""
+
+    def __init__(self, hostnames: bool = True, ingress: list[dict[str, Any]] | None = None) -> None:
+        super().__init__()
+        self.vpc = self.add(
+            aws.VPCS[0],
+            "vpc",
+            {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": hostnames},
+            id="vpc-1",
+        )
+        self.subnet = self.add(aws.SUBNETS[0], "subnet", {"vpcId": self.vpc["id"]}, id="subnet-1")
+        block = {} if ingress is None else {"ingress": ingress}
+        self.group = self.add(aws.GROUPS[0], "kafka", {"vpcId": self.vpc["id"], **block}, id="sg-1")
+
+    def broker(
+        self,
+        id: int = 1,
+        internal: Any = None,
+        external: Any = None,
+        elastic: bool = True,
+        properties: str = PROPERTIES,
+        **more: Any,
+    ) -> Declared:
+        """``external`` is a name or an output; default: that of an Elastic IP of its own."""
+        eip = None
+        if elastic:
+            eip = self.add(
+                aws.EIP,
+                f"eip-{id}",
+                {"domain": "vpc"},
+                id=f"eipalloc-{id}",
+                publicIp=f"198.51.100.1{id}",
+                publicDns=public(id),
+            )
+            external = external or eip["publicDns"]
+        refs = tuple(item for item in (internal, external) if isinstance(item, Ref))
+        hosts = ["%s" if isinstance(item, Ref) else item for item in (internal, external)]
+        inside = hosts[0] or private(id)
+        text = script(properties.format(id=id, internal=inside, external=hosts[1], own=private(id)))
+        instance = self.add(
+            aws.INSTANCE,
+            f"broker-{id}",
+            {
+                "subnetId": self.subnet["id"],
+                "privateIp": f"10.0.0.1{id}",
+                "vpcSecurityGroupIds": [self.group["id"]],
+                "userData": Text(text, refs),
+                **more,
+            },
+            id=f"i-{id}",
+            availabilityZone=f"{REGION}a",
+            privateDns=private(id),
+            publicIp=f"198.51.100.9{id}",
+        )
+        if eip is not None:
+            self.add(
+                aws.EIP_ASSOCIATION,
+                f"eip-{id}",
+                {"allocationId": eip["id"], "instanceId": instance["id"]},
+            )
+        return instance
+
+    def zone(self, name: str, vpc: Any = None) -> Declared:
+        inputs = {"name": name} if vpc is None else {"name": name, "vpcs": [{"vpcId": vpc}]}
+        id = f"Z{len(self.resources)}"
+        return self.add(aws.ZONE, id, inputs, id=id, zoneId=id)
+
+    def record(self, zone: Declared, name: str, address: str) -> Declared:
+        inputs = {"zoneId": zone["zoneId"], "name": name, "type": "A", "records": [address]}
+        return self.add(aws.RECORD, f"record-{len(self.resources)}", inputs, fqdn=name)
+
+
+def tcp(port: int, source: str) -> dict[str, Any]:
+    return {"protocol": "tcp", "fromPort": port, "toPort": port, "cidrBlocks": [source]}
+
+
+GOOD = [tcp(19092, "10.0.0.0/16"), tcp(9093, "10.0.0.0/16"), tcp(9092, OFFICE)]
+
+
+def run(program: Program, preview: bool = False, **config: Any) -> tuple[dict[str, Any], Any]:
+    return program.run(Pack({**NOBODY, **config}), preview)
+
+
+def stops(found: dict[str, Any]) -> set[str]:
+    return {name for name in found if name.startswith("kl")}
+
+
+def test_a_program_that_is_well_passes() -> None:
+    program = Plain(ingress=GOOD)
+    program.broker()
+    before, after = run(program)
+    assert before == {}
+    assert set(after) == {"advice-stack"}
+    assert any(
+        f"{public(1)} is taken on its declaration" in text for _, text in after["advice-stack"]
+    )
+
+
+def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
+    program = Plain(ingress=GOOD)
+    program.broker()
+    before, after = run(program, preview=True)
+    assert set(before) == {"broker-1"}
+    (text,) = before["broker-1"]["not-known-yet"]
+    assert "user data: not known yet" in text
+    assert after == {}
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_private_name_for_external_clients_is_stopped_before_the_instance(preview: bool) -> None:
+    program = Plain(ingress=GOOD)
+    program.broker(external=private(1))
+    before, after = run(program, preview)
+    (text,) = before["broker-1"]["kl011"]
+    assert text.startswith(f"broker 1, listener EXTERNAL (scope external): {private(1)} does not")
+    assert "only the resolver of its VPC knows it" in text
+    assert not any("EXTERNAL (scope external)" in text for _, text in after.get("kl011-stack", ()))
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_name_of_ec2s_without_the_vpcs_attribute_fails(preview: bool) -> None:
+    program = Plain(hostnames=False, ingress=GOOD)
+    program.broker(external=public(1))
+    before, after = run(program, preview)
+    assert before == {}
+    texts = [text for _, text in after["kl011-stack"]]
+    assert any(
+        "EXTERNAL" in text and "enableDnsHostnames of the VPC: off" in text for text in texts
+    )
+    assert all(text.startswith("instance broker-1, broker 1, ") for text in texts)
+
+
+def test_a_name_of_ec2s_without_an_elastic_ip_fails_the_update() -> None:
+    program = Plain(ingress=GOOD)
+    instance = program.broker(external=public(1).replace("-11.", "-91."), elastic=False)
+    before, after = run(program)
+    assert before == {}
+    assert stops(after) == {"kl009-stack"}
+    ((urn, text),) = after["kl009-stack"]
+    assert urn == instance.urn
+    assert "broker 1 has no Elastic IP" in text
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_name_of_a_private_zone_for_external_clients_fails(preview: bool) -> None:
+    program, host = Plain(ingress=GOOD), "b1.kafka.example.com"
+    program.broker(external=host)
+    zone = program.zone("kafka.example.com", program.vpc["id"])
+    program.record(zone, host, "10.0.0.11")
+    _, after = run(program, preview)
+    assert stops(after) == {"kl011-stack"}
+    assert "zone kafka.example.com, which is private" in after["kl011-stack"][0][1]
+    program.record(program.zone("kafka.example.com"), host, "198.51.100.11")
+    _, after = run(program, preview)
+    assert stops(after) == set()
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_private_zone_that_the_vpc_does_not_see_fails(preview: bool) -> None:
+    host = "b1.kafka.example.com"
+    for other in ("vpc-other", None):
+        program = Plain(ingress=GOOD)
+        program.broker(internal=host, external=public(1))
+        zone = program.zone("kafka.example.com", other or program.vpc["id"])
+        program.record(zone, host, "10.0.0.11")
+        _, after = run(program, preview)
+        if other is None:
+            assert stops(after) == set()
+        else:
+            assert stops(after) == {"kl011-stack"}
+            assert "not associated with VPC vpc" in after["kl011-stack"][0][1]
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_zone_may_be_associated_by_a_resource_of_its_own(preview: bool) -> None:
+    program, host = Plain(ingress=GOOD), "b1.kafka.example.com"
+    program.broker(internal=host, external=public(1))
+    zone = program.zone("kafka.example.com", "vpc-other")
+    program.record(zone, host, "10.0.0.11")
+    inputs = {"zoneId": zone["zoneId"], "vpcId": program.vpc["id"]}
+    program.add(aws.ZONE_ASSOCIATION, "second", inputs, id="x")
+    _, after = run(program, preview)
+    assert stops(after) == set()
+
+
+def inline(program: Plain, port: int, source: str) -> None:
+    program.group.inputs["ingress"].append(tcp(port, source))
+
+
+def older(program: Plain, port: int, source: str) -> None:
+    block = {**tcp(port, source), "type": "ingress", "securityGroupId": program.group["id"]}
+    program.add(aws.RULES[0], f"{port}", block, id=f"sgrule-{port}")
+
+
+def advised(program: Plain, port: int, source: str) -> None:
+    rule = {"ipProtocol": "tcp", "fromPort": port, "toPort": port, "cidrIpv4": source}
+    inputs = {**rule, "securityGroupId": program.group["id"]}
+    program.add(aws.RULES[1], f"{port}", inputs, id=f"sgr-{port}")
+
+
+@pytest.mark.parametrize("preview", [True, False])
+@pytest.mark.parametrize("shape", [inline, older, advised])
+def test_ports_are_judged_whatever_opens_them(shape: Any, preview: bool) -> None:
+    def found(*rules: tuple[int, str]) -> list[str]:
+        program = Plain(ingress=[] if shape is inline else None)
+        program.broker(external=public(1))
+        for port, source in rules:
+            shape(program, port, source)
+        _, after = run(program, preview)
+        return [text for _, text in after.get("kl007-stack", ())]
+
+    inside, office = (19092, "10.0.0.0/16"), (9092, OFFICE)
+    assert found(inside, office) == []
+    (text,) = found(inside)
+    assert "listener EXTERNAL: no security group opens port 9092" in text
+    (text,) = found(inside, (9092, "0.0.0.0/0"))
+    assert "port 9092 is open to more than its clients: 9092 from 0.0.0.0/0" in text
+
+
+def test_members_of_a_group_may_come_in() -> None:
+    program = Plain(ingress=[tcp(9092, OFFICE), {**tcp(19092, ""), "cidrBlocks": [], "self": True}])
+    program.broker()
+    assert stops(run(program)[1]) == set()
+
+
+def test_a_group_that_is_not_of_the_stack_is_not_judged() -> None:
+    program = Plain()
+    program.broker(vpcSecurityGroupIds=["sg-elsewhere"])
+    _, after = run(program)
+    assert stops(after) == set()
+    texts = [text for _, text in after["not-known-yet-stack"]]
+    assert any("group sg-elsewhere, which is not of this stack" in text for text in texts)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_two_brokers_on_one_name_are_stopped_before_the_second_exists(preview: bool) -> None:
+    program = Plain(ingress=GOOD)
+    program.broker(1, external=public(1))
+    program.broker(2, external=public(1))
+    before, _ = run(program, preview)
+    assert list(before) == ["broker-2"]
+    (text,) = before["broker-2"]["kl004"]
+    assert f"advertises {public(1)}:9092, which instance broker-1 has taken" in text
+
+
+def test_two_names_of_one_address_fail_the_update() -> None:
+    program = Plain(ingress=GOOD)
+    zone = program.zone("example.com")
+    for id in (1, 2):
+        program.broker(id, external=f"b{id}.example.com")
+        program.record(zone, f"b{id}.example.com", "198.51.100.11")
+    before, after = run(program)
+    assert before == {}
+    assert stops(after) == {"kl004-stack"}
+
+
+def test_an_interface_of_its_own_carries_groups_and_address() -> None:
+    program = Plain(ingress=GOOD)
+    interface = program.add(
+        aws.INTERFACE,
+        "eni",
+        {"subnetId": program.subnet["id"], "securityGroups": [program.group["id"]]},
+        id="eni-1",
+        privateIp="10.0.0.11",
+    )
+    eip = program.add(
+        aws.EIP,
+        "eip",
+        {"networkInterface": interface["id"]},
+        id="eipalloc-1",
+        publicIp="198.51.100.11",
+        publicDns=public(1),
+    )
+    text = script(PROPERTIES.format(id=1, internal=private(1), own=private(1), external="%s"))
+    program.add(
+        aws.INSTANCE,
+        "broker-1",
+        {
+            "primaryNetworkInterface": {"networkInterfaceId": interface["id"]},
+            "userData": Text(text, (eip["publicDns"],)),
+        },
+        id="i-1",
+        privateIp="10.0.0.11",
+        privateDns=private(1),
+        availabilityZone=f"{REGION}a",
+    )
+    before, after = run(program)
+    assert before == {}
+    assert set(after) == {"advice-stack"}
+
+
+def test_a_broker_left_at_its_default_advertises_its_own_name() -> None:
+    program = Plain(ingress=GOOD)
+    left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
+    program.broker(properties=left)
+    before, after = run(program)
+    assert "hands out the machine's own name" in before["broker-1"]["kl002"][0]
+    assert any(private(1) in text for _, text in after["kl011-stack"])
+
+
+def test_what_the_instance_computes_is_said_and_not_judged() -> None:
+    text = (
+        script(PROPERTIES)
+        .replace("'EOF'", "EOF")
+        .format(
+            id=1,
+            internal=private(1),
+            own=private(1),
+            external="$(curl -s http://169.254.169.254/public-hostname)",
+        )
+    )
+    program = Plain(ingress=GOOD)
+    program.broker(userData=text)
+    before, after = run(program)
+    (said,) = before["broker-1"]["not-known-yet"]
+    assert "is computed on the instance: $(curl -s" in said
+    assert stops(after) == set()
+    assert "not-known-yet-stack" not in after
+
+
+def test_what_is_written_in_another_way_is_said() -> None:
+    found = Pack(NOBODY).analyze(
+        aws.INSTANCE, {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"}
+    )
+    assert list(found) == ["advice"]
+    assert "set in a way that is not read here" in found["advice"][0]
+
+
+@pytest.mark.parametrize(
+    "props", [{}, {"userData": "#!/bin/sh\ntrue\n"}, {"userData": "#cloud-config\npackages: [x]\n"}]
+)
+def test_other_instances_are_nobodys_business(props: dict[str, Any]) -> None:
+    program = Program()
+    program.add(aws.INSTANCE, "web", props, id="i-1")
+    assert run(program) == ({}, {})
+
+
+def test_base64_is_read_and_what_cannot_be_is_said() -> None:
+    found = Pack(NOBODY).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
+    assert "user data in base64: cannot be read" in found["advice"][0]
+
+
+def test_a_waived_name_passes_and_is_remembered() -> None:
+    program = Plain(ingress=GOOD)
+    program.broker(external=private(1))
+    before, _ = run(program, waived={private(1): "all clients come through the VPN"})
+    assert before == {}
+
+
+def test_instances_behind_our_gate_pass_without_a_word() -> None:
+    spec = read_aws(**TWO_LISTENERS)
+    made, pack = plan_aws(spec, "mine", given(spec)), Pack(NOBODY)
+    for id in spec.node_ids:
+        text = node_user_data(made, spec, id, f"vol-0123456789abcde{id}", f"/p/{id}")
+        for value in (text, UNKNOWN):
+            props, name = {"userData": value}, f"{id}{value is text}"
+            parents = f"x:y:Aws${GATE_TYPE}$"
+            assert pack.analyze(aws.INSTANCE, props, name=name, parents=parents) == {}
+    assert pack.analyze_stack([]) == {}
