@@ -9,6 +9,8 @@ from earshot.aws.registered import Stack
 from earshot.aws.surroundings import Surroundings, surroundings
 from earshot.aws.zones import Zones
 from earshot.listeners.model import ClusterPlan
+from earshot.names.evidence import EvidenceKey
+from earshot.names.kinds import ip_of
 from earshot.names.policy import Asked, ResolverPolicy
 from earshot.rules import (
     kl003_kind_of_address,
@@ -22,7 +24,7 @@ from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, Severity, State
 from earshot.rules.instance import Instance
 from earshot.rules.instance_facts import instance_facts, is_computed
-from earshot.rules.instance_names import names
+from earshot.rules.instance_names import Named, names
 from earshot.rules.instance_run import Broker
 from earshot.rules.judge import judge, remarks
 
@@ -105,6 +107,7 @@ class _Cluster:
         self._plan: ClusterPlan = plans[0].model_copy(
             update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
         )
+        self._numbers = {ip_of(text) for own in self._around.values() for text in own.addresses}
         self._settings = {id: item for _, facts in members for id, item in facts.settings.items()}
 
     def judge(self, zones: Zones, policy: ResolverPolicy, asked: Asked | None) -> Outcome:
@@ -125,12 +128,27 @@ class _Cluster:
         for item in judge(facts, RULES):
             if self._was_said(item):
                 continue
-            why = ""
-            if item.listener is not None and item.scope is not None and item.host is not None:
-                why = named.undecided.get((item.listener, item.scope, item.host), "")
-            findings.append((self._holder(item), _tempered(item, why)))
+            findings.append((self._holder(item), self._tempered(item, named)))
         first = self._brokers[self._plan.nodes[0].id].holder
         return Outcome(tuple(findings), tuple((first, text) for text in remarks(facts)))
+
+    def _tempered(self, finding: Finding, named: Named) -> Finding:
+        if finding.listener is None or finding.scope is None or finding.host is None:
+            return finding
+        key: EvidenceKey = (finding.listener, finding.scope, finding.host)
+        if finding.rule == kl012_same_broker.RULE.id and finding.state is State.VIOLATED:
+            shown = {ip_of(text) for text in named.evidence[key].addresses}
+            if not shown & self._numbers:  # a load balancer may stand before the broker
+                return replace(finding, severity=Severity.WARNING)
+        if finding.rule == kl011_resolves.RULE.id and key in named.undecided:
+            return replace(
+                finding,
+                state=State.UNKNOWN,
+                observed=f"{finding.observed}; {named.undecided[key]}",
+                remedy="nothing where the update makes it known; else give a resolver of its "
+                "scope, or waive it with a reason",
+            )
+        return finding
 
     def _holder(self, finding: Finding) -> str:
         id = self._plan.nodes[0].id if finding.node is None else finding.node
@@ -149,18 +167,3 @@ class _Cluster:
             return True
         key = (finding.rule, finding.listener, finding.scope)
         return any((item.rule, item.listener, item.scope) == key for item in broker.findings)
-
-
-def _tempered(finding: Finding, undecided: str) -> Finding:
-    if finding.rule == kl012_same_broker.RULE.id and finding.state is State.VIOLATED:
-        # a load balancer may stand before the broker
-        return replace(finding, severity=Severity.WARNING)
-    if finding.rule == kl011_resolves.RULE.id and undecided:
-        return replace(
-            finding,
-            state=State.UNKNOWN,
-            observed=f"{finding.observed}; {undecided}",
-            remedy="nothing where the update makes it known; else give a resolver of its scope, "
-            "or waive it with a reason",
-        )
-    return finding

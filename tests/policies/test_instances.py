@@ -297,7 +297,21 @@ def test_two_names_of_one_address_fail_the_update() -> None:
         program.record(zone, f"b{id}.example.com", "198.51.100.11")
     before, after = run(program)
     assert before == {}
-    assert stops(after) == {"kl004-stack"}
+    assert stops(after) == {"kl004-stack", "kl012-stack"}
+
+
+@pytest.mark.parametrize(("address", "policy"), [(12, "kl012-stack"), (200, "advice-stack")])
+def test_a_name_that_leads_elsewhere(address: int, policy: str) -> None:
+    """To another broker: wrong. To nobody known: perhaps a load balancer, and advice."""
+    program, host = Plain(ingress=GOOD), "b1.example.com"
+    program.broker(1, external=host)
+    program.broker(2)
+    program.record(program.zone("example.com"), host, f"198.51.100.{address}")
+    _, after = run(program)
+    assert ("kl012-stack" in after) is (policy == "kl012-stack")
+    assert any(
+        f"{host}, which resolves to 198.51.100.{address}" in text for _, text in after[policy]
+    )
 
 
 def test_an_interface_of_its_own_carries_groups_and_address() -> None:
