@@ -51,7 +51,8 @@ class Court:
         if args.resource_type == GATE_TYPE:
             return judge_gate(args.props, policy)
         if args.resource_type == INSTANCE:
-            return self._instances.judge(args, policy)
+            gate = self._judgements.get(args.opts.parent or "", Judgement())
+            return self._instances.judge(args, policy, gate.plan)
         return self._containers.judge(args, policy)
 
     def has_judged(self, digest: str) -> bool:

@@ -48,4 +48,4 @@ def judge_gate(props: Any, policy: ResolverPolicy) -> Judgement:
     elif placement == "docker" and not any(addresses.values()):
         silent = {kl012_same_broker.RULE.id}  # nobody knows the addresses of Docker hosts here
     rules = [rule for rule in RULES if rule.id not in silent]
-    return Judgement(judge(facts, rules), remarks(facts), digest(plan))
+    return Judgement(judge(facts, rules), remarks(facts), digest(plan), plan)

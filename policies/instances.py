@@ -9,8 +9,10 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs
 
 from components.gate import GATE_TYPE
 from earshot.aws.registered import TYPES, Registered, Stack
+from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Finding, Severity, State, kl011_resolves
+from earshot.rules.instance_plan import disagreements
 from earshot.rules.instance_run import InstanceRun, left_out
 from earshot.rules.instance_stack import Outcome, judge_stack
 from earshot.user_data.written import Written, broker_files, decoded, speaks_of_brokers
@@ -29,8 +31,16 @@ class Instances:
         if args.resource_type in TYPES and args.urn not in self._inputs:
             self._inputs[args.urn] = plain(args.props, None)
 
-    def judge(self, args: ResourceValidationArgs, policy: ResolverPolicy) -> Judgement:
-        """The instance that ``args`` register, where its user data set up a broker."""
+    def judge(
+        self,
+        args: ResourceValidationArgs,
+        policy: ResolverPolicy,
+        plan: ClusterPlan | None = None,
+    ) -> Judgement:
+        """The instance that ``args`` register, where its user data set up a broker.
+
+        ``plan`` is that of the gate which the instance is a child of.
+        """
         self.see(args)
         try:
             text = _user_data(self._inputs[args.urn])
@@ -42,7 +52,11 @@ class Instances:
         written = broker_files(text)
         found = self._run.judge(args.urn, written, policy)
         if behind_gate:  # all that is mere advice the gate before it has had
-            return Judgement(tuple(item for item in found if _is_grave(item)))
+            others = [disagreements(plan, item) for item in written] if plan is not None else []
+            return Judgement(
+                tuple(item for item in found if _is_grave(item)),
+                disagreements=tuple(text for listed in others for text in listed),
+            )
         return Judgement(found, tuple(_remarks(text, written)))
 
     def judge_stack(

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from earshot.listeners.model import UnknownHost
+from earshot.listeners.model import ClusterPlan, UnknownHost
 from earshot.listeners.problems import describe
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import Finding
@@ -24,6 +24,10 @@ class Judgement:
     remarks: tuple[str, ...] = ()
     digest: str = ""
     """Of a gate's plan."""
+    plan: ClusterPlan | None = None
+    """A gate's, for what starts behind it to be held against."""
+    disagreements: tuple[str, ...] = ()
+    """Where what starts behind a gate has other listeners than the gate's plan."""
 
 
 def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:

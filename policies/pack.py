@@ -55,6 +55,7 @@ def policies() -> list[Policy]:
     return [
         _names(court),
         *(_rule(court, rule) for rule in RULES),
+        _as_judged(court),
         _advice(court),
         _not_known_yet(court),
         _seal(court),
@@ -96,6 +97,19 @@ def _rule(court: Court, rule: Rule) -> Policy:
         display_name=f"{rule.id} {rule.title}",
         remediation_steps=rule.remedy,
         url=rule.source,
+    )
+
+
+def _as_judged(court: Court) -> Policy:
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        for text in court.judgement(args).disagreements:
+            report(f"{text}\n  to mend it: render the user data from the plan", None)
+
+    return ResourceValidationPolicy(
+        "as-judged",
+        "An instance behind the gate boots with the listeners that the gate was judged for.",
+        validate,
+        EnforcementLevel.MANDATORY,
     )
 
 

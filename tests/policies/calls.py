@@ -42,9 +42,10 @@ def arguments(
     name: str = "x",
     parents: str = "",
     provider: Mapping[str, Any] | None = None,
+    parent: str = "",
 ) -> ResourceValidationArgs:
     """What the engine hands to a policy; ``provider`` are the properties of an explicit one."""
-    options = PolicyResourceOptions(False, [], [], None, None, [])  # type: ignore[arg-type]
+    options = PolicyResourceOptions(False, [], None, [], None, [], parent or None)  # type: ignore[arg-type]
     made = None
     if provider is not None:
         kind = "pulumi:providers:docker"

@@ -66,7 +66,7 @@ class Program:
         return before, pack.analyze_stack(self._at_the_end(preview))
 
     def _at_the_end(self, preview: bool) -> list[PolicyResource]:
-        options = PolicyResourceOptions(False, [], [], None, None, [])  # type: ignore[arg-type]
+        options = PolicyResourceOptions(False, [], None, [], None, [])  # type: ignore[arg-type]
         made: dict[str, PolicyResource] = {}
         for item in self.resources:
             later = dict.fromkeys(item.outputs, UNKNOWN) if preview else item.outputs

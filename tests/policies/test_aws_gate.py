@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from components.gate import GATE_TYPE
+from earshot.aws.registered import INSTANCE
 from earshot.names.aws import VpcDns
-from earshot.placement.aws import AwsPlan, Provisioned, plan_aws
+from earshot.placement.aws import AwsPlan, Provisioned, node_user_data, plan_aws
 from earshot.rules.cloud import Cloud
 from earshot.spec.aws import AwsSpec
 from tests.placement.test_aws import given
-from tests.policies.calls import Pack
+from tests.policies.calls import UNKNOWN, Pack
 from tests.spec.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 
 NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
@@ -93,6 +94,26 @@ def test_two_brokers_on_one_name_are_stopped() -> None:
     twice = given(spec)
     found = judged(plan_aws(spec, "mine", {1: twice[1], 2: twice[1]}))
     assert "kl004" in found
+
+
+@pytest.mark.parametrize("settings", [{}, TWO_LISTENERS, {**TWO_LISTENERS, **OWN_ZONE}])
+def test_an_instance_boots_with_what_was_judged_and_with_nothing_else(
+    settings: dict[str, Any],
+) -> None:
+    spec = read_aws(**settings)
+    planned, pack, another = made(spec), Pack(NOBODY), Pack(NOBODY)
+    for item in (pack, another):
+        item.analyze(GATE_TYPE, gate(planned), name="mine")
+    where = {"parents": f"{GATE_TYPE}$", "parent": f"urn:pulumi:s::p::{GATE_TYPE}::mine"}
+    for id in spec.node_ids:
+        text = node_user_data(planned, spec, id, "vol-0123456789abcdef0", "/p")
+        for name, data in {"same": text, "unknown": UNKNOWN}.items():
+            assert pack.analyze(INSTANCE, {"userData": data}, name=f"{name}-{id}", **where) == {}
+        other = text.replace("10-0-0-1", "10-0-0-2").replace("broker-", "borker-")
+        found = another.analyze(INSTANCE, {"userData": other}, name=f"other-{id}", **where)
+        assert set(found) == {"as-judged"}
+        (said,) = found["as-judged"]
+        assert said.startswith(f"node {id}: /etc/kafka/server.properties has advertised.listeners=")
 
 
 def test_a_port_open_to_nobody_or_to_the_world_is_stopped() -> None:
