@@ -31,15 +31,15 @@ def as_judged(output: pulumi.Output[T]) -> pulumi.Output[T]:
     return pulumi.Output(set(), value, output.is_known(), output.is_secret())
 
 
-def once(resource: pulumi.CustomResource, output: pulumi.Output[T]) -> pulumi.Output[T]:
-    """The value of ``output``, as soon as ``resource`` is there too.
+def once(turn: pulumi.Output[Any], output: pulumi.Output[T]) -> pulumi.Output[T]:
+    """The value of ``output``, as soon as ``turn`` is there too.
 
     As `depends_on` would, for what takes it. But Pulumi looks for circles along every chain of
     dependencies, with each step as dear as the chain is long: 300 nodes in a row are too many.
     """
 
     async def value() -> Any:
-        await resource.id.future(with_unknowns=True)
+        await turn.future(with_unknowns=True)
         return await output.future(with_unknowns=True)
 
     return pulumi.Output(output.resources(), value(), output.is_known(), output.is_secret())

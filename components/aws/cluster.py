@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -23,14 +24,14 @@ GRACE = 300.0
 """Seconds beyond a node's own deadline before readiness gives up: the instance's start."""
 
 
-class AwsCluster(pulumi.ComponentResource):
+class Cluster(pulumi.ComponentResource):
     """A Kafka cluster of EC2 instances, behind its gate."""
 
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
     incarnations: dict[str, pulumi.Output[str]]
     """By node id, what changes when its instance does."""
-    ready: AwsReadiness
+    _unsealed = "gate: off - nobody has judged the advertised listeners"
 
     def __init__(
         self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
@@ -38,7 +39,7 @@ class AwsCluster(pulumi.ComponentResource):
         """``name`` is the stack's: what is made is called by it."""
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
         self._name, self._spec = name, spec
-        check_region(spec)
+        check_region(spec, self)
         # groups need ports and clients alone, which no name decides
         foreseen = plan_aws(spec, name)
         ground = self._ground()
@@ -49,7 +50,7 @@ class AwsCluster(pulumi.ComponentResource):
         planned = told(lambda given: plan_aws(spec, name, given, ground.dns))
         shown = self.names.provisioned.apply(planned)
         self.plan = self.names.settled.apply(planned)
-        gate = AdvertisedListeners(
+        self.gate = AdvertisedListeners(
             name,
             shown.apply(lambda made: made.plan),
             spec.placement,
@@ -59,53 +60,91 @@ class AwsCluster(pulumi.ComponentResource):
         )
         seal: GateSeal | None = None
         if spec.gate == "required":
-            seal = GateSeal(name, as_judged(shown.apply(lambda made: made.plan)), gate)
+            seal = GateSeal(name, as_judged(shown.apply(lambda made: made.plan)), self.gate)
         else:
-            pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
+            pulumi.log.warn(self._unsealed, self)
         around = Surroundings(
-            name, spec, self.names, as_judged(self.plan), gate, seal, newest_images(spec)
+            name,
+            spec,
+            self.names,
+            as_judged(self.plan),
+            self.gate,
+            seal,
+            newest_images(spec, self),
         )
         self.nodes: dict[int, Node] = {}
-        last: AwsReadiness | None = None
+        last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
             node = self.nodes[id] = Node(around, id, last)
-            last = self._readiness(node.name, [node], gate, [node.attachment])
-        every = list(self.nodes.values())
-        self.ready = self._readiness("cluster", every, gate, [last] if last else [], whole=True)
+            last = self._back(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-        self.register_outputs({"incarnations": self.incarnations})
 
     def _ground(self) -> Ground:
         if self._spec.vpc.id is not None:
-            return existing(self._spec)
+            return existing(self._spec, self)
         own = pulumi.ResourceOptions(parent=self)
         return Network(self._name, Plot.of(self._spec), own).ground
+
+    def _back(self, node: Node) -> pulumi.Output[Any]:
+        """Known once ``node`` is back after a change, so that the next may be touched."""
+        raise NotImplementedError
+
+    @property
+    def _voters(self) -> list[str]:
+        """The parameters in which the quorum reports.
+
+        By name, for the last voter's comes after the first node's readiness.
+        """
+        spec = self._spec
+        return [report_parameter(self._name, spec.name_of(id)) for id in spec.controller_ids]
+
+    @property
+    def _deadline(self) -> float:
+        return self._spec.ready_seconds + GRACE
+
+
+class AwsCluster(Cluster):
+    """A cluster whose stack waits for readiness with resources of its own."""
+
+    ready: AwsReadiness
+    _last: AwsReadiness | None = None
+
+    def __init__(
+        self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """``name`` is the stack's: what is made is called by it."""
+        super().__init__(name, spec, opts)
+        every = list(self.nodes.values())
+        after = [self._last] if self._last else []
+        self.ready = self._readiness("cluster", every, after, whole=True)
+        self.register_outputs({"incarnations": self.incarnations})
+
+    def _back(self, node: Node) -> pulumi.Output[Any]:
+        self._last = self._readiness(node.name, [node], [node.attachment])
+        return self._last.id
 
     def _readiness(
         self,
         name: str,
         nodes: Sequence[Node],
-        gate: pulumi.Resource,
         after: Sequence[pulumi.Resource],
         whole: bool = False,
     ) -> AwsReadiness:
         """Of one node: a change waits here before the next is touched; or of the whole cluster."""
-        spec = self._spec
         return AwsReadiness(
             f"{self._name}-{name}",
             [node.awaited for node in nodes],
-            # by name, for the last voter's parameter comes after the first node's readiness
-            voters=[report_parameter(self._name, spec.name_of(id)) for id in spec.controller_ids],
-            region=spec.region,
-            deadline=spec.ready_seconds + GRACE,
+            voters=self._voters,
+            region=self._spec.region,
+            deadline=self._deadline,
             whole=whole,
-            opts=pulumi.ResourceOptions(parent=gate, depends_on=list(after)),
+            opts=pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
         )
 
 
-def check_region(spec: AwsSpec) -> None:
+def check_region(spec: AwsSpec, parent: pulumi.Resource) -> None:
     """Raises EarshotError where Pulumi's own provider would work in another region."""
-    found = aws.get_region().region
+    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
     if found != spec.region:
         raise EarshotError(
             f"region: {spec.region}",

@@ -194,9 +194,9 @@ class Network(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self, **options)  # type: ignore[arg-type]
 
 
-def existing(spec: AwsSpec) -> Ground:
+def existing(spec: AwsSpec, parent: pulumi.Resource) -> Ground:
     """The VPC that ``spec`` names by id. Raises EarshotError where it is not as the spec says."""
-    found = aws.ec2.get_vpc(id=spec.vpc.id)
+    found = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
     if found.cidr_block != spec.vpc.cidr:
         raise EarshotError(
             f"vpc.cidr: {spec.vpc.cidr}",

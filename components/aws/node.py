@@ -53,9 +53,9 @@ class Surroundings:
 
 
 class Node:
-    """The resources of node ``id``, whose instance is touched once ``turn`` is there."""
+    """The resources of node ``id``, whose instance is touched once ``turn`` is known."""
 
-    def __init__(self, around: Surroundings, id: int, turn: pulumi.CustomResource | None) -> None:
+    def __init__(self, around: Surroundings, id: int, turn: pulumi.Output[Any] | None) -> None:
         self._around, self.id = around, id
         self.name = around.spec.name_of(id)
         self._full = f"{around.stack}-{self.name}"
@@ -177,7 +177,7 @@ class Node:
         )
 
 
-def newest_images(spec: AwsSpec) -> dict[Architecture, str]:
+def newest_images(spec: AwsSpec, parent: pulumi.Resource) -> dict[Architecture, str]:
     """The ids of the current Amazon Linux 2023, for the architectures that ask for it.
 
     https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
@@ -185,6 +185,8 @@ def newest_images(spec: AwsSpec) -> dict[Architecture, str]:
     instances = [spec.instance_of(id) for id in spec.node_ids]
     found: dict[Architecture, str] = {}
     for item in dict.fromkeys(item.arch for item in instances if item.ami is None):
-        answer = aws.ssm.get_parameter(name=f"{_IMAGE}{item}")
+        answer = aws.ssm.get_parameter(
+            name=f"{_IMAGE}{item}", opts=pulumi.InvokeOptions(parent=parent)
+        )
         found[item] = str(answer.insecure_value or answer.value)
     return found

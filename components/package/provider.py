@@ -9,12 +9,13 @@ from pulumi.provider import ConstructResult
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.server import ComponentInitError
 
+from components.package.cluster import AwsCluster
 from components.package.network import AwsNetwork
 from earshot import __version__
 from earshot.errors import EarshotError
 
 PACKAGE = "earshot"
-COMPONENTS = [AwsNetwork]
+COMPONENTS = (AwsCluster, AwsNetwork)
 
 
 class PackageProvider(ComponentProvider):

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 import yaml
 
 import components.package
 from components.package.provider import PackageProvider
+from earshot.user_data.node_report import State
+from earshot.validation.contract import Contract
 from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.nodes import nodes_reporting
+from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
+from tests.spec.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
+from toolchain.paths import POLICIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
+NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 FOLDER = Path(components.package.__file__).parent
 NETWORK = '''
 class Network(pulumi.ComponentResource):
@@ -33,6 +44,18 @@ pulumi.export("vpc", network.vpcId)
 pulumi.export("public", network.publicSubnets)
 pulumi.export("private", network.privateSubnets)
 '''
+CLUSTER = """
+class Cluster(pulumi.ComponentResource):
+    def __init__(self, name, **inputs):
+        outputs = dict.fromkeys(["vpcId", "instances", "bootstrap", "contract"])
+        super().__init__("earshot:index:AwsCluster", name, inputs | outputs, remote=True)
+
+
+cluster = Cluster("kafka", **{inputs})
+pulumi.export("instances", cluster.instances)
+pulumi.export("bootstrap", cluster.bootstrap)
+pulumi.export("contract", cluster.contract)
+"""
 ZONES = ["us-west-2a", "us-west-2b"]
 
 
@@ -83,6 +106,119 @@ def test_what_cannot_be_is_told_without_a_trace_of_the_host(project: Project) ->
     assert "allowed: 2 or 3 distinct zones of one region" in done.stdout
     # the program's own trace is what Pulumi shows of any component that it asks a plugin for
     assert str(FOLDER) not in done.stdout and "EarshotError" not in done.stdout
+
+
+def cluster(**changes: Any) -> str:
+    """A program with three brokers, whose inputs are as the schema has them."""
+    inputs: dict[str, Any] = {
+        "region": REGION,
+        "vpc": {"zones": [*ZONES, "us-west-2c"]},
+        "archive": ARCHIVE,
+        "listeners": [INTERNAL, EXTERNAL],
+        "clients": OFFICE,
+        "volume": {"sizeGib": 1},
+        "data": "delete",
+        "deletionProtection": False,
+        "readySeconds": 60,
+    }
+    return CLUSTER.format(inputs=inputs | changes)
+
+
+def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
+    project.write(cluster())
+    with nodes_reporting(project.server) as nodes:
+        assert "bootstrap" in project.runs("preview")
+        assert not nodes.history
+        project.up()
+        found = project.outputs()
+        contract = Contract.model_validate(found["contract"])
+        assert [item.name for item in contract.listeners] == ["INTERNAL", "EXTERNAL"]
+        assert found["bootstrap"] == {it.name: it.bootstrap for it in contract.listeners}
+        assert sorted(nodes.history) == sorted((int(k), v) for k, v in found["instances"].items())
+        assert "unchanged" in project.up("--expect-no-changes")
+
+        project.write(cluster(heap="2g"))
+        project.up()
+        assert [node for node, _ in nodes.history[3:]] == [1, 2, 3]
+        changed = project.outputs()
+        assert changed["contract"] == found["contract"]
+        assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
+
+
+def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> None:
+    project.write(cluster())
+    with nodes_reporting(project.server) as nodes:
+        project.up()
+        nodes.state[2] = State.FAILED
+        project.write(cluster(heap="2g"))
+        done = project.pulumi("up", "--yes", "--skip-preview")
+        assert done.returncode != 0
+        assert "not in sync; last heard" in done.stdout
+        assert "node 2: failed: as the test wants it" in done.stdout
+        assert "EarshotError" not in done.stdout
+        assert [node for node, _ in nodes.history[3:]] == [1, 2]
+        nodes.state.clear()
+        project.write(cluster(heap="1500m"))
+        project.up()
+        assert [node for node, _ in nodes.history[5:]] == [1, 2, 3]
+
+
+def test_the_pack_stops_a_name_that_leads_nowhere(project: Project) -> None:
+    settings = project.folder / "pack.json"
+    settings.write_text(json.dumps(NOBODY))
+    project.environment |= {
+        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
+        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(settings),
+    }
+    wrong = {**EXTERNAL, "advertised": {"1": "localhost"}}
+    project.write(cluster(listeners=[INTERNAL, wrong]))
+    done = project.pulumi("up", "--yes", "--skip-preview")
+    assert done.returncode != 0
+    assert "broker 1, listener EXTERNAL (scope external): advertises localhost" in done.stdout
+    made = project.types()
+    assert "aws:ec2/networkInterface:NetworkInterface" in made
+    assert "aws:ec2/instance:Instance" not in made
+
+
+def test_a_wait_ends_with_the_command(project: Project) -> None:
+    project.write(cluster(brokers=1))
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
+    with nodes_reporting(project.server) as nodes:
+        nodes.mute.add(1)
+        running = subprocess.Popen(
+            command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL
+        )
+        try:
+            until(lambda: attached(project.server))
+            hosts = hosts_below(running.pid)
+            assert hosts
+            running.send_signal(signal.SIGINT)
+            assert running.wait(30) != 0
+            psutil.wait_procs(hosts, timeout=10)
+            assert not [item for item in hosts if item.is_running()]
+        finally:
+            running.kill()
+            running.wait()
+    project.runs("cancel", "--yes")
+
+
+def attached(server: MotoServer) -> bool:
+    """Whether a data volume, known by its size, is attached to an instance."""
+    volumes = server.client("ec2").describe_volumes()["Volumes"]
+    return any(item["Size"] == 1 and item["Attachments"] for item in volumes)
+
+
+def hosts_below(pid: int) -> list[psutil.Process]:
+    """The processes that host the package for command ``pid``."""
+    below = psutil.Process(pid).children(recursive=True)
+    return [item for item in below if str(FOLDER) in item.cmdline()]
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.5)
 
 
 def test_the_cli_reads_the_schema(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
@@ -12,11 +13,18 @@ from tests.components.aws.registered import Answers, Engine
 
 
 def constructed(
-    component: str, inputs: dict[str, Any], answers: Answers | None = None
+    component: str,
+    inputs: dict[str, Any],
+    answers: Answers | None = None,
+    watch: Callable[[Engine], None] = lambda engine: None,
 ) -> tuple[Engine, dict[str, Any]]:
-    """Every registration, and the component's outputs; ``inputs`` as a schema has them."""
+    """Every registration, and the component's outputs; ``inputs`` as the schema has them.
+
+    ``watch`` is told of the engine before it begins.
+    """
     answers = answers or Answers()
     engine = Engine(answers)
+    watch(engine)
     outputs: dict[str, Any] = {}
     mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 

@@ -57,3 +57,17 @@ def test_a_network_asks_for_zones_alone(schema: dict[str, Any]) -> None:
     }
     assert found["required"] == ["privateSubnets", "publicSubnets", "vpcId"]
     assert found["properties"]["publicSubnets"]["additionalProperties"]["type"] == "string"
+
+
+def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> None:
+    found = schema["resources"]["earshot:index:AwsCluster"]
+    assert found["requiredInputs"] == ["archive", "region", "vpc"]
+    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
+    assert found["inputProperties"]["brokers"]["type"] == "integer"
+    listener = schema["types"]["earshot:index:Listener"]
+    assert listener["required"] == ["name", "port", "scopes"]
+    assert found["required"] == ["bootstrap", "contract", "instances", "vpcId"]
+
+
+def test_no_description_breaks_within(schema: dict[str, Any]) -> None:
+    assert [name for name, text in described(schema) if "\n" in text] == []

@@ -1,0 +1,77 @@
+"""Waiting for readiness in the package's host, which can have no resource of its own code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pulumi
+from pulumi.errors import InputPropertiesError
+
+from components.aws.reports import Awaited, Read, majority_served, wait_for
+from components.aws.ssm import reader
+from earshot.errors import EarshotError
+
+
+class Settings:
+    """What the stack that asks for the component is configured with."""
+
+    def get(self, key: str) -> Any:
+        return pulumi.runtime.get_config(key)
+
+
+async def in_sync(
+    nodes: Sequence[Awaited], voters: Sequence[str], region: str, deadline: float, *, whole: bool
+) -> None:
+    """Returns when ``nodes`` have reported as deployed; at once in a preview.
+
+    Unless they are the ``whole`` cluster, also where there is no quorum yet, for then they would
+    wait for each other. ``voters`` are the parameters in which the quorum reports. Raises
+    InputPropertiesError, which is what the host can tell without a stack trace.
+    """
+    if pulumi.runtime.is_dry_run():
+        return
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+
+    def log(text: str) -> None:
+        loop.call_soon_threadsafe(partial(pulumi.log.info, text), context=context)
+
+    def wait(read: Read) -> None:
+        if whole or majority_served(voters, read):
+            wait_for(nodes, read, deadline, progress=log)
+
+    try:
+        await aside(partial(wait, reader(Settings(), region)))
+    except EarshotError as error:
+        raise InputPropertiesError(str(error), []) from None
+
+
+async def aside(act: Callable[[], None]) -> None:
+    """``act`` in a thread that does not hold up the end of this process."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            act()
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(tell, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    await done
