@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from pulumi_policy import EnforcementLevel
+from pulumi_policy import EnforcementLevel, StackValidationPolicy
 
 from components.gate import GATE_TYPE, NOBODY, SEAL_TYPE, digest
 from earshot.listeners.model import ClusterPlan, Scope
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules import RULES
+from earshot.rules import RULES, instance_stack
 from policies.pack import policies
 from tests.policies.calls import UNKNOWN, Pack
 from tests.spec.read import read_local
+from toolchain.paths import POLICIES
 
 
 def planned(external: str = "localhost") -> ClusterPlan:
@@ -108,3 +110,26 @@ def test_every_rule_has_a_policy_of_its_level() -> None:
         assert rule.title in policy.description
         mandatory = policy.enforcement_level is EnforcementLevel.MANDATORY
         assert mandatory == (rule.severity == "error")
+
+
+def test_every_policy_has_a_name_of_its_own_and_what_is_configured_exists() -> None:
+    names = [policy.name for policy in policies()]
+    assert len(set(names)) == len(names)
+    for path in (POLICIES / "config").glob("*.json"):
+        assert set(json.loads(path.read_text())) <= set(names), path.name
+
+
+def test_at_the_end_a_rule_is_judged_by_a_policy_that_is_called_after_it() -> None:
+    by_name = {policy.name: policy for policy in policies()}
+    for rule in instance_stack.RULES:
+        policy = by_name[f"{rule.id.lower()}-stack"]
+        assert isinstance(policy, StackValidationPolicy)
+        assert rule.title in policy.description
+        assert policy.enforcement_level is EnforcementLevel.MANDATORY
+
+
+def test_the_strict_configuration_names_all_that_can_stop() -> None:
+    strict = json.loads((POLICIES / "config" / "aws-prod.json").read_text())
+    stops = [item for item in policies() if item.enforcement_level is EnforcementLevel.MANDATORY]
+    of_containers = {"kl006", "kl014"}
+    assert {item.name for item in stops} - of_containers == set(strict)
