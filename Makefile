@@ -33,7 +33,7 @@ env: ## print shell exports for plain pulumi commands
 test: ## check, then run all tests
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory check
-	@$(VENV_PYTHON) -m pytest -n 2 --dist loadgroup
+	@$(VENV_PYTHON) -m pytest -n 2 --dist loadscope
 
 check: ## format, lint, strict types (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)

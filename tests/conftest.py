@@ -1,4 +1,7 @@
-"""What all tests share: what they may ask of the machine, and that they leave nothing running."""
+"""What all tests share: what they may ask of the machine, and that they leave nothing running.
+
+How several processes share them (`-n`) is in `tests/shares.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
 from tests.measured import MEASURED
+from tests.shares import Shares
 from toolchain.system_packages import TOOLS, install_command
 
 if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engine
@@ -29,21 +33,9 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of one file stay together where several processes share them (`-n`), and all that use
-    Docker in one process, for they have one engine."""
-    on_docker = {
-        item.path
-        for item in items
-        if "docker_engine" in getattr(item, "fixturenames", ())
-        or item.path.name.startswith("test_docker_")
-    }
-    for item in items:
-        group = "docker" if item.path in on_docker else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path not in on_docker)  # the longest group first
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    return Shares(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import signal
 import socket
@@ -43,12 +44,19 @@ TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on at this moment."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for item in sockets:
-            item.bind(("127.0.0.1", 0))
-        return [item.getsockname()[1] for item in sockets]
+    """Ports that nobody listens on at this moment, and that no other program is given by chance.
+
+    Below the range from which Linux takes a port for whoever asks for any (32768 and up).
+    """
+    found: list[int] = []
+    for port in random.sample(range(20_000, 32_000), 12_000):
+        if len(found) == count:
+            return found
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker binds
+            probe.bind(("0.0.0.0", port))
+            found.append(port)
+    raise AssertionError(f"no {count} free ports on this machine")
 
 
 def local_plan(

@@ -130,7 +130,7 @@ def consecutive_ports(length: int, blocks: int) -> list[int]:
     """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
     for _ in range(100):
         start = free_ports(1)[0]
-        if start + (length + 1) * blocks < 65536 and _free(start, (length + 1) * blocks):
+        if start + (length + 1) * blocks < 32768 and _free(start, (length + 1) * blocks):
             return [start + (length + 1) * index for index in range(blocks)]
     raise AssertionError("no run of free ports on this machine")
 
