@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from hypothesis import settings
 
 from tests.measured import MEASURED
 from tests.shares import Shares
@@ -25,6 +26,13 @@ if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engin
 
 SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
 GONE_SECONDS = 10
+
+
+# how long an example takes says something about the machine, and nothing about the code
+settings.register_profile(
+    "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
+)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
