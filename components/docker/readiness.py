@@ -185,6 +185,8 @@ def _short(text: str) -> str:
 def _check_alive(engines: Engines, place: Place, id: str, restarts: int) -> None:
     found = inspected(engines, place, id)
     state, until = found["State"], None
+    if state["Status"] == "removing":
+        return  # killed first, by whoever removes it; the next look finds it gone
     if not is_up(found):
         check_engine(place)
         reason = f"ended with status {state['ExitCode']}"

@@ -76,11 +76,19 @@ network = docker.Network("network", name="{mark}-net")
 """
 
 
-def container(key: str, name: str, env: Mapping[str, str], port: int, inner: int = 9092) -> str:
-    """One container of a plain program; an empty text takes a variable away."""
+def container(
+    key: str,
+    name: str,
+    env: Mapping[str, str],
+    port: int,
+    inner: int = 9092,
+    after: str = "",
+) -> str:
+    """One container of a plain program; an empty text takes a variable away. It is registered
+    ``after`` another, whose key that is: others reach the engine in an order of their own."""
     envs = [f"{name}={value}" for name, value in env.items() if value]
     return f"""
-docker.Container(
+{key} = docker.Container(
     "{key}",
     name="{name}",
     image=image.image_id,
@@ -89,6 +97,7 @@ docker.Container(
     networks_advanced=[
         docker.ContainerNetworksAdvancedArgs(name=network.name, aliases=["{name}"])
     ],
+    opts=pulumi.ResourceOptions(depends_on=[{after}]),
 )
 """
 
@@ -184,7 +193,7 @@ def test_a_second_broker_on_an_address_that_is_taken_is_stopped(
     project.write(
         network(mark, kafka_image)
         + container("one", first, kraft(first, port), port)
-        + container("two", second, kraft(second, port, 2), port)
+        + container("two", second, kraft(second, port, 2), port, after="one")
     )
     for command in ("preview", "up"):
         output = project.fails(command=command)

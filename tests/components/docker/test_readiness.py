@@ -45,7 +45,7 @@ class FakeEngine:
 
     def _container(self, id: int) -> dict[str, Any]:
         state = {
-            "Running": True, "Restarting": False, "Paused": False, "ExitCode": 0, "Error": "",
+            "Status": "running", "Running": True, "Restarting": False, "Paused": False, "ExitCode": 0, "Error": "",
             "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2025-12-31T23:59:59.123456789Z",
         }  # fmt: skip
         return {
@@ -60,7 +60,7 @@ class FakeEngine:
         return self.log + (self.log_since_start if until is None else b"")
 
     def kill(self, id: str, code: int = 137) -> None:
-        self.containers[id]["State"] |= {"Running": False, "ExitCode": code}
+        self.containers[id]["State"] |= {"Status": "exited", "Running": False, "ExitCode": code}
 
     def _inspect(self, id: str) -> dict[str, Any]:
         for found in self.containers.values():
@@ -268,6 +268,27 @@ def test_what_befalls_a_container_ends_the_wait(
     with pytest.raises(EarshotError, match=words) as caught:
         wait(engines, place(2))
     assert "the last lines of its log:\n    one\n    two" in str(caught.value)
+
+
+def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say(NoAnswer("nothing came back"))
+    states = iter(("running", "removing"))
+
+    def sleep(_: float) -> None:
+        if (status := next(states, None)) is None:
+            engine.containers.pop("id-2")
+        else:
+            found = engine.containers["id-2"]["State"]
+            found.update(Status=status, Running=status == "running", ExitCode=137)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with pytest.raises(EarshotError, match="is gone; somebody has removed it"):
+        wait(engines, place(2))
 
 
 @pytest.mark.parametrize("restarting", [True, False])
