@@ -45,7 +45,8 @@ class FakeEngine:
 
     def _container(self, id: int) -> dict[str, Any]:
         state = {
-            "Status": "running", "Running": True, "Restarting": False, "Paused": False, "ExitCode": 0, "Error": "",
+            "Status": "running", "Running": True, "Restarting": False, "Paused": False,
+            "ExitCode": 0, "Error": "",
             "StartedAt": "2026-01-01T00:00:00Z", "FinishedAt": "2025-12-31T23:59:59.123456789Z",
         }  # fmt: skip
         return {
