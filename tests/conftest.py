@@ -1,6 +1,7 @@
 """What all tests share: what they may ask of the machine, and that they leave nothing running.
 
-How several processes share them (`-n`) is in `tests/shares.py`.
+How several processes share them (`-n`) is in `tests/shares.py`, how they end together in
+`tests/interrupts.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from tests.interrupts import pytest_configure as pytest_configure
+from tests.interrupts import pytest_keyboard_interrupt as pytest_keyboard_interrupt
 from tests.measured import MEASURED
 from tests.shares import Shares
 from toolchain.system_packages import TOOLS, install_command
@@ -33,12 +36,6 @@ settings.register_profile(
     "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
 settings.load_profile("untimed")
-
-
-def pytest_configure() -> None:
-    """Heed Ctrl-C, and let all that tests start heed it: a job in the background ignores it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
