@@ -8,11 +8,13 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from components.aws.ground import AwsGround, Held
 from components.aws.groups import SecurityGroups
 from components.aws.names import Names
 from components.aws.network import Ground, Network, Plot, existing
 from components.aws.node import Node, Surroundings, newest_images
 from components.aws.readiness import AwsReadiness
+from components.aws.volumes import check_given
 from components.gate import AdvertisedListeners, GateSeal
 from components.outputs import as_judged, told
 from earshot.errors import EarshotError
@@ -40,6 +42,7 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
         self._name, self._spec = name, spec
         check_region(spec, self)
+        check_given(name, spec, self)
         # groups need ports and clients alone, which no name decides
         foreseen = plan_aws(spec, name)
         ground = self._ground()
@@ -70,6 +73,7 @@ class Cluster(pulumi.ComponentResource):
             as_judged(self.plan),
             self.gate,
             seal,
+            self._lay_ground(seal),
             newest_images(spec, self),
         )
         self.nodes: dict[int, Node] = {}
@@ -84,6 +88,10 @@ class Cluster(pulumi.ComponentResource):
             return existing(self._spec, self)
         own = pulumi.ResourceOptions(parent=self)
         return Network(self._name, Plot.of(self._spec), own).ground
+
+    def _lay_ground(self, seal: GateSeal | None) -> pulumi.Resource | None:
+        """What compares the stack with what it was before an instance is touched; None: nobody."""
+        return None
 
     def _back(self, node: Node) -> pulumi.Output[Any]:
         """Known once ``node`` is back after a change, so that the next may be touched."""
@@ -118,6 +126,11 @@ class AwsCluster(Cluster):
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", every, after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
+
+    def _lay_ground(self, seal: GateSeal | None) -> AwsGround:
+        after = [seal] if seal is not None else []
+        own = pulumi.ResourceOptions(parent=self.gate, depends_on=after)
+        return AwsGround(self._name, Held.of(self._name, self._spec), own)
 
     def _back(self, node: Node) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])

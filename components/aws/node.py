@@ -11,6 +11,7 @@ import pulumi_aws as aws
 
 from components.aws.names import Names
 from components.aws.tags import tags
+from components.aws.volumes import of_volume
 from components.gate import GateSeal
 from components.outputs import once, told
 from earshot.aws.roles import node_policy, trust_policy
@@ -39,12 +40,14 @@ class Surroundings:
     """Parent of everything here: nothing is made before the names were judged."""
     seal: GateSeal | None
     """Says that they were judged; None with `gate: off`."""
+    ground: pulumi.Resource | None
+    """Says that what is there may become this; None where nothing remembers."""
     images: Mapping[Architecture, str]
     """By architecture, the id of the current Amazon Linux 2023."""
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        seal = [self.seal] if self.seal is not None else []
-        return pulumi.ResourceOptions(parent=self.gate, depends_on=[*seal, *after], **options)
+        before = [item for item in (self.seal, self.ground) if item is not None]
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
 
     @property
     def sealed(self) -> pulumi.Input[str]:
@@ -68,9 +71,10 @@ class Node:
             tags=tags(around.stack, self._full),
             opts=around.opts(ignore_changes=["insecureValue", "value"]),
         )
-        self.volume = self._volume()
+        # one that is given is used and left alone: it is nobody's resource
+        self.volume_id = around.spec.volumes.get(id) or self._volume().id
         self.user_data = pulumi.Output.all(
-            around.planned, self.volume.id, self.parameter.name, around.sealed
+            around.planned, self.volume_id, self.parameter.name, around.sealed
         ).apply(told(lambda found: node_user_data(found[0], around.spec, id, found[1], found[2])))
         if turn is not None:
             self.user_data = once(turn, self.user_data)
@@ -78,7 +82,7 @@ class Node:
         self.attachment = aws.ec2.VolumeAttachment(
             self._full,
             device_name=DEVICE,
-            volume_id=self.volume.id,
+            volume_id=self.volume_id,
             instance_id=self.instance.id,
             # Kafka closes its files before they go
             stop_instance_before_detaching=True,
@@ -112,7 +116,7 @@ class Node:
             iops=wanted.iops,
             throughput=wanted.throughput,
             encrypted=True,
-            tags=tags(self._around.stack, self._full),
+            tags=tags(self._around.stack, self._full) | of_volume(spec, self.id),
             opts=self._around.opts(
                 protect=spec.deletion_protection, retain_on_delete=spec.data == "keep"
             ),

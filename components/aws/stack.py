@@ -59,12 +59,12 @@ def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
     }
 
 
-def _ids(cluster: AwsCluster) -> dict[str, dict[str, pulumi.Output[str]]]:
-    found: dict[str, dict[str, pulumi.Output[str]]] = {}
+def _ids(cluster: AwsCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
+    found: dict[str, dict[str, pulumi.Input[str]]] = {}
     for id, node in cluster.nodes.items():
-        own = {
+        own: dict[str, pulumi.Input[str]] = {
             "instance": node.instance.id,
-            "volume": node.volume.id,
+            "volume": node.volume_id,
             "interface": cluster.names.interfaces[id].id,
         }
         if id in cluster.names.addresses:

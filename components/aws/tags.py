@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+STACK: Final = "earshot:stack"
+
 
 def tags(stack: str, name: str) -> dict[str, str]:
-    return {"Name": name, "earshot:stack": stack}
+    return {"Name": name, STACK: stack}

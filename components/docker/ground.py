@@ -14,6 +14,7 @@ from typing import Any, Final
 from components.docker import inquiry, labels
 from components.docker.inquiry import METADATA_TOPIC, NoAnswer
 from components.docker.place import Engines, Place, engine_failed
+from components.refusals import goes_back, moving_controllers
 from earshot.engine import said
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
@@ -226,7 +227,7 @@ def _foreign_data(wanted: Wanted, seen: Seen) -> Iterator[str]:
                 f"with `make clean STACK={wanted.stack}`"
             )
         written = volume.labels.get(labels.KAFKA, "0.0")
-        if _minor(wanted.plan.kafka_version) < _minor(written):
+        if goes_back(wanted.plan.kafka_version, written):
             yield (
                 f"{told} was written by Kafka {written}, and {wanted.plan.kafka_version} is older; "
                 "a KRaft cluster goes forward only. Keep the version, or remove the data with "
@@ -239,10 +240,10 @@ def _moved_controllers(wanted: Wanted, seen: Seen) -> Iterator[str]:
     for found in seen.containers:
         held = found.labels.get(labels.VOTERS, now)
         if wanted.owns(found.labels) and found.running and held != now and _ids(held) == _ids(now):
-            yield (
-                f"the controllers would move from {held} to {now} while they run: no majority "
-                "would find each other during a rolling change. Stop the cluster first "
-                f"(`make down STACK={wanted.stack}`; data is kept)"
+            yield moving_controllers(
+                held,
+                now,
+                f"Stop the cluster first (`make down STACK={wanted.stack}`; data is kept)",
             )
             return
 
@@ -372,7 +373,3 @@ def _was_broker(found: Mapping[str, str]) -> bool:
 
 def _ids(quorum: str) -> set[str]:
     return {entry.partition("@")[0] for entry in quorum.split(",")}
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])

@@ -8,11 +8,12 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from components.local.process import holders, running
+from components.refusals import goes_back, moving_controllers, older_kafka, other_voters
 from earshot import cache
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
@@ -97,31 +98,22 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     if memory is not None:
         yield from _quorum_problems(root, memory, plan)
         yield from _removal_problems(root, memory, plan)
-        if _minor(plan.kafka_version) < _minor(memory.kafka_version):
-            yield (
-                f"Kafka {plan.kafka_version} is older than {memory.kafka_version}, which has "
-                "written the data; a KRaft cluster goes forward only. Keep the version, or "
-                "remove the data with `make clean`"
-            )
+        if goes_back(plan.kafka_version, memory.kafka_version):
+            yield older_kafka(plan.kafka_version, memory.kafka_version, "`make clean`")
     yield from _port_problems(root, plan)
 
 
 def _quorum_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[str]:
     wanted = _voters(plan)
     if set(wanted) != set(memory.voters):
-        yield (
-            f"the quorum has the voters {_ids(memory.voters)} and would get {_ids(wanted)}: "
-            "voters are written into every node's data when it is formatted, and a static "
-            f"quorum cannot change them. Set `controllers.count: {len(memory.voters)}` to keep "
-            "them, or remove the data with `make clean`"
-        )
+        yield other_voters(map(int, memory.voters), map(int, wanted), "`make clean`")
     elif wanted != memory.voters and any(
         running(node_directory(root, int(id))) for id in memory.voters
     ):
-        yield (
-            f"the controllers would move from {', '.join(memory.voters.values())} to "
-            f"{', '.join(wanted.values())} while they run: no majority would find each other "
-            "during a rolling change. Stop the cluster first (`make down`; data is kept)"
+        yield moving_controllers(
+            ", ".join(memory.voters.values()),
+            ", ".join(wanted.values()),
+            "Stop the cluster first (`make down`; data is kept)",
         )
 
 
@@ -181,11 +173,3 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
 def _voters(plan: ClusterPlan) -> dict[str, str]:
     entries = (entry.partition("@") for entry in voters(plan).split(",") if entry)
     return {id: address for id, _, address in entries}
-
-
-def _ids(voters: Mapping[str, str]) -> str:
-    return ", ".join(sorted(voters, key=int))
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])

@@ -67,7 +67,11 @@ class AwsCluster(pulumi.ComponentResource):
 
 
 class _Brokers(Cluster):
-    """A cluster whose readiness is waited for where it is constructed."""
+    """A cluster whose readiness is waited for where it is constructed.
+
+    A package holds no dynamic resource, so nothing remembers what was: other voters, the removal of
+    a broker with replicas and a node's move from its volume's zone are refused by nobody here.
+    """
 
     served: pulumi.Output[None]
     """Known once all nodes are in sync."""

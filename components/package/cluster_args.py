@@ -122,7 +122,7 @@ class AwsClusterArgs(TypedDict):
     archive: Archive
     """What they run."""
     brokers: NotRequired[int]
-    """Brokers have the ids 1, 2, 3, ... Default: 3."""
+    """Brokers have the ids 1, 2, 3, ... One that goes must hold no replica. Default: 3."""
     kafka_version: NotRequired[str]
     """3.9.x or 4.x.y, the same as in the archive."""
     listeners: NotRequired[list[Listener]]
@@ -130,7 +130,7 @@ class AwsClusterArgs(TypedDict):
     inter_broker: NotRequired[str]
     """The listener between brokers. Default: the first of scope internal."""
     controllers: NotRequired[Controllers]
-    """The quorum. Default: combined, with three voters."""
+    """The quorum, whose voters must never change. Default: combined, with three voters."""
     replication_factor: NotRequired[int]
     """Of new topics. Default: 3, or the number of brokers where that is less."""
     min_insync_replicas: NotRequired[int]
@@ -155,6 +155,8 @@ class AwsClusterArgs(TypedDict):
     """The data volumes of separate controllers."""
     pinned: NotRequired[dict[str, str]]
     """By node id, the zone it stays in: where a zone is added or taken away."""
+    volumes: NotRequired[dict[str, str]]
+    """By node id, a volume that an earlier cluster of this name has kept, with its data."""
     heap: NotRequired[str]
     """Of each JVM, as in 4g. Default: 1g."""
     secrets: NotRequired[dict[str, str]]

@@ -19,6 +19,7 @@ from earshot.spec.aws_parts import (
     ClientsSpec,
     InstanceSpec,
     ParameterName,
+    VolumeId,
     VolumeSpec,
     VpcSpec,
     ZoneSpec,
@@ -50,6 +51,10 @@ class AwsSpec(ClusterSpec):
     controller_volume: VolumeSpec = VolumeSpec(size_gib=20)
     pinned: dict[int, str] = Field(default_factory=dict)
     """By node id, the zone it stays in: for nodes that run where a zone is added or taken away."""
+    volumes: dict[int, VolumeId] = Field(default_factory=dict)
+    """By node id, a volume with its data that an earlier stack of this name has kept."""
+    drained: tuple[Whole, ...] = ()
+    """Ids of brokers that hold no replica any more, so that they may be removed."""
     archive: Archive
     """Kafka as its project publishes it; the instances must reach it."""
     heap: Heap = "1g"
@@ -88,7 +93,7 @@ class AwsSpec(ClusterSpec):
     @model_validator(mode="after")
     def _fits_aws(self) -> Self:
         refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
-        refuse(self._room_problems())
+        refuse([*self._room_problems(), *self._data_problems()])
         return self
 
     def _place_problems(self) -> Iterator[str]:
@@ -116,6 +121,21 @@ class AwsSpec(ClusterSpec):
         ):
             if wanted and not self.vpc.subnets[key]:
                 yield f"vpc.{key}: is missing; nodes would stand there"
+
+    def _data_problems(self) -> Iterator[str]:
+        holders: dict[str, int] = {}
+        for id, volume in self.volumes.items():
+            if id not in self.node_ids:
+                yield f"volumes: found node {id}; allowed: {shown_ids(self.node_ids)}"
+            holder = holders.setdefault(volume, id)
+            if holder != id:
+                yield f"volumes.{id}: found {volume}, which node {holder} has already"
+        for id in self.drained:
+            if id in self.ids:
+                yield (
+                    f"drained: found broker {id}, which stays and gets replicas; "
+                    "allowed: brokers that are no more"
+                )
 
     def _name_problems(self) -> Iterator[str]:
         if self.naming == "zone" and self.zone is None:

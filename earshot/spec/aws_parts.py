@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 MIN_GIB, MAX_GIB = 1, 16_384
 ANYWHERE = "anywhere"
-_ID = {kind: re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII) for kind in ("vpc", "subnet", "sg")}
+_ID = {
+    kind: re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII)
+    for kind in ("vpc", "subnet", "sg", "vol")
+}
 _AMI = re.compile(r"ami-[0-9a-f]{8,17}", re.ASCII)
 _HOSTED_ZONE = re.compile(r"[A-Z0-9]{4,32}", re.ASCII)
 _TYPE = re.compile(
@@ -68,6 +71,7 @@ Range = Annotated[str, PlainValidator(_range)]
 VpcId = Annotated[str, _id("vpc")]
 SubnetId = Annotated[str, _id("subnet")]
 GroupId = Annotated[str, _id("sg")]
+VolumeId = Annotated[str, _id("vol")]
 AmiId = Annotated[str, _matching(_AMI, "an id such as ami-0123456789abcdef0")]
 HostedZoneId = Annotated[str, _matching(_HOSTED_ZONE, "a hosted zone's id, as Z0123456789ABC")]
 ParameterName = Annotated[

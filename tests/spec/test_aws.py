@@ -195,6 +195,23 @@ def test_a_mistake_is_one_line_with_its_key(settings: dict[str, Any], line: str)
     assert any(item.startswith(line) for item in found), found
 
 
+def test_volumes_are_of_nodes_and_each_of_one() -> None:
+    one = "vol-0123456789abcdef0"
+    assert read_aws(volumes={"2": one}).volumes == {2: one}
+    assert refused(volumes={4: one}) == ["volumes: found node 4; allowed: 1 to 3"]
+    assert refused(volumes={1: one, 3: one}) == [
+        f"volumes.3: found {one}, which node 1 has already"
+    ]
+    (line,) = refused(volumes={1: "sg-0123abcd"})
+    assert line.startswith("volumes.1: found 'sg-0123abcd'; allowed: an id such as vol-")
+
+
+def test_only_brokers_that_are_no_more_are_drained() -> None:
+    assert read_aws(drained=[4, 5]).drained == (4, 5)
+    (line,) = refused(drained=[3])
+    assert line.startswith("drained: found broker 3, which stays and gets replicas")
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     found = refused(pinned={9: ZONES[0]}, naming="zone", listeners=[INTERNAL, BOTH])
     assert len(found) == 4, found

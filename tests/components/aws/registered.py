@@ -20,6 +20,7 @@ ADDRESS = "aws:ec2/eip:Eip"
 ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 ATTACHMENT = "aws:ec2/volumeAttachment:VolumeAttachment"
 GATE = gate.GATE_TYPE
+GROUND = "pulumi-python:dynamic/earshot:AwsGround"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 INSTANCE = "aws:ec2/instance:Instance"
@@ -63,6 +64,8 @@ class Answers(mocks.Mocks):
     region: str = REGION
     vpc: dict[str, Any] = field(default_factory=dict)
     """What a VPC that is there has."""
+    volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Volumes that are there, by id."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
@@ -98,7 +101,11 @@ class Answers(mocks.Mocks):
                 "insecureValue": f"ami of {args.args.get('name')}"
             },
             "aws:ec2/getVpc:getVpc": self.vpc,
+            "aws:ebs/getEbsVolumes:getEbsVolumes": {"ids": list(self.volumes)},
         }
+        if args.token == "aws:ebs/getVolume:getVolume":
+            ((id,),) = [item["values"] for item in args.args["filters"]]
+            return self.volumes[id]
         return answers[args.token]
 
 
