@@ -11,10 +11,8 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
 from __future__ import annotations
 
 import hashlib
-import shlex
-from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -23,15 +21,10 @@ from earshot.listeners.model import ClusterPlan, Listener, Node, Role
 from earshot.listeners.properties import Settings, write_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.user_data.boot import SECRETS, Boot
+from earshot.user_data.cloud_config import HEADER, cloud_config, rendered
 from earshot.user_data.secrets import revealed
 from earshot.user_data.systems import PACKAGING
 
-if TYPE_CHECKING:
-    import jinja2
-
-LIMIT = 16 * 1024
-"""Bytes, before base64: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html"""
-HEADER = "#cloud-config\n"
 MOUNT = "/var/lib/kafka"
 """Where the data volume is mounted; a node's `log_dir` is a directory below."""
 PROPERTIES = "/etc/kafka/server.properties"
@@ -48,17 +41,20 @@ def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
     """
     who = f"node {node.id}"
     _check(plan, node, who)
-    text = HEADER + yaml.dump(
-        _cloud_config(plan, node, boot), Dumper=_Dumper, sort_keys=False, width=LIMIT
+    values = _values(plan, node, boot)
+    scripts = {
+        "/usr/local/sbin/kafka-prepare": rendered("prepare.sh", values),
+        "/usr/local/sbin/kafka-report": rendered("report.sh", values),
+    }
+    commands = (
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "restart", "systemd-journald.service"),
+        ("systemctl", "enable", "kafka-prepare.service"),
+        # not waited for: it takes longer than cloud-init should
+        ("systemctl", "start", "--no-block", "kafka-prepare.service"),
     )
-    if len(text.encode()) > LIMIT:
-        raise EarshotError(
-            f"{who}: user data",
-            observed=f"{len(text.encode())} bytes",
-            allowed=f"{LIMIT} bytes",
-            remedy="set fewer or shorter properties in `extra`",
-        )
-    return text
+    remedy = "set fewer or shorter properties in `extra`"
+    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy)
 
 
 def digest(text: str) -> str:
@@ -104,35 +100,17 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
         )
 
 
-def _cloud_config(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
-    values = _values(plan, node, boot)
+def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) -> dict[str, str]:
     logging = "log4j.properties" if values["old_logging"] else "log4j2.properties"
     client = {"security.protocol": values["listener"].protocol.value} | boot.client
     files = {
         PROPERTIES: server_properties(plan, node),
         CLIENT: write_properties(Settings(client)),
-        f"/etc/kafka/{logging}": _render(logging, values),
-        "/etc/systemd/journald.conf.d/kafka.conf": _render("journald.conf", values),
+        f"/etc/kafka/{logging}": rendered(logging, values),
+        "/etc/systemd/journald.conf.d/kafka.conf": rendered("journald.conf", values),
     }
-    files |= {f"/etc/systemd/system/{u}.service": _render(f"{u}.service", values) for u in UNITS}
-    scripts = {
-        "/usr/local/sbin/kafka-prepare": _render("prepare.sh", values),
-        "/usr/local/sbin/kafka-report": _render("report.sh", values),
-    }
-    written = [{"path": path, "content": content} for path, content in files.items()]
-    written += [
-        {"path": path, "permissions": "0755", "content": content}
-        for path, content in scripts.items()
-    ]
-    return {
-        "write_files": written,
-        "runcmd": [
-            ["systemctl", "daemon-reload"],
-            ["systemctl", "restart", "systemd-journald.service"],
-            ["systemctl", "enable", "kafka-prepare.service"],
-            # not waited for: it takes longer than cloud-init should
-            ["systemctl", "start", "--no-block", "kafka-prepare.service"],
-        ],
+    return files | {
+        f"/etc/systemd/system/{it}.service": rendered(f"{it}.service", values) for it in UNITS
     }
 
 
@@ -162,36 +140,3 @@ def _own_listener(plan: ClusterPlan, node: Node) -> Listener:
     if found is None:
         raise EarshotError(f"node {node.id}", observed=f"has no listener {name}")
     return found
-
-
-def _render(name: str, values: dict[str, Any]) -> str:
-    return _environment().get_template(f"{name}.j2").render(values)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2  # slow to import, and a plan can be shown without
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("earshot.user_data", "."),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        comment_start_string="{##",  # "{#" is how the length of a bash array begins
-        comment_end_string="##}",
-    )
-    environment.filters.update(quote=lambda value: shlex.quote(str(value)), words=shlex.join)
-    return environment
-
-
-class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are, so that a file in a cloud-config can be read."""
-
-
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)

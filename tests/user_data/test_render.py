@@ -11,7 +11,8 @@ from earshot.listeners.model import Protocol, Role, UnknownHost
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
-from earshot.user_data.render import LIMIT, PROPERTIES, digest, properties_in, user_data
+from earshot.user_data.cloud_config import LIMIT
+from earshot.user_data.render import PROPERTIES, digest, properties_in, user_data
 from earshot.user_data.systems import System
 from tests.listeners.clusters import odd_properties
 from tests.user_data.nodes import boot, cluster, node
