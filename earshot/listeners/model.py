@@ -172,6 +172,8 @@ class Node(Frozen):
     roles: tuple[Role, ...] = Field(min_length=1)
     listeners: tuple[Listener, ...] = Field(min_length=1)
     log_dir: str = "/var/lib/kafka/data"
+    rack: str = ""
+    """Where a broker stands: Kafka spreads the replicas of a partition over racks."""
 
     @property
     def is_broker(self) -> bool:

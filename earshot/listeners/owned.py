@@ -13,11 +13,13 @@ _LISTENERS = "set it through `listeners`"
 _QUORUM = "set it through `controllers`"
 _REPLICAS = "set it through `replication_factor` and `min_insync_replicas`"
 _PLACEMENT = "the placement decides where data lies"
+_RACK = "placement aws takes the availability zone; others have no racks"
 
 OWNED: dict[str, str] = {
     "process.roles": _QUORUM,
     "node.id": "ids follow `brokers`",
     "broker.id": "ids follow `brokers`",
+    "broker.rack": _RACK,
     "listeners": _LISTENERS,
     "advertised.listeners": _LISTENERS,
     "listener.security.protocol.map": _LISTENERS,

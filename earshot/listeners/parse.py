@@ -167,6 +167,7 @@ class _Reader:
             roles=tuple(roles),
             listeners=tuple(listeners),
             log_dir=values.get("log.dirs", values.get("log.dir", KAFKA_LOG_DIR)),
+            rack=values.get("broker.rack", ""),
         )
 
     def _listener(

@@ -59,6 +59,8 @@ def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     }
     if node.is_broker:
         values["inter.broker.listener.name"] = plan.inter_broker
+        if node.rack:
+            values["broker.rack"] = node.rack
     values["log.dirs"] = node.log_dir
     values |= _replication(plan)
     values |= dict(plan.extra)

@@ -100,7 +100,7 @@ def plan_aws(
     attributes = dns or VpcDns(support=True, hostnames=True)
     for id, item in given.items():
         _check_given(spec.name_of(id), item, attributes)
-    names = {id: _names(item) for id, item in given.items()}
+    names = {id: _names(item, spec.zone_of[id]) for id, item in given.items()}
     made = plan(spec, names)
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
@@ -177,7 +177,7 @@ def _off(dns: VpcDns) -> str:
     return f"{' and '.join(dns.off)} of the VPC: off"
 
 
-def _names(given: Provisioned) -> NodeNames:
+def _names(given: Provisioned, zone: str) -> NodeNames:
     hosts: dict[Scope, Known] = {
         Scope.CONTROLLER: given.private_name,
         Scope.INTERNAL: given.private_name,
@@ -185,7 +185,7 @@ def _names(given: Provisioned) -> NodeNames:
     }
     if given.public_name is not None:
         hosts[Scope.EXTERNAL] = given.public_name
-    return NodeNames(hosts=hosts, log_dir=LOG_DIR, addresses=given.addresses)
+    return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
 
 
 def _instance(node: Node, groups: tuple[Group, ...], given: Provisioned) -> Instance:

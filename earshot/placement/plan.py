@@ -40,6 +40,8 @@ class NodeNames:
     published: Mapping[str, int] = field(default_factory=dict)
     """By listener, the port that leads to the node where it is not the one it binds."""
     log_dir: str = "/var/lib/kafka/data"
+    rack: str = ""
+    """What fails together, where nodes stand in several such; an availability zone."""
     addresses: tuple[str, ...] = ()
     """The node's own IP addresses, where they are known: what its names must resolve to."""
 
@@ -73,7 +75,13 @@ def plan(spec: ClusterSpec, names: Mapping[int, NodeNames]) -> ClusterPlan:
             wanted.append(quorum)
         listeners = tuple(_listener(item, id, names[id]) for item in wanted)
         nodes.append(
-            Node(id=id, roles=tuple(roles), listeners=listeners, log_dir=names[id].log_dir)
+            Node(
+                id=id,
+                roles=tuple(roles),
+                listeners=listeners,
+                log_dir=names[id].log_dir,
+                rack=names[id].rack if id in spec.ids else "",
+            )
         )
     _check_ports(nodes, names)
     return ClusterPlan(

@@ -116,6 +116,7 @@ def provisioned(
             machine="this machine" if shared else "",
             port_offset=index if shared else 0,
             log_dir=draw(st.sampled_from(["/var/lib/kafka/data", f"/data/{id}", "/a,/b"])),
+            rack=draw(st.sampled_from(["", "eu-central-1a"])),
         )
         for index, id in enumerate(spec.node_ids)
     }

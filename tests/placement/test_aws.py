@@ -57,6 +57,18 @@ def test_two_listeners_advertise_private_and_public_names() -> None:
     ]
 
 
+def test_a_broker_says_which_zone_it_stands_in() -> None:
+    """Kafka spreads replicas over the racks that brokers have: its documentation, `broker.rack`."""
+    spec, made = planned(brokers=4, controllers={"mode": "separate"})
+    racks = {node.id: node.rack for node in made.plan.nodes if node.rack}
+    assert racks == {id: spec.zone_of[id] for id in spec.ids}
+    for node in made.plan.nodes:
+        text = properties_in(node_user_data(made, spec, node.id, "vol-00000001", "/p")) or ""
+        assert ("broker.rack" in text) == node.is_broker
+        assert not node.is_broker or f"\nbroker.rack={spec.zone_of[node.id]}\n" in text
+        assert "replica.selector" not in text, "clients read from whom they did before"
+
+
 def test_one_listener_advertises_the_public_name_to_both_scopes() -> None:
     _, made = planned(**ONE_LISTENER)
     (client, _) = made.plan.node(1).listeners

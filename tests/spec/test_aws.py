@@ -202,7 +202,7 @@ def test_volumes_are_of_nodes_and_each_of_one() -> None:
     assert refused(volumes={1: one, 3: one}) == [
         f"volumes.3: found {one}, which node 1 has already"
     ]
-    (line,) = refused(volumes={1: "sg-0123abcd"})
+    (line,) = refused(volumes={"1": "sg-0123abcd"})
     assert line.startswith("volumes.1: found 'sg-0123abcd'; allowed: an id such as vol-")
 
 
@@ -210,6 +210,12 @@ def test_only_brokers_that_are_no_more_are_drained() -> None:
     assert read_aws(drained=[4, 5]).drained == (4, 5)
     (line,) = refused(drained=[3])
     assert line.startswith("drained: found broker 3, which stays and gets replicas")
+
+
+@pytest.mark.parametrize("key", ["broker.rack", "broker.id", "advertised.listeners", "log.dirs"])
+def test_what_is_computed_cannot_be_said_otherwise(key: str) -> None:
+    (line,) = refused(extra={key: "1"})
+    assert line.startswith(f"extra: {key} is computed by earshot; ")
 
 
 def test_all_mistakes_are_told_at_once() -> None:
