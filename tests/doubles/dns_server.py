@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
+from dnslib import AAAA, PTR, QTYPE, RCODE, RR, A, DNSRecord
 from dnslib.server import BaseResolver, DNSLogger, DNSServer
 
 NO_RECORD: tuple[str, ...] = ()
@@ -25,10 +25,16 @@ class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
             return reply
         family = QTYPE[request.q.qtype]
         for text in answer:
-            if (":" in text) == (family == "AAAA"):
-                data = AAAA(text) if ":" in text else A(text)
+            data = _data(name, text)
+            if type(data).__name__ == family:
                 reply.add_answer(RR(request.q.qname, request.q.qtype, rdata=data, ttl=1))
         return reply
+
+
+def _data(name: str, text: str) -> A | AAAA | PTR:
+    if name.endswith(".in-addr.arpa"):
+        return PTR(text)
+    return AAAA(text) if ":" in text else A(text)
 
 
 @contextmanager
@@ -37,7 +43,7 @@ def dns_server(
 ) -> Iterator[str]:
     """Yields `ip:port` of a server: per name its addresses, or the name of a DNS error.
 
-    ``table`` may change while it runs; port 0 is a free one.
+    A name below in-addr.arpa has names. ``table`` may change while it runs; port 0 is a free one.
     """
     quiet = DNSLogger(logf=lambda line: None)
     server = DNSServer(_Table(table), address=address, port=port, logger=quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,11 @@ HEADER = "import json\nimport pulumi\nimport pulumi_aws as aws\n"
 @dataclass
 class Project(project.Project):
     server: MotoServer
+    seconds: float = 180
+    """What one command may take."""
+
+    def pulumi(self, *arguments: str, timeout: float = 0) -> subprocess.CompletedProcess[str]:
+        return super().pulumi(*arguments, timeout=timeout or self.seconds)
 
     def configure(self, **settings: Any) -> None:
         """Settings of the provider `aws` in the stack's file, beside those that lead to moto."""

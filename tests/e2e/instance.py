@@ -2,7 +2,7 @@
 
 An instance has the private address that its interface was promised, a NoCloud seed in the place of
 a metadata service, and its data volume as a block device under the name that an EBS volume gets.
-The volume outlives it. What a container cannot show: udev, kernel settings, a late attachment.
+The volume outlives it. What a container cannot show: udev and kernel settings.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Volume:
 
 
 @contextlib.contextmanager
-def volume(mebibytes: int = VOLUME_MIB) -> Iterator[Volume]:
+def volume(mebibytes: int = VOLUME_MIB, id: str = "") -> Iterator[Volume]:
     """A blank volume, gone at the end with all that is on it."""
     if os.geteuid() != 0 or shutil.which("losetup") is None:
         skip("a data volume is a loop device, which needs root and losetup")
@@ -56,7 +56,7 @@ def volume(mebibytes: int = VOLUME_MIB) -> Iterator[Volume]:
         file.truncate(mebibytes << 20)
         device = _output("losetup", "--find", "--show", file.name).strip()
         try:
-            yield Volume(f"vol-{uuid.uuid4().hex[:17]}", Path(device))
+            yield Volume(id or f"vol-{uuid.uuid4().hex[:17]}", Path(device))
         finally:
             _output("losetup", "--detach", device)
 
@@ -74,7 +74,7 @@ class PrivateNetwork:
 
 @dataclass(frozen=True)
 class Instance:
-    """A running one."""
+    """One that was made."""
 
     engine: Engine
     container: str
@@ -98,6 +98,28 @@ class Instance:
         """Shut down in order and boot again: the same disk and interface, an empty memory."""
         self.engine.run("restart", f"--time={STOP_SECONDS}", self.container)
 
+    def remove(self) -> None:
+        """Also where it never was."""
+        with contextlib.suppress(AssertionError):
+            self.engine.run("rm", "--force", "--volumes", self.container)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A folder with all that an instance is told when it boots, kept for as long as it exists."""
+
+    folder: Path
+    user_data: bytes
+    id: str
+    hostname: str
+
+    def written(self) -> Sequence[str]:
+        """Docker's options for it."""
+        (self.folder / "user-data").write_bytes(self.user_data)
+        known = f"instance-id: {self.id}\nlocal-hostname: {self.hostname}\n"
+        (self.folder / "meta-data").write_text(known)
+        return (f"--volume={self.folder}:/var/lib/cloud/seed/nocloud:ro",)
+
 
 @contextlib.contextmanager
 def instance(
@@ -108,30 +130,25 @@ def instance(
     address: str,
     volumes: Sequence[Volume] = (),
     hosts: Mapping[str, str] | None = None,
-    dns: str = "",
 ) -> Iterator[Instance]:
     """Boot ``user_data`` at ``address`` of ``network``; terminated and removed at the end.
 
-    ``hosts`` are names that it resolves by its hosts file, ``dns`` is its name server.
+    ``hosts`` are names that it resolves by its hosts file.
     """
-    image = instance_image(engine)
     id = f"i-{uuid.uuid4().hex[:17]}"
-    name, hostname = f"earshot-test-{id}", "ip-" + address.replace(".", "-")
     seed = Path(tempfile.mkdtemp(prefix="earshot-seed-"))
-    (seed / "user-data").write_text(user_data)
-    (seed / "meta-data").write_text(f"instance-id: {id}\nlocal-hostname: {hostname}\n")
-    options = [f"--name={name}", f"--hostname={hostname}", *RUN_OPTIONS]
+    hostname = "ip-" + address.replace(".", "-")
+    made = Instance(engine, f"earshot-test-{id}", id)
+    options = [f"--name={made.container}", f"--hostname={hostname}", *RUN_OPTIONS]
     options += [f"--network={network}", f"--ip={address}"]
-    options += [f"--volume={seed}:/var/lib/cloud/seed/nocloud:ro"]
+    options += Seed(seed, user_data.encode(), id, hostname).written()
     options += [f"--device={item.device}:{item.device_in_instance()}" for item in volumes]
     options += [f"--add-host={name}:{ip}" for name, ip in (hosts or {}).items()]
-    options += [f"--dns={dns}"] if dns else []
     try:
-        container = engine.run("run", "--detach", *options, image).strip()
-        yield Instance(engine, container, id)
+        engine.run("run", "--detach", *options, instance_image(engine))
+        yield made
     finally:
-        with contextlib.suppress(AssertionError):  # it may never have been there
-            engine.run("rm", "--force", "--volumes", name)
+        made.remove()
         shutil.rmtree(seed)
 
 

@@ -99,12 +99,15 @@ HOLDINGS = (
 
 
 @contextmanager
-def moto_server(folder: Path) -> Iterator[MotoServer]:
-    """A server with nothing in it but what moto brings along; its log is in ``folder``."""
+def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer]:
+    """A server with nothing in it but what moto brings along; its log is in ``folder``.
+
+    ``address`` is this machine's, where it is to answer.
+    """
     log = folder / "moto.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.doubles.aws.server"],
+            [sys.executable, "-m", "tests.doubles.aws.server", address],
             cwd=ROOT,
             env={**os.environ, **ENVIRONMENT},
             stdin=subprocess.PIPE,
@@ -129,10 +132,10 @@ def moto_server(folder: Path) -> Iterator[MotoServer]:
             process.stdout.close()
 
 
-def main() -> None:
+def main(address: str) -> None:
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server = ThreadedMotoServer(address, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     print(f"http://{host}:{port}", flush=True)
@@ -142,4 +145,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -1,0 +1,176 @@
+"""A cloud in a box: what a moto server holds, played with containers on a Docker engine.
+
+    with cloud_box(engine, folder) as box:
+        stack = box.stack(folder / "stack")          # the real program, CLI and policy pack
+        stack.configure(box.cluster(brokers=3))      # option 2 with AWS's names
+        stack.up()                                   # real brokers from real user data
+        report = stack.validate(folder)              # both vantages in one report
+
+The VPC is a network with its range, an instance a container at its interface's private address that
+boots the user data moto holds, unchanged; an EBS volume is a loop device that lives as long as
+moto's; an Elastic IP is the instance's address on a second network; security groups are packet
+rules where the instance has its network; and DNS answers on each network what that side may know.
+
+What a test can do besides:
+
+    box.instances()["test-broker-1"]   an `Instance` (run, journal, show) by its tag Name
+    box.held()                         what moto holds now: machines with addresses and volumes
+    box.place("inside")                a client's place: `kcat(...)`, `run(...)` in its container,
+    box.place("outside")               and `command(...)`, for a program of this machine that is to
+    box.place("outside", stranger)     stand there, with that side's network and DNS
+    box.server                         moto itself; `box.archive` is served on `box.depot.url`
+    box.images["…"]                    another image for the instance with that tag Name
+
+Skipped: package installation (the image has every command), the metadata service (the seed and a
+stand-in around the real `aws` command), roles (moto lets everyone do everything), the way out by
+NAT and gateways, IPv6. The way from the VPC to an Elastic IP is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from earshot.listeners.model import Scope
+from earshot.vantages.standpoint import Candidate, Kind, Standpoint
+from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.dns_server import dns_server
+from tests.e2e.box.fleet import Fleet
+from tests.e2e.box.ground import Ground, Wire, ground
+from tests.e2e.box.horizons import Horizon, Side, Skies
+from tests.e2e.box.place import Place, place
+from tests.e2e.box.stack import BoxStack, template
+from tests.e2e.box.state import Held, look
+from tests.e2e.box.watch import Watch
+from tests.e2e.depot import Depot
+from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.images.load import base_image, client_image, instance_image
+from tests.e2e.instance import Instance
+from tests.e2e.kafka_archive import KafkaArchive, kafka_archive
+
+SETTLE_SECONDS = 120
+DNS_PORT = 53
+
+
+@dataclass
+class CloudBox:
+    engine: Engine
+    server: MotoServer
+    ground: Ground
+    depot: Depot
+    archive: KafkaArchive
+    folder: Path
+    fleet: Fleet
+    images: dict[str, str]
+    watch: Watch
+
+    def held(self) -> Held:
+        """What moto holds now."""
+        return look(self.server)
+
+    def instances(self) -> dict[str, Instance]:
+        """Those that were switched on and are to run, by their tag Name."""
+        found = (
+            (it.name, self.fleet.instance(it.id))
+            for it in self.held().machines.values()
+            if it.running
+        )
+        return {name: instance for name, instance in found if instance is not None}
+
+    def wire(self, side: Side) -> Wire:
+        return self.ground.vpc if side == "inside" else self.ground.outside
+
+    def place(self, side: Side, address: str = "") -> contextlib.AbstractContextManager[Place]:
+        """A place for clients; outside in the office, or at an ``address`` such as a stranger's."""
+        wire, name = self.wire(side), f"earshot-box-client-{secrets.token_hex(4)}"
+        image = client_image(self.engine)
+        return place(self.engine, image, self.folder, wire.name, wire.gateway, name, address)
+
+    @property
+    def stranger(self) -> str:
+        """An address outside of which the security groups know nothing."""
+        return str(self.ground.strangers[5])
+
+    def standpoints(self) -> tuple[Standpoint, ...]:
+        """Where `earshot validate --vantages` is to stand."""
+        sides: dict[Scope, Side] = {Scope.INTERNAL: "inside", Scope.EXTERNAL: "outside"}
+        return tuple(
+            Standpoint(
+                name=scope,
+                scope=scope,
+                kind=Kind.CONTAINER,
+                engines=(Candidate(engine=self.engine.address),),
+                network=self.wire(side).name,
+                base=base_image(self.engine),
+                dns=(self.wire(side).gateway,),
+            )
+            for scope, side in sides.items()
+        )
+
+    def pack_config(self) -> dict[str, Any]:
+        """The policy pack's: names are looked up where their clients would."""
+        resolvers = {
+            "internal": [self.ground.vpc.gateway],
+            "external": [self.ground.outside.gateway],
+        }
+        return {"names": {"resolvers": resolvers, "timeout": 10}}
+
+    def cluster(self, brokers: int = 1, **settings: Any) -> dict[str, Any]:
+        """The cluster of the template for trials, made small; ``settings`` replace its own."""
+        return template() | {
+            "brokers": brokers,
+            "region": REGION,
+            "vpc": {"cidr": str(self.ground.vpc.range), "zones": [f"{REGION}{it}" for it in "abc"]},
+            "archive": {"url": f"{self.depot.url}/kafka.tgz", "sha512": self.archive.sha512},
+            "clients": {"ranges": {"office": str(self.ground.office)}},
+            "volume": {"size_gib": 1},
+            "heap": "256m",
+            "ready_seconds": 300,
+            "prove": "later",
+            "validation": {"records": 300, "deadline": 240},
+            **settings,
+        }
+
+    def public_zone(self, name: str) -> str:
+        """The id of a hosted zone that is there before the stack."""
+        made = self.server.client("route53").create_hosted_zone(
+            Name=name, CallerReference=secrets.token_hex(4)
+        )
+        return str(made["HostedZone"]["Id"].rpartition("/")[2])
+
+    def stack(self, folder: Path) -> BoxStack:
+        """A stack of the project's own program, not configured yet."""
+        return BoxStack.prepared(
+            folder, self.server, self.ground.elastic, self.standpoints, self.pack_config()
+        )
+
+    def settle(self) -> None:
+        """Until everything is played that moto holds; raises what went wrong in the box."""
+        self.watch.settle(SETTLE_SECONDS)
+
+
+@contextlib.contextmanager
+def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
+    """A box with nothing in it; gone at the end with all that it played."""
+    if os.geteuid() != 0:
+        skip("a cloud in a box needs root: packet rules, loop devices, DNS on port 53")
+    mark = secrets.token_hex(3)
+    images: dict[str, str] = {}
+    default = instance_image(engine)
+    archive = kafka_archive(folder)
+    with contextlib.ExitStack() as made:
+        there = made.enter_context(ground(engine, mark))
+        server = made.enter_context(moto_server(folder, there.vpc.gateway))
+        depot = made.enter_context(Depot(there.vpc.gateway, {"kafka.tgz": archive.path}).open())
+        skies = Skies(server, there.vpc.range)
+        sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
+        for side, wire in sides.items():
+            made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
+        fleet = Fleet(engine, server, there, lambda name: images.get(name, default), mark)
+        watch = made.enter_context(Watch(server, fleet))
+        yield CloudBox(engine, server, there, depot, archive, folder, fleet, images, watch)

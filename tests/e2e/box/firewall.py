@@ -1,0 +1,61 @@
+"""Security groups as packet rules in the network namespace of an instance's container.
+
+As EC2 has them: what no rule of the interface's groups lets in or out is dropped without a word,
+answers to what was let through pass, and the way to the resolver is open.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Members = Mapping[str, frozenset[str]]
+
+_OPENING = """*filter
+:INPUT DROP [0:0]
+:FORWARD DROP [0:0]
+:OUTPUT DROP [0:0]
+-A INPUT -i lo -j ACCEPT
+-A OUTPUT -o lo -j ACCEPT
+-A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
+-A OUTPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT
+-A OUTPUT -d {resolver} -p udp --dport 53 -j ACCEPT
+"""
+
+
+def packet_rules(groups: list[Any], members: Members, resolver: str) -> str:
+    """What `iptables-restore` is given for an interface in ``groups`` (as EC2 describes them).
+
+    ``members`` are the private addresses of the interfaces in each group.
+    """
+    lines: list[str] = []
+    for group in groups:
+        lines += _lines("INPUT", "-s", group["IpPermissions"], members)
+        lines += _lines("OUTPUT", "-d", group["IpPermissionsEgress"], members)
+    return _OPENING.format(resolver=resolver) + "".join(sorted(set(lines))) + "COMMIT\n"
+
+
+def _lines(chain: str, peer: str, permissions: list[Any], members: Members) -> Iterator[str]:
+    for item in permissions:
+        peers = [it["CidrIp"] for it in item.get("IpRanges", [])]
+        for pair in item.get("UserIdGroupPairs", []):
+            peers += members.get(pair["GroupId"], ())
+        for found in peers:
+            yield f"-A {chain} {peer} {found}{_what(item)} -j ACCEPT\n"
+
+
+def _what(permission: Any) -> str:
+    protocol = permission["IpProtocol"]
+    if protocol == "-1":
+        return ""
+    if protocol not in ("tcp", "udp"):
+        return f" -p {protocol}"
+    return f" -p {protocol} --dport {permission['FromPort']}:{permission['ToPort']}"
+
+
+def apply(rules: str, pid: int) -> None:
+    """Make ``rules`` the only ones where process ``pid`` has its network."""
+    command = ["nsenter", "--net", f"--target={pid}", "iptables-restore"]
+    done = subprocess.run(command, input=rules, text=True, capture_output=True)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}\n{rules}"

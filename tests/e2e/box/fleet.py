@@ -1,0 +1,186 @@
+"""The instances of a box: a container for each machine of the moto server, kept in step with it.
+
+What moto changes at once takes time here, as it does on EC2: a machine that is stopped or
+terminated shuts down in order before another may have its address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.doubles.aws.names import private_name
+from tests.doubles.aws.server import REGION, MotoServer
+from tests.e2e.box import firewall
+from tests.e2e.box.ground import Ground
+from tests.e2e.box.state import Held, Machine, user_data
+from tests.e2e.docker_engine import Engine
+from tests.e2e.instance import RUN_OPTIONS, Instance, Seed, Volume, volume
+
+STOP_SECONDS = 45
+"""After which a machine is switched off."""
+AT_ONCE = 4
+LOOP_DEVICES = "b 7:* rwm"
+
+
+@dataclass
+class Booted:
+    """A container in the place of a machine, and what was done to it so far."""
+
+    instance: Instance
+    folder: Path
+    private: str
+    running: bool = True
+    pid: int = 0
+    """Of its first process when it was last made ready: a boot makes its devices and rules anew."""
+    elastic: str = ""
+    rules: str = ""
+    volumes: set[str] = field(default_factory=set)
+
+
+class Fleet:
+    def __init__(
+        self,
+        engine: Engine,
+        server: MotoServer,
+        ground: Ground,
+        image: Callable[[str], str],
+        mark: str,
+    ) -> None:
+        """``image`` is for an instance of that name; ``mark`` is in the names of containers."""
+        self._engine, self._server, self._ground = engine, server, ground
+        self._image, self._mark = image, mark
+        self._booted: dict[str, Booted] = {}
+        self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
+
+    def instance(self, id: str) -> Instance | None:
+        """As soon as it was switched on."""
+        found = self._booted.get(id)
+        return found.instance if found else None
+
+    def disk(self, id: str) -> Volume:
+        """The block device of a volume that was attached once."""
+        return self._disks[id][0]
+
+    @property
+    def left(self) -> list[str]:
+        """Containers and volumes that are there."""
+        return [*(it.instance.container for it in self._booted.values()), *self._disks]
+
+    def follow(self, held: Held) -> None:
+        """Do all that it takes to be as ``held`` has it."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            gone = [id for id in self._booted if id not in held.machines]
+            list(pool.map(self._terminate, gone))
+            for id in [id for id in self._disks if id not in held.volumes]:
+                self._disks.pop(id)[1].close()
+            for machine in held.machines.values():
+                for id, gib in machine.volumes.items():
+                    if id not in self._disks:
+                        stack = contextlib.ExitStack()
+                        self._disks[id] = stack.enter_context(volume(gib << 10, id)), stack
+            list(pool.map(lambda it: self._settle(it, held), held.machines.values()))
+
+    def close(self) -> None:
+        """Switch all off and leave nothing."""
+        for id in list(self._booted):
+            self._remove(id)
+        for _, stack in self._disks.values():
+            stack.close()
+        self._disks.clear()
+
+    def _terminate(self, id: str) -> None:
+        self._stop(self._booted[id])
+        self._remove(id)
+
+    def _remove(self, id: str) -> None:
+        gone = self._booted.pop(id)
+        gone.instance.remove()
+        shutil.rmtree(gone.folder)
+
+    def _stop(self, booted: Booted) -> None:
+        self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
+        booted.running = False
+
+    def _settle(self, machine: Machine, held: Held) -> None:
+        booted = self._booted.get(machine.id)
+        if booted is None:
+            if not machine.running:
+                return
+            booted = self._booted[machine.id] = self._made(machine)
+        elif booted.running and not machine.running:
+            self._stop(booted)
+        self._connect(booted, machine.elastic)
+        if not machine.running:
+            return
+        if not booted.pid or not booted.running:
+            self._engine.run("start", booted.instance.container)
+            booted.running = True
+        state = self._state(booted)
+        assert state["Running"], f"{machine.id} has switched itself off"
+        if state["Pid"] != booted.pid:
+            booted.pid, booted.rules, booted.volumes = state["Pid"], "", set()
+        self._guard(booted, machine, held)
+        for id in machine.volumes.keys() - booted.volumes:
+            self._attach(booted, self.disk(id))
+
+    def _made(self, machine: Machine) -> Booted:
+        """A container that has not been started yet."""
+        folder = Path(tempfile.mkdtemp(prefix="earshot-seed-"))
+        hostname = private_name(machine.private, REGION)
+        vpc, seed = (
+            self._ground.vpc,
+            Seed(folder, user_data(self._server, machine.id), machine.id, hostname),
+        )
+        told = {
+            # Docker's own name for it must not be one of the cloud's: it tells it on every network
+            "hostname": f"{hostname}\n",
+            "hosts": "127.0.0.1 localhost\n",
+            "resolv.conf": f"nameserver {vpc.gateway}\nsearch {hostname.partition('.')[2]}\n",
+        }
+        options = [*RUN_OPTIONS, *seed.written(), f"--device-cgroup-rule={LOOP_DEVICES}"]
+        for name, text in told.items():
+            (folder / name).write_text(text)
+            options.append(f"--volume={folder / name}:/etc/{name}")
+        (folder / "endpoint").write_text(self._server.url)
+        options.append(f"--volume={folder / 'endpoint'}:/etc/aws-stand-in/endpoint:ro")
+        made = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
+        options += [f"--name={made.container}", f"--network={vpc.name}", f"--ip={machine.private}"]
+        self._engine.run("create", *options, self._image(machine.name))
+        return Booted(made, folder, machine.private)
+
+    def _connect(self, booted: Booted, elastic: str) -> None:
+        if booted.elastic == elastic:
+            return
+        outside, container = self._ground.outside.name, booted.instance.container
+        if booted.elastic:
+            self._engine.run("network", "disconnect", "--force", outside, container)
+        if elastic:
+            self._engine.run("network", "connect", f"--ip={elastic}", outside, container)
+        booted.elastic = elastic
+
+    def _guard(self, booted: Booted, machine: Machine, held: Held) -> None:
+        groups = [held.groups[id] for id in sorted(machine.groups) if id in held.groups]
+        rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
+        if rules != booted.rules:
+            firewall.apply(rules, booted.pid)
+            booted.rules = rules
+
+    def _attach(self, booted: Booted, disk: Volume) -> None:
+        """While it runs, as EC2 does."""
+        number = disk.device.name.removeprefix("loop")
+        node = disk.device_in_instance()
+        script = 'mkdir -p "${1%/*}" && mknod "$1" b 7 "$2"'
+        booted.instance.run("sh", "-c", script, "sh", node, number)
+        booted.volumes.add(disk.id)
+
+    def _state(self, booted: Booted) -> Any:
+        shown = self._engine.run("inspect", "--format={{json .State}}", booted.instance.container)
+        return json.loads(shown)

@@ -1,0 +1,86 @@
+"""The two networks of a box: the VPC's range, and the outside with the Elastic IPs."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from tests.e2e.docker_engine import Engine
+
+TRIES = 20
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A network of the engine."""
+
+    name: str
+    range: IPv4Network
+    clients: IPv4Network
+    """Where containers stand that ask for no address."""
+
+    @property
+    def gateway(self) -> str:
+        """This machine's address on it."""
+        return str(self.range[1])
+
+
+@dataclass(frozen=True)
+class Ground:
+    vpc: Wire
+    """A stack lays out its subnets in the first three quarters of a VPC."""
+    outside: Wire
+
+    @property
+    def office(self) -> IPv4Network:
+        """The clients outside that a stack is told of, this machine among them."""
+        return IPv4Network((self.outside.range[0], 26))
+
+    @property
+    def strangers(self) -> IPv4Network:
+        """Clients outside that it is not told of."""
+        return IPv4Network((self.outside.range[64], 26))
+
+    @property
+    def elastic(self) -> IPv4Network:
+        """The pool of Elastic IPs."""
+        return IPv4Network((self.outside.range[128], 25))
+
+
+@contextlib.contextmanager
+def ground(engine: Engine, mark: str) -> Iterator[Ground]:
+    """Two networks with ranges that nobody else on the engine has, gone at the end."""
+    with contextlib.ExitStack() as made:
+        vpc = _network(engine, f"earshot-box-{mark}-vpc", _vpc)
+        made.callback(engine.run, "network", "rm", vpc.name)
+        outside = _network(engine, f"earshot-box-{mark}-outside", _outside)
+        made.callback(engine.run, "network", "rm", outside.name)
+        yield Ground(vpc, outside)
+
+
+def _vpc(name: str) -> Wire:
+    whole = IPv4Network((f"10.{128 + secrets.randbelow(112)}.0.0", 16))
+    return Wire(name, whole, IPv4Network((whole[255 * 256], 24)))
+
+
+def _outside(name: str) -> Wire:
+    """From the range for measurements (RFC 2544): nobody routes it, and it counts as public."""
+    whole = IPv4Network((f"198.18.{secrets.randbelow(256)}.0", 24))
+    return Wire(name, whole, IPv4Network((whole[32], 27)))
+
+
+def _network(engine: Engine, name: str, chosen: Callable[[str], Wire]) -> Wire:
+    for left in reversed(range(TRIES)):
+        wire = chosen(name)
+        ranges = (f"--subnet={wire.range}", f"--ip-range={wire.clients}")
+        try:
+            engine.run("network", "create", *ranges, f"--gateway={wire.gateway}", name)
+        except AssertionError:  # another box has that range
+            if not left:
+                raise
+        else:
+            return wire
+    raise AssertionError("unreachable")

@@ -1,0 +1,67 @@
+"""Where a client of a box stands: a container on one side, and programs of this machine with it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.docker_engine import Engine
+
+_RESOLVING = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
+
+
+@dataclass(frozen=True)
+class Place:
+    """A container that waits, with the network and the name server of its side."""
+
+    engine: Engine
+    container: str
+    address: str
+    pid: int
+    resolver: Path
+
+    def run(self, *command: str, given: str = "", seconds: float = 120) -> str:
+        """What ``command`` says in the container; it must succeed."""
+        done = self.tried(*command, given=given, seconds=seconds)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def tried(
+        self, *command: str, given: str = "", seconds: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        """The same, whatever comes of it."""
+        docker = ["docker", "--host", self.engine.address, "exec", "-i", self.container]
+        return subprocess.run(
+            [*docker, *command], input=given, capture_output=True, text=True, timeout=seconds
+        )
+
+    def kcat(self, *arguments: str, given: str = "") -> str:
+        return self.run("kcat", "-X", "broker.address.family=v4", *arguments, given=given)
+
+    def command(self, *command: str) -> Sequence[str]:
+        """``command`` as a program of this machine that stands here: its network, its DNS."""
+        there = ("nsenter", "--net", f"--target={self.pid}", "unshare", "--mount")
+        return (*there, "sh", "-c", _RESOLVING, "sh", str(self.resolver), *command)
+
+
+@contextlib.contextmanager
+def place(
+    engine: Engine, image: str, folder: Path, network: str, resolver: str, name: str, address: str
+) -> Iterator[Place]:
+    """A container called ``name``, gone at the end; ``address`` may be empty."""
+    file = folder / f"{name}.resolv.conf"
+    file.write_text(f"nameserver {resolver}\n")
+    options = [f"--name={name}", f"--network={network}", f"--volume={file}:/etc/resolv.conf:ro"]
+    options += [f"--ip={address}"] if address else []
+    engine.run("run", "--detach", *options, image)
+    try:
+        shown = (
+            f'{{{{.State.Pid}}}} {{{{(index .NetworkSettings.Networks "{network}").IPAddress}}}}'
+        )
+        pid, given = engine.run("inspect", f"--format={shown}", name).split()
+        yield Place(engine, name, given, int(pid), file)
+    finally:
+        engine.run("rm", "--force", "--volumes", name)

@@ -1,0 +1,95 @@
+"""What a moto server holds, as far as a box plays it: read in one go, plain data afterwards."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.doubles.aws.server import MotoServer
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An instance that is not terminated."""
+
+    id: str
+    name: str
+    running: bool
+    private: str
+    elastic: str
+    """The Elastic IP that leads to it; empty without one."""
+    volumes: Mapping[str, int]
+    """Its data volumes by id, in GiB."""
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Instances, volumes and groups."""
+
+    machines: Mapping[str, Machine]
+    """By instance id."""
+    volumes: frozenset[str]
+    """All that exist, attached or not."""
+    groups: Mapping[str, Any]
+    """By id, as EC2 describes them."""
+    members: Mapping[str, frozenset[str]]
+    """By group, the private addresses of the interfaces in it."""
+
+
+def look(server: MotoServer) -> Held:
+    ec2 = server.client("ec2")
+    volumes = ec2.describe_volumes()["Volumes"]
+    sizes = {item["VolumeId"]: int(item["Size"]) for item in volumes}
+    elastic = {
+        item["PrivateIpAddress"]: item["PublicIp"]
+        for item in ec2.describe_addresses()["Addresses"]
+        if item.get("PrivateIpAddress")
+    }
+    members: dict[str, set[str]] = {}
+    groups_at: dict[str, frozenset[str]] = {}
+    for item in ec2.describe_network_interfaces()["NetworkInterfaces"]:
+        groups = frozenset(group["GroupId"] for group in item["Groups"])
+        groups_at[item["PrivateIpAddress"]] = groups
+        for group in groups:
+            members.setdefault(group, set()).add(item["PrivateIpAddress"])
+    machines = {}
+    for item in _instances(ec2):
+        private = item["PrivateIpAddress"]
+        attached = [
+            it["Ebs"]["VolumeId"]
+            for it in item["BlockDeviceMappings"]
+            if it["DeviceName"] != item["RootDeviceName"]
+        ]
+        machines[item["InstanceId"]] = Machine(
+            id=item["InstanceId"],
+            name=next((it["Value"] for it in item.get("Tags", []) if it["Key"] == "Name"), ""),
+            running=item["State"]["Name"] == "running",
+            private=private,
+            elastic=elastic.get(private, ""),
+            volumes={id: sizes[id] for id in attached if id in sizes},
+            groups=groups_at.get(private, frozenset()),
+        )
+    return Held(
+        machines,
+        frozenset(sizes),
+        {item["GroupId"]: item for item in ec2.describe_security_groups()["SecurityGroups"]},
+        {group: frozenset(addresses) for group, addresses in members.items()},
+    )
+
+
+def _instances(ec2: Any) -> Iterator[Any]:
+    states = [{"Name": "instance-state-name", "Values": ["running", "stopping", "stopped"]}]
+    for reservation in ec2.describe_instances(Filters=states)["Reservations"]:
+        for item in reservation["Instances"]:
+            if item.get("PrivateIpAddress"):
+                yield item
+
+
+def user_data(server: MotoServer, id: str) -> bytes:
+    """What EC2 hands to the instance, byte for byte."""
+    ec2 = server.client("ec2")
+    found = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")
+    return base64.b64decode(found["UserData"].get("Value", ""))

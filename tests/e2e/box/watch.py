@@ -1,0 +1,72 @@
+"""Keeps the instances of a box in step with its moto server, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from tests.doubles.aws.cloud import ClientError
+from tests.doubles.aws.server import MotoServer
+from tests.e2e.box.fleet import Fleet
+from tests.e2e.box.state import look
+
+LOOK_SECONDS = 0.3
+
+
+class Watch:
+    """A context: a thread looks and acts in it; at its end all is switched off."""
+
+    def __init__(self, server: MotoServer, fleet: Fleet) -> None:
+        self._server, self._fleet = server, fleet
+        self._changed = threading.Condition()
+        self._begun = self._done = 0
+        self._over = False
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="cloud in a box", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._fleet.close()
+        if self._failed is not None and error is None:
+            raise self._failed
+
+    def settle(self, seconds: float) -> None:
+        """Until all is played that moto held when this was called; raises what went wrong."""
+        with self._changed:
+            wanted = self._begun + 1
+            done = self._changed.wait_for(lambda: self._done >= wanted or self._failed, seconds)
+            if self._failed is not None:
+                raise self._failed
+            assert done, f"the box is not in step after {seconds:.0f} s: {self._fleet.left}"
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: self._over, LOOK_SECONDS):
+                    return
+                self._begun += 1
+            try:
+                self._fleet.follow(look(self._server))
+            except ClientError:
+                continue  # something went between two questions
+            except BaseException as error:
+                with self._changed:
+                    self._failed = error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._done = self._begun
+                self._changed.notify_all()
