@@ -1,83 +1,21 @@
-"""A stack of placement aws: the real program and engine, doubles of AWS and of what nodes report.
-
-No Kafka runs, so nothing is validated here: `prove: later`.
-"""
+"""A stack of placement aws: the real program and engine, doubles of AWS and of its nodes."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from earshot.user_data.node_report import State
-from earshot.user_data.render import properties_in
 from earshot.validation.contract import Contract
-from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws.nodes import Nodes, nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
-from tests.e2e.aws_project import Project, aws_project, aws_settings
-from tests.e2e.project import STACK
-from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, document
-from toolchain.paths import POLICIES, ROOT
+from tests.e2e.aws_stack import Stack, aws_stack, cluster
+from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-
-INSTANCE = "aws:ec2/instance:Instance"
-NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
-
-
-@dataclass
-class Stack:
-    """One stack of the component, the moto server it is on, and what its nodes do."""
-
-    project: Project
-    server: MotoServer
-    nodes: Nodes
-
-    def configure(self, cluster: dict[str, Any], pack: dict[str, Any] = NOBODY) -> None:
-        path = self.project.folder / f"Pulumi.{STACK}.yaml"
-        found = yaml.safe_load(path.read_text())
-        settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}
-        found["config"] = {**settings, "earshot:cluster": cluster}
-        path.write_text(yaml.safe_dump(found, sort_keys=False))
-        Path(self.project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"]).write_text(
-            json.dumps(pack)
-        )
-
-    def instances(self) -> dict[str, dict[str, Any]]:
-        """Those that run, by name."""
-        ec2 = self.server.client("ec2")
-        running = [{"Name": "instance-state-name", "Values": ["running"]}]
-        found = ec2.describe_instances(Filters=running)["Reservations"]
-        return {
-            next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it
-            for reservation in found
-            for it in reservation["Instances"]
-        }
-
-    def advertised(self) -> dict[str, str]:
-        """The listeners in the user data of each instance, by its name."""
-        found = {}
-        for item in json.loads(self.project.runs("stack", "export"))["deployment"]["resources"]:
-            if item["type"] == INSTANCE:
-                text = properties_in(item["inputs"]["userData"]) or ""
-                lines = text.splitlines()
-                found[item["inputs"]["tags"]["Name"]] = next(
-                    line.partition("=")[2] for line in lines if line.startswith("advertised.list")
-                )
-        return found
-
-
-def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
-    zones = {"zones": [f"{REGION}{letter}" for letter in "abc"]}
-    small = {"volume": {"size_gib": 1}, "ready_seconds": 60, "prove": "later"}
-    return document(brokers=brokers, **{"region": REGION, "vpc": zones, **small, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +26,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
 
 @pytest.fixture
 def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
-    server.reset()
-    environment = {
-        POOL_VARIABLE: "198.51.100.0/24",
-        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
-        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(tmp_path / "pack.json"),
-    }
-    project = aws_project(tmp_path / "project", server, environment)
-    (project.folder / "__main__.py").symlink_to(ROOT / "__main__.py")
-    with nodes_reporting(server) as nodes:
-        yield Stack(project, server, nodes)
+    with aws_stack(server, tmp_path) as found:
+        yield found
 
 
 def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
@@ -120,7 +50,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
     kept = [(it["PrivateIpAddress"], it["PublicIpAddress"]) for it in running.values()]
-    volumes = _volumes(stack)
+    volumes = stack.volumes()
     stack.configure(
         cluster(3, heap="2g", deletion_protection=False, data="delete", **TWO_LISTENERS)
     )
@@ -135,7 +65,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     )
     again = {it["PrivateIpAddress"]: it["PublicIpAddress"] for it in replaced.values()}
     assert again == dict(kept)
-    assert _volumes(stack) == volumes
+    assert stack.volumes() == volumes
 
     stack.project.destroy()
     assert stack.server.holdings() == before
@@ -155,16 +85,6 @@ def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -
         public = own["PublicIpAddress"].replace(".", "-")
         assert outputs["names"][id]["external"].startswith(f"ec2-{public}.")
         assert own["VpcId"] == outputs["vpc"]
-
-
-def _volumes(stack: Stack) -> dict[str, str]:
-    """By name, the volumes that hold data."""
-    return {
-        tag["Value"]: it["VolumeId"]
-        for it in stack.server.client("ec2").describe_volumes()["Volumes"]
-        for tag in it.get("Tags", [])
-        if tag["Key"] == "Name"
-    }
 
 
 def test_what_is_protected_stays(stack: Stack) -> None:
@@ -244,7 +164,7 @@ def test_nothing_is_made_where_nobody_judged(stack: Stack) -> None:
         stack.project.environment.pop(name)
     assert "no policy pack has judged" in stack.project.fails(command="preview")
     assert "no policy pack has judged" in stack.project.fails()
-    assert not stack.instances() and not _volumes(stack)
+    assert not stack.instances() and not stack.volumes()
 
 
 def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:

@@ -162,6 +162,32 @@ def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
     }
 
 
+def _volumes(cloud: Cloud, inputs: Plain) -> Plain:
+    listed = cloud.client("ec2", inputs).describe_volumes(
+        Filters=_filters(inputs) + _tag_filters(inputs)
+    )
+    return {
+        "id": cloud.region_of(inputs),
+        "ids": sorted(found["VolumeId"] for found in listed["Volumes"]),
+    }
+
+
+def _volume(cloud: Cloud, inputs: Plain) -> Plain:
+    listed = cloud.client("ec2", inputs).describe_volumes(
+        Filters=_filters(inputs) + _tag_filters(inputs)
+    )
+    found = _only("getVolume", "EBS volume", listed["Volumes"])
+    return {
+        "id": found["VolumeId"],
+        "volumeId": found["VolumeId"],
+        "availabilityZone": found["AvailabilityZone"],
+        "size": found["Size"],
+        "volumeType": found["VolumeType"],
+        "encrypted": found["Encrypted"],
+        "tags": _tags(found),
+    }
+
+
 def _zone(cloud: Cloud, inputs: Plain) -> Plain:
     route53 = cloud.client("route53")
     wanted = (inputs.get("name", "").rstrip("."), inputs.get("privateZone", False))
@@ -246,6 +272,13 @@ LOOKUPS: Mapping[str, Lookup] = {
     ),
     "aws:ec2/getSubnets:getSubnets": _lookup(
         shape("tags", "region", filters=FILTERS), _subnets, "ids"
+    ),
+    "aws:ebs/getEbsVolumes:getEbsVolumes": _lookup(
+        shape("tags", "region", filters=FILTERS), _volumes, "ids"
+    ),
+    "aws:ebs/getVolume:getVolume": _lookup(
+        shape("tags", "region", filters=FILTERS), _volume,
+        "volumeId", "availabilityZone", "size", "volumeType", "encrypted",
     ),
     "aws:route53/getZone:getZone": _lookup(
         shape("name", "zoneId", "privateZone"), _zone,

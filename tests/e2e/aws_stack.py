@@ -1,0 +1,99 @@
+"""A stack of the program on a moto server: real CLI and policy pack, doubles of what nodes report.
+
+No Kafka runs, so nothing is validated here: `prove: later`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from earshot.user_data.render import properties_in
+from tests.doubles.aws.addresses import POOL_VARIABLE
+from tests.doubles.aws.nodes import Nodes, nodes_reporting
+from tests.doubles.aws.server import REGION, MotoServer
+from tests.e2e.aws_project import Project, aws_project, aws_settings
+from tests.e2e.project import STACK
+from tests.spec.aws_documents import document
+from toolchain.paths import POLICIES, ROOT
+
+INSTANCE = "aws:ec2/instance:Instance"
+NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+
+
+@dataclass
+class Stack:
+    """One stack of the component, the moto server it is on, and what its nodes do."""
+
+    project: Project
+    server: MotoServer
+    nodes: Nodes
+
+    def configure(self, cluster: dict[str, Any], pack: dict[str, Any] = NOBODY) -> None:
+        path = self.project.folder / f"Pulumi.{STACK}.yaml"
+        found = yaml.safe_load(path.read_text())
+        settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}
+        found["config"] = {**settings, "earshot:cluster": cluster}
+        path.write_text(yaml.safe_dump(found, sort_keys=False))
+        Path(self.project.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"]).write_text(
+            json.dumps(pack)
+        )
+
+    def instances(self) -> dict[str, dict[str, Any]]:
+        """Those that run, by name."""
+        ec2 = self.server.client("ec2")
+        running = [{"Name": "instance-state-name", "Values": ["running"]}]
+        found = ec2.describe_instances(Filters=running)["Reservations"]
+        return {
+            next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it
+            for reservation in found
+            for it in reservation["Instances"]
+        }
+
+    def advertised(self) -> dict[str, str]:
+        """The listeners in the user data of each instance, by its name."""
+        found = {}
+        for item in json.loads(self.project.runs("stack", "export"))["deployment"]["resources"]:
+            if item["type"] == INSTANCE:
+                text = properties_in(item["inputs"]["userData"]) or ""
+                lines = text.splitlines()
+                found[item["inputs"]["tags"]["Name"]] = next(
+                    line.partition("=")[2] for line in lines if line.startswith("advertised.list")
+                )
+        return found
+
+    def volumes(self) -> dict[str, str]:
+        """By name, the volumes that hold data."""
+        return {
+            tag["Value"]: it["VolumeId"]
+            for it in self.server.client("ec2").describe_volumes()["Volumes"]
+            for tag in it.get("Tags", [])
+            if tag["Key"] == "Name"
+        }
+
+
+def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
+    zones = {"zones": [f"{REGION}{letter}" for letter in "abc"]}
+    small = {"volume": {"size_gib": 1}, "ready_seconds": 60, "prove": "later"}
+    return document(brokers=brokers, **{"region": REGION, "vpc": zones, **small, **settings})
+
+
+@contextmanager
+def aws_stack(server: MotoServer, folder: Path) -> Iterator[Stack]:
+    """A stack without settings yet, on ``server``, which forgets all that it held."""
+    server.reset()
+    environment = {
+        POOL_VARIABLE: "198.51.100.0/24",
+        "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
+        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
+    }
+    project = aws_project(folder / "project", server, environment)
+    (project.folder / "__main__.py").symlink_to(ROOT / "__main__.py")
+    with nodes_reporting(server) as nodes:
+        yield Stack(project, server, nodes)

@@ -1,0 +1,89 @@
+"""What an AWS stack keeps: its voters, brokers that may hold replicas, volumes that outlive it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.e2e.aws_stack import Stack, aws_stack, cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+OPEN: dict[str, Any] = {"deletion_protection": False}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+    with moto_server(tmp_path_factory.mktemp("moto")) as found:
+        yield found
+
+
+@pytest.fixture
+def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
+    with aws_stack(server, tmp_path) as found:
+        yield found
+
+
+def ids(stack: Stack) -> set[str]:
+    """Of the instances that run and the volumes that are there."""
+    return {str(it["InstanceId"]) for it in stack.instances().values()} | {
+        *stack.volumes().values()
+    }
+
+
+def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> None:
+    stack.configure(cluster(**OPEN))
+    stack.project.up()
+    kept = stack.volumes()["test-broker-1"]
+    stack.project.destroy()
+    assert stack.volumes() == {"test-broker-1": kept}
+
+    stack.configure(cluster(2, volumes={2: kept}, **OPEN))
+    assert f"volumes.2: {kept} holds the data of node 1" in stack.project.fails(command="preview")
+    pinned = {1: f"{REGION}b"}
+    stack.configure(cluster(volumes={1: kept}, pinned=pinned, **OPEN))
+    said = stack.project.fails()
+    assert f"is in {REGION}a, and node 1 in {REGION}b" in said
+    assert not stack.instances()
+
+    wanted = cluster(volumes={1: kept}, **OPEN)
+    stack.configure(wanted)
+    stack.project.up()
+    (running,) = stack.instances().values()
+    attached = [it["Ebs"]["VolumeId"] for it in running["BlockDeviceMappings"]]
+    assert kept in attached and stack.volumes() == {"test-broker-1": kept}
+    assert stack.project.outputs()["ids"]["1"]["volume"] == kept
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+
+    stack.configure(cluster(**OPEN))
+    assert f"node 1 has its data on {kept}" in stack.project.fails(command="preview")
+    stack.configure(cluster(volumes={1: kept}, data="delete", **OPEN))
+    stack.project.up()
+    stack.project.destroy()
+    assert stack.volumes() == {"test-broker-1": kept}, "it was never the stack's own"
+
+
+def test_what_would_lose_replicas_is_refused_before_an_instance_is_touched(stack: Stack) -> None:
+    stack.configure(cluster(2, data="delete", **OPEN))
+    stack.project.up()
+    there = ids(stack)
+
+    stack.configure(cluster(1, heap="2g", data="delete", **OPEN))
+    assert "broker 2 would be removed" in stack.project.fails(command="preview")
+    said = stack.project.fails()
+    assert "kafka-reassign-partitions.sh" in said and "drained: [2]" in said
+    stack.configure(cluster(3, data="delete", **OPEN))
+    said = stack.project.fails()
+    assert "the quorum has the voters 1 and would get 1, 2, 3" in said
+    assert ids(stack) == there
+
+    stack.configure(cluster(1, drained=[2], data="delete", **OPEN))
+    stack.project.up()
+    assert list(stack.instances()) == ["test-broker-1"]
+    assert list(stack.volumes()) == ["test-broker-1"]
+    stack.configure(cluster(1, data="delete", **OPEN))
+    stack.project.up()
