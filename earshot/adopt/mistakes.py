@@ -9,8 +9,9 @@ from earshot.errors import AddressError
 from earshot.listeners.address import check_listener_name
 from earshot.listeners.grammar import Bad, read_voters
 from earshot.listeners.model import ANY_IPV4, ClusterPlan, Listener, Node
+from earshot.listeners.parse import Settings
 from earshot.rules import RULES, Facts, Finding, Rule, judge
-from earshot.rules.container_facts import controller_names, roles_of, version_of
+from earshot.rules.container_facts import controller_names, handed_over, roles_of, version_of
 from earshot.rules.container_run import ContainerRun
 
 _LOOKUPS = "names are looked up by the policy pack, where their clients stand"
@@ -21,7 +22,7 @@ def facts_of(brokers: Sequence[KafkaBroker], placement: str) -> Facts:
     """The facts about all brokers together; a listener that is for nobody yet is left out."""
     return Facts(
         plan=_plan(brokers),
-        settings={item.id: item.raw for item in brokers},
+        settings={item.id: _handed_over(item) for item in brokers},
         placement=placement,
         containers={item.id: item.container for item in brokers if item.container is not None},
     )
@@ -57,6 +58,13 @@ def mistakes_in(brokers: Sequence[KafkaBroker], facts: Facts) -> tuple[Finding, 
             for finding in run.claim_ports(container.name, id, container)
         ),
     )
+
+
+def _handed_over(broker: KafkaBroker) -> Settings:
+    """What Kafka itself is given: an image adds to what is written, or has defaults of its own."""
+    if broker.container is None:
+        return broker.raw
+    return Settings(handed_over(broker.container), broker.raw.notes)
 
 
 def _plan(brokers: Sequence[KafkaBroker]) -> ClusterPlan | None:

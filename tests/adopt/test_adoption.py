@@ -20,6 +20,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
 from earshot.placement import plan_docker
 from earshot.report.terminal import Terminal
+from earshot.rules import Severity
 from earshot.spec.docker import DockerSpec
 from earshot.spec.document import read_spec
 
@@ -143,6 +144,24 @@ def test_the_three_listener_file_has_three_scopes_and_no_mistake() -> None:
     }
     assert adoption.document is not None
     assert adoption.document["listeners"][2]["advertised"] == {0: "never-gonna-give-you-up:29094"}
+
+
+def test_an_image_without_variables_is_judged_by_its_own_defaults() -> None:
+    text = "services: {kafka: {image: 'apache/kafka:4.1.1', ports: ['9092:9092']}}"
+    adoption = adopt_text(text)
+    (item,) = adoption.listeners
+    assert (item.id, str(item.listener.advertised)) == (1, "localhost:9092")
+    assert [(it.rule, it.severity, it.listener) for it in adoption.mistakes] == [
+        ("KL002", Severity.WARNING, "CONTROLLER")
+    ]
+    assert adoption.exit_code == 0
+
+
+def test_what_an_image_adds_to_its_variables_is_judged_too() -> None:
+    variables = "[KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://kafka:9092, KAFKA_NODE_ID=1]"
+    text = f"services: {{kafka: {{image: 'apache/kafka:4.1.1', environment: {variables}}}}}"
+    told = {it.subject for it in adopt_text(text).mistakes if it.rule in ("KL001", "KL002")}
+    assert told and not any("listeners" in subject for subject in told), told
 
 
 def test_what_has_no_counterpart_in_kraft_is_named() -> None:
