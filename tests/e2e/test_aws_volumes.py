@@ -30,9 +30,8 @@ def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
 
 def ids(stack: Stack) -> set[str]:
     """Of the instances that run and the volumes that are there."""
-    return {str(it["InstanceId"]) for it in stack.instances().values()} | {
-        *stack.volumes().values()
-    }
+    instances = {str(it["InstanceId"]) for it in stack.instances().values()}
+    return instances | {*stack.volumes().values()}
 
 
 def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> None:
