@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,11 @@ class Project(project.Project):
     server: MotoServer
     seconds: float = 180
     """What one command may take."""
+    stands: Callable[..., Sequence[str]] = field(default=lambda *words: words)
+    """Makes of a command one that runs somewhere else."""
+
+    def command(self, *words: str) -> Sequence[str]:
+        return self.stands(*words)
 
     def pulumi(self, *arguments: str, timeout: float = 0) -> subprocess.CompletedProcess[str]:
         return super().pulumi(*arguments, timeout=timeout or self.seconds)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -33,7 +33,7 @@ class Project:
     def pulumi(self, *arguments: str, timeout: float = 180) -> subprocess.CompletedProcess[str]:
         """Runs the CLI; output and errors come together, as a user sees them."""
         return subprocess.run(
-            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            self.command("pulumi", *arguments, "--non-interactive", "--color", "never"),
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -42,6 +42,10 @@ class Project:
             text=True,
             timeout=timeout,
         )
+
+    def command(self, *words: str) -> Sequence[str]:
+        """What is run for ``words``."""
+        return words
 
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed."""

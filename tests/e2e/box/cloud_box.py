@@ -17,7 +17,8 @@ What a test can do besides:
     box.held()                         what moto holds now: machines with addresses and volumes
     box.place("inside")                a client's place: `kcat(...)`, `run(...)` in its container,
     box.place("outside")               and `command(...)`, for a program of this machine that is to
-    box.place("outside", stranger)     stand there, with that side's network and DNS
+    box.place("outside", box.stranger) stand there, with that side's network and DNS
+    box.stack(folder, place)           the CLI stands there, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
 
@@ -143,11 +144,18 @@ class CloudBox:
         )
         return str(made["HostedZone"]["Id"].rpartition("/")[2])
 
-    def stack(self, folder: Path) -> BoxStack:
-        """A stack of the project's own program, not configured yet."""
-        return BoxStack.prepared(
+    def stack(self, folder: Path, place: Place | None = None) -> BoxStack:
+        """A stack of the project's own program, not configured yet.
+
+        With a ``place`` the CLI and all that it starts stand there: `prove: here` is then proved
+        from the outside, say.
+        """
+        made = BoxStack.prepared(
             folder, self.server, self.ground.elastic, self.standpoints, self.pack_config()
         )
+        if place is not None:
+            made.project.stands = place.command
+        return made
 
     def settle(self) -> None:
         """Until everything is played that moto holds; raises what went wrong in the box."""
