@@ -22,6 +22,7 @@ _EBS = "https://aws.amazon.com/ebs/pricing/"
 _VPC = "https://aws.amazon.com/vpc/pricing/"
 _ROUTE53 = "https://aws.amazon.com/route53/pricing/"
 _CLOUDWATCH = "https://aws.amazon.com/cloudwatch/pricing/"
+_S3 = "https://aws.amazon.com/s3/pricing/"
 
 PRICES = {
     "broker-hour": ("one broker's instance type, an hour", _EC2),
@@ -39,9 +40,13 @@ PRICES = {
     "between-zones-gib": ("data between two zones, a GiB in one direction", _EC2),
     "zone-month": ("Route 53 hosted zone, a month", _ROUTE53),
     "log-gib": ("vended logs taken in, a GiB", _CLOUDWATCH),
+    "s3-gib-month": ("S3 Standard, a GiB and month", _S3),
+    "s3-1000-gets": ("S3 Standard, a thousand GET and HEAD requests", _S3),
 }
 """By key: what the price is for, and the page that has it."""
 
+LOOK_REQUESTS = 2
+"""HEAD and GET, of the validator every minute."""
 FREE_IOPS, FREE_THROUGHPUT = 3000, 125
 """What a gp3 volume has without a price of its own."""
 
@@ -112,6 +117,8 @@ class Traffic:
     between_zones: Decimal = Decimal(0)
     """Replication and clients of other zones, counted once."""
     logs: Decimal = Decimal(0)
+    reports: Decimal = Decimal(0)
+    """Of the validator, as they lie in its bucket."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,12 @@ def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ..
     ):
         if count:
             items.append(_hourly(what, count, price))
+    if f.validator is not None:
+        looks = Decimal(HOURS * 60 * LOOK_REQUESTS) / 1000
+        formula = f"{HOURS} h x 60 x {LOOK_REQUESTS} / 1000 x s3-1000-gets"
+        items.append(
+            Item("the validator's looks into its bucket", None, looks, "s3-1000-gets", formula)
+        )
     if n := f.hosted_zones:
         items.append(Item("hosted zones", n, Decimal(n), "zone-month", f"{n} x zone-month"))
     for what, there, price, times, gib in (
@@ -159,6 +172,7 @@ def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ..
         # charged to the zone that sends and to the one that receives
         ("data between zones", f.brokers.count > 1, "between-zones-gib", 2, used.between_zones),
         ("flow logs", f.flow_logs, "log-gib", 1, used.logs),
+        ("the validator's reports", f.validator, "s3-gib-month", 1, used.reports),
     ):
         if there:
             items.append(Item(what, None, times * gib, price, f"{times} x GiB x {price}"))

@@ -22,6 +22,8 @@ from earshot.user_data.render import MOUNT, user_data
 from earshot.user_data.systems import System
 
 LOG_DIR = f"{MOUNT}/data"
+VALIDATOR = "validator"
+"""What the validator in the VPC and its security group are called."""
 ELASTIC_QUOTA = 5
 """Elastic IPs per region that AWS allows before one asks for more:
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/elastic-ip-addresses-eip.html"""
@@ -104,6 +106,8 @@ def plan_aws(
     made = plan(spec, names)
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
+    if spec.validator is not None:
+        groups += (Group(VALIDATOR, ()),)  # nothing comes in to it
     return AwsPlan(
         plan=made,
         names=names,
@@ -148,6 +152,7 @@ def footprint(spec: AwsSpec) -> Footprint:
         zones=len(spec.vpc.zones),
         brokers=_machines(spec, list(spec.ids)),
         controllers=_machines(spec, separate) if separate else None,
+        validator=Machines(1, spec.validator.instance.root_gib) if spec.validator else None,
         external=spec.external,
         nat=spec.nat_gateways,
         hosted_zones=1 if spec.zone is not None else 0,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from earshot.aws.costs import Nat
 from earshot.aws.subnets import Subnet, check_room, lay_out, spread
@@ -24,10 +24,14 @@ from earshot.spec.aws_parts import (
     VpcSpec,
     ZoneSpec,
 )
+from earshot.spec.aws_validator import ValidatorSpec, on_or_off
 from earshot.spec.clear_text import clear_text_problems
 from earshot.spec.cluster import ClusterSpec, Heap, Whole, shown_ids
 from earshot.spec.listener import ListenerSpec
 from earshot.user_data.boot import Archive
+
+NO_NODE = 0
+"""Stands for the validator among the ids of nodes, which begin at 1."""
 
 
 class AwsSpec(ClusterSpec):
@@ -74,6 +78,9 @@ class AwsSpec(ClusterSpec):
     prove: Literal["here", "later"] = "here"
     """here: external listeners that take no credentials are validated from this machine after a
     deploy, so that it must be among `clients`; later: by `earshot validate`."""
+    validator: Annotated[ValidatorSpec | None, BeforeValidator(on_or_off)] = None
+    """An instance in a private subnet that validates the internal scope after each deploy and on a
+    timer; without it nobody stands there."""
     ready_seconds: Whole = Field(default=900, ge=60, le=7200)
     """How long a new or replaced node may take to be in sync."""
 
@@ -106,10 +113,10 @@ class AwsSpec(ClusterSpec):
             elif zone not in self.vpc.zones:
                 yield f"pinned.{id}: found {zone}; allowed: {', '.join(self.vpc.zones)}"
         if self.vpc.id is None:
-            if self.nat == "none" and self._stand_privately:
+            if self.nat == "none" and self._needs_way_out:
                 yield (
-                    "nat: found none with nodes in private subnets, which must reach packages, "
-                    "Kafka's archive and AWS's services; allowed: one, per-zone"
+                    f"nat: found none with {self._private_ones} in private subnets, which must "
+                    "reach packages, archives and AWS's services; allowed: one, per-zone"
                 )
             return
         for key, given in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
@@ -117,10 +124,11 @@ class AwsSpec(ClusterSpec):
                 yield f"{key}: found one for a VPC that is there, which has its own"
         for key, wanted in (
             ("public_subnets", self.external),
-            ("private_subnets", bool(self._stand_privately)),
+            ("private_subnets", self._needs_way_out),
         ):
             if wanted and not self.vpc.subnets[key]:
-                yield f"vpc.{key}: is missing; nodes would stand there"
+                who = "nodes" if key == "public_subnets" else self._private_ones
+                yield f"vpc.{key}: is missing; {who} would stand there"
 
     def _data_problems(self) -> Iterator[str]:
         holders: dict[str, int] = {}
@@ -157,12 +165,18 @@ class AwsSpec(ClusterSpec):
             )
         if named and not self.external:
             yield "clients: found external ones, and no listener has the scope external"
+        if self.validator is not None and not self.validator.client:
+            for item in self.listeners:
+                if Scope.INTERNAL in item.scopes and item.protocol.startswith("SASL"):
+                    yield f"validator.client: is missing; {item.name} takes {item.protocol}"
 
     def _room_problems(self) -> Iterator[str]:
         if self.vpc.id is not None:
             return
         for public in (True, False):
             nodes = {id: self.zone_of[id] for id in self.node_ids if self.is_public(id) is public}
+            if self.validator is not None and not public:
+                nodes[NO_NODE] = self.vpc.zones[0]
             try:
                 check_room(self.subnets, nodes, public=public)
             except EarshotError as error:
@@ -182,9 +196,17 @@ class AwsSpec(ClusterSpec):
         return [id for id in self.node_ids if not self.is_public(id)]
 
     @property
+    def _needs_way_out(self) -> bool:
+        return bool(self._stand_privately) or self.validator is not None
+
+    @property
+    def _private_ones(self) -> str:
+        return "nodes" if self._stand_privately else "the validator"
+
+    @property
     def nat_gateways(self) -> Nat:
         """`nat`, or its default."""
-        needed = self.vpc.id is None and bool(self._stand_privately)
+        needed = self.vpc.id is None and self._needs_way_out
         return self.nat or ("one" if needed else "none")
 
     @cached_property

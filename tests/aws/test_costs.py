@@ -51,11 +51,17 @@ def test_a_large_stack() -> None:
         ("root volumes of validators", 1, "1 x 8 GiB x gp3-gib-month"),
         ("public IPv4 addresses", 6, "6 x 730 h x address-hour"),
         ("NAT gateways", 3, "3 x 730 h x nat-hour"),
+        (
+            "the validator's looks into its bucket",
+            None,
+            "730 h x 60 x 2 / 1000 x s3-1000-gets",
+        ),
         ("hosted zones", 2, "2 x zone-month"),
         ("data through NAT", None, "1 x GiB x nat-gib"),
         ("data to the internet", None, "1 x GiB x out-gib"),
         ("data between zones", None, "2 x GiB x between-zones-gib"),
         ("flow logs", None, "1 x GiB x log-gib"),
+        ("the validator's reports", None, "1 x GiB x s3-gib-month"),
     ]
 
 
@@ -74,7 +80,13 @@ def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
 
 def test_the_sum_takes_every_price_once() -> None:
     prices = {key: Decimal(0) for key in PRICES}
-    used = Traffic(nat=Decimal(5), out=Decimal(7), between_zones=Decimal(11), logs=Decimal(13))
+    used = Traffic(
+        nat=Decimal(5),
+        out=Decimal(7),
+        between_zones=Decimal(11),
+        logs=Decimal(13),
+        reports=Decimal(17),
+    )
     items = bill(LARGE, used)
     assert total(items, prices) == 0
     for key, wanted in (
@@ -88,6 +100,8 @@ def test_the_sum_takes_every_price_once() -> None:
         ("out-gib", 7),
         ("between-zones-gib", 22),
         ("log-gib", 13),
+        ("s3-gib-month", 17),
+        ("s3-1000-gets", Decimal("87.6")),
     ):
         assert total(items, prices | {key: Decimal(1)}) == wanted
 

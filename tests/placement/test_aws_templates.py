@@ -90,6 +90,7 @@ def test_what_the_templates_cost_is_counted() -> None:
         zones=3,
         brokers=Machines(3, 16, Volume(500, iops=3000, throughput=250)),
         controllers=Machines(3, 16, Volume(20)),
+        validator=Machines(1, 16),
         external=True,
         nat="per-zone",
         hosted_zones=1,

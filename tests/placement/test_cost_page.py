@@ -23,4 +23,5 @@ def test_every_price_that_a_formula_takes_has_its_page() -> None:
     assert "| broker instances | 1 | `1 x 730 h x broker-hour` |" in text
     assert "| NAT gateways | 3 | `3 x 730 h x nat-hour` |" in text
     assert "| `nat-hour` | NAT gateway, an hour | <https://aws.amazon.com/vpc/pricing/> |" in text
-    assert "validator-hour" not in text
+    assert "| validator instances | 1 | `1 x 730 h x validator-hour` |" in text
+    assert "io2-gib-month" not in text

@@ -206,7 +206,7 @@ PARTS = {
     cluster_args.Archive: Archive,
     cluster_args.AwsClusterArgs: AwsSpec,
 }
-OWN = {"placement", "gate", "validation", "prove", "drained"}
+OWN = {"placement", "gate", "validation", "prove", "drained", "validator"}
 """What a stack of ours can say, and a component cannot."""
 
 
