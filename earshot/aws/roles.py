@@ -1,13 +1,14 @@
 """What an instance's role may do: nothing but what its user data and Session Manager need.
 
 Sources: the Systems Manager guide on adding Session Manager permissions to an existing role (five
-actions, which take no resource), the IAM reference of Systems Manager and KMS.
+actions, which take no resource), the IAM reference of Systems Manager, KMS and S3; the S3 guide on
+bucket policies (TLS alone).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 SESSION_MANAGER = (
@@ -39,16 +40,51 @@ def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
         _allow("Report", ("ssm:PutParameter",), [report]),
         _allow("Sessions", SESSION_MANAGER, ["*"]),
     ]
-    prefix = report.partition(":parameter/")[0]
-    arns = [f"{prefix}:parameter{name}" for name in secrets]
+    return _policy([*statements, *_secrets(report.partition(":parameter/")[0], secrets)])
+
+
+def validator_policy(
+    bucket: str,
+    reads: Iterable[str],
+    writes: Iterable[str],
+    parameters: str,
+    secrets: Iterable[str],
+) -> str:
+    """For the validator whose bucket has the ARN ``bucket``: it gets the objects with the keys
+    ``reads``, puts those that match ``writes``, and reads the SSM parameters named in ``secrets``,
+    of the account and region that ``parameters``, an ARN without a resource, is of."""
+    statements = [
+        _allow("Orders", ("s3:GetObject",), [f"{bucket}/{key}" for key in reads]),
+        _allow("Reports", ("s3:PutObject",), [f"{bucket}/{key}" for key in writes]),
+        _allow("Sessions", SESSION_MANAGER, ["*"]),
+    ]
+    return _policy([*statements, *_secrets(parameters, secrets)])
+
+
+def over_tls(bucket: str) -> str:
+    """A bucket's own policy: nobody reaches it without TLS."""
+    return _policy(
+        [
+            {
+                "Sid": "OverTls",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:*",
+                "Resource": [bucket, f"{bucket}/*"],
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            }
+        ]
+    )
+
+
+def _secrets(prefix: str, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """What it takes to read the SSM parameters ``names``, whose ARNs begin with ``prefix``."""
+    arns = [f"{prefix}:parameter{name}" for name in names]
     if arns:
-        statements.append(_allow("Secrets", ("ssm:GetParameter",), arns))
+        yield _allow("Secrets", ("ssm:GetParameter",), arns)
         # for parameters under a key of one's own; AWS's own key asks for no more than the above
         context = {"kms:EncryptionContext:PARAMETER_ARN": arns}
-        statements.append(
-            _allow("Decrypt", ("kms:Decrypt",), ["*"]) | {"Condition": {"StringEquals": context}}
-        )
-    return _policy(statements)
+        yield _allow("Decrypt", ("kms:Decrypt",), ["*"]) | {"Condition": {"StringEquals": context}}
 
 
 def _allow(sid: str, actions: Iterable[str], resources: list[str]) -> dict[str, Any]:

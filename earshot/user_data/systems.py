@@ -33,6 +33,7 @@ PACKAGING = {
             "gzip": "gzip",
             "mkfs.xfs": "xfsprogs",
             "aws": "awscli-2",
+            "python3.11": "python3.11",
         },
         install=('dnf --assumeyes --quiet install "${missing[@]}"',),
     ),
@@ -44,6 +45,7 @@ PACKAGING = {
             "gzip": "gzip",
             "mkfs.xfs": "xfsprogs",
             "aws": "awscli",
+            "python3.11": "python3.11-venv",
         },
         install=(
             "export DEBIAN_FRONTEND=noninteractive",

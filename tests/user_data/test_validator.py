@@ -1,0 +1,106 @@
+"""User data of the validator: what is in them, and what their linters say."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.user_data.boot import ssm_secret
+from earshot.user_data.cloud_config import LIMIT
+from earshot.user_data.systems import System
+from earshot.user_data.validator import CLIENT, Parcel, Place, validator_user_data
+from tests.user_data.test_scripts import schema
+
+PARCEL = Parcel(key="bundles/0a.tar", sha256="0a" * 32)
+RICH: dict[str, Any] = {
+    "client": {"security.protocol": "SSL", "ssl.truststore.location": "/run/earshot/secrets/a.pem"},
+    "secrets": (ssm_secret("a.pem", "/kafka/a", "eu-central-1"),),
+}
+
+
+def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
+    place = Place(
+        system=system, region="eu-central-1", bucket="mine-validator-1", bundle=PARCEL, **changes
+    )
+    return validator_user_data(place)
+
+
+def files(of: str) -> dict[str, str]:
+    return {item["path"]: item["content"] for item in yaml.safe_load(of)["write_files"]}
+
+
+@pytest.mark.parametrize("system", System)
+@pytest.mark.parametrize("changes", [{}, RICH])
+def test_it_is_small_plain_and_always_the_same(system: System, changes: dict[str, Any]) -> None:
+    made = text(system, **changes)
+    assert made.startswith("#cloud-config\n") and made.isascii() and len(made) < LIMIT
+    assert made == text(system, **changes)
+
+
+def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
+    script = files(text())["/usr/local/sbin/earshot-prepare"]
+    assert "bundle=s3://mine-validator-1/bundles/0a.tar\n" in script
+    assert f"sha256={'0a' * 32}\n" in script
+    assert "missing+=(java-17-amazon-corretto-headless)" in script
+    assert "missing+=(python3.11)" in script
+
+
+def test_credentials_are_fetched_only_where_they_are_named() -> None:
+    plain, rich = files(text()), files(text(**RICH))
+    prepare = "/usr/local/sbin/earshot-prepare"
+    assert CLIENT not in plain and "ssm" not in plain[prepare]
+    assert "security.protocol=SSL\n" in rich[CLIENT]
+    assert "/kafka/a" in rich[prepare]
+    run = "/usr/local/sbin/earshot-validate"
+    assert CLIENT in rich[run] and CLIENT not in plain[run]
+
+
+def test_it_looks_every_minute_and_validates_again_when_due() -> None:
+    written = files(text(every=15))
+    assert "OnUnitInactiveSec=60s" in written["/etc/systemd/system/earshot-validate.timer"]
+    assert "-mmin +15" in written["/usr/local/sbin/earshot-validate"]
+
+
+@pytest.mark.requires("shellcheck")
+@pytest.mark.parametrize("system", System)
+@pytest.mark.parametrize("changes", [{}, RICH])
+def test_shellcheck_finds_nothing(system: System, changes: dict[str, Any], tmp_path: Path) -> None:
+    paths = []
+    for path, content in files(text(system, **changes)).items():
+        if path.startswith("/usr/local/sbin/"):
+            paths.append(tmp_path / Path(path).name)
+            paths[-1].write_text(content)
+    assert len(paths) == 3
+    done = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.requires("cloud-init")
+@pytest.mark.parametrize("system", System)
+def test_cloud_inits_schema_is_kept(system: System, tmp_path: Path) -> None:
+    path = tmp_path / "user-data"
+    path.write_text(text(system, **RICH))
+    done = schema(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Valid" in done.stdout and "deprecated" not in done.stdout.lower()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("bucket", "Not a bucket"), ("region", "$(x)"), ("bundle", {"key": "a b", "sha256": "0"})],
+)
+def test_what_could_not_be_a_name_is_refused(key: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=key):
+        Place.model_validate(
+            {
+                "system": System.DEBIAN,
+                "region": "eu-central-1",
+                "bucket": "mine",
+                "bundle": PARCEL,
+                key: value,
+            }
+        )
