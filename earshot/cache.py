@@ -69,11 +69,16 @@ def ensure(
 
 def write(path: Path, text: str) -> None:
     """Write a small file so that readers see the old content or the new one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException:

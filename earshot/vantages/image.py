@@ -192,7 +192,7 @@ def _build(
     arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
     arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
     stream = client.api.build(
-        fileobj=_archive({**files, "trust/ca.pem": trusted(settings)}),
+        fileobj=archive({**files, "trust/ca.pem": trusted(settings)}),
         custom_context=True,
         tag=name,
         buildargs=arguments,
@@ -244,7 +244,8 @@ def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     )
 
 
-def _archive(files: Files) -> io.BytesIO:
+def archive(files: Files) -> io.BytesIO:
+    """``files`` by path as a tar archive, the same wherever it is made; not compressed."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, content in sorted(files.items()):
