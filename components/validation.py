@@ -1,7 +1,8 @@
 """The validation as a resource of the stack: an update ends in a proof, or in the cell that failed.
 
 It runs `earshot validate` as a child process with a deadline of its own, when it is created and
-whenever the contract or an incarnation changes.
+whenever the contract or an incarnation changes. What a standpoint leaves out is in the report and
+keeps it from passing, but the update, which was told so, goes on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from earshot.errors import EarshotError
 from earshot.spec.cluster import ValidationSpec
 from earshot.validation.contract import Contract
 from earshot.vantages import standpoint
-from earshot.vantages.standpoint import Standpoint
+from earshot.vantages.remote import LATE
+from earshot.vantages.standpoint import Kind, Standpoint
 
 GRACE = 30.0
 """Seconds beyond the validation's own deadline before its process is ended from here."""
@@ -41,7 +43,7 @@ IMAGE_SECONDS = 1800.0
 """What making the image for the vantages in containers may take before that, once."""
 
 
-class _ValidationProvider(ResourceProvider):
+class ValidationProvider(ResourceProvider):
     serialize_as_secret_always = False
     _DECIDES = ("contract", "incarnations", "records", "vantages")
 
@@ -58,6 +60,10 @@ class _ValidationProvider(ResourceProvider):
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         return UpdateResult(self._run(news))
+
+    def environment(self, props: dict[str, Any]) -> dict[str, str]:
+        """Of the command."""
+        return dict(os.environ)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         return ReadResult(id_, props)
@@ -81,16 +87,23 @@ class _ValidationProvider(ResourceProvider):
         if vantages:
             cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
             command += ["--vantages", str(state / standpoint.FILE)]
-            patience += IMAGE_SECONDS
+            patience += IMAGE_SECONDS + max(
+                item.patience + LATE if item.kind is Kind.INSTANCE else 0 for item in vantages
+            )
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
-        code, errors = _run_child(command, patience)
-        if code != 0:
-            raise EarshotError(f"\n{_failure(report, code, errors)}")
-        return {**props, "verdict": "pass"}
+        code, errors = _run_child(command, patience, self.environment(props))
+        if code == 0:
+            return {**props, "verdict": "pass"}
+        if code == 3 and (told := _as_foreseen(report, vantages)):
+            print(told, flush=True)
+            return {**props, "verdict": "inconclusive"}
+        raise EarshotError(f"\n{_failure(report, code, errors)}")
 
 
-def _run_child(command: list[str], deadline: float) -> tuple[int, str]:
+def _run_child(
+    command: list[str], deadline: float, environment: Mapping[str, str]
+) -> tuple[int, str]:
     """Runs ``command``, shows its progress lines, and never outlives the engine or ``deadline``."""
     child = subprocess.Popen(
         command,
@@ -98,7 +111,7 @@ def _run_child(command: list[str], deadline: float) -> tuple[int, str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**environment, "PYTHONUNBUFFERED": "1"},
     )
     lines: list[str] = []
     assert child.stderr is not None and child.stdin is not None
@@ -134,6 +147,29 @@ def _end(child: subprocess.Popen[str]) -> None:
             continue
 
 
+def _as_foreseen(file: Path, vantages: Sequence[Standpoint]) -> str:
+    """What was left out, where nothing else is undecided in the report; else nothing."""
+    from earshot.validation.result import Report, Verdict
+
+    report = Report.model_validate_json(file.read_text())
+    places = {item.name: item for item in vantages}
+    reasons: dict[str, set[str]] = {}
+    for cell in report.cells:
+        if cell.verdict is not Verdict.PASS:
+            place = places.get(cell.vantage)
+            reason = place.leaves_out(cell.listener) if place else ""
+            if not reason or cell.verdict is not Verdict.SKIP:
+                return ""
+            reasons.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
+    judged = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
+    rest = [item.verdict for item in report.vantages if item.name in judged]
+    if any(
+        verdict is not Verdict.PASS for verdict in [*rest, *(it.verdict for it in report.delivery)]
+    ):
+        return ""
+    return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())
+
+
 def _failure(report: Path, code: int, errors: str) -> str:
     if code not in (1, 3) or not report.exists():
         return f"the validation could not run (exit code {code}):\n{errors}"
@@ -150,6 +186,8 @@ class Validation(Resource, module="earshot", name="Validation"):
     """
 
     verdict: pulumi.Output[str]
+    """pass, or inconclusive where a vantage leaves something out."""
+    provider: type[ValidationProvider] = ValidationProvider
 
     def __init__(
         self,
@@ -159,7 +197,7 @@ class Validation(Resource, module="earshot", name="Validation"):
         spec: ValidationSpec,
         state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
-        vantages: Sequence[Standpoint] = (),
+        vantages: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     ) -> None:
         props = {
             "contract": applied(contract, lambda known: known.model_dump(mode="json")),
@@ -167,7 +205,9 @@ class Validation(Resource, module="earshot", name="Validation"):
             "records": spec.records,
             "deadline": spec.deadline,
             "state_dir": str(state_dir),
-            "vantages": [item.model_dump(mode="json") for item in vantages],
+            "vantages": applied(
+                vantages, lambda known: [item.model_dump(mode="json") for item in known]
+            ),
             "verdict": None,
         }
-        super().__init__(_ValidationProvider(), name, props, opts)
+        super().__init__(self.provider(), name, props, opts)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from components.aws.credentials import KEYS, endpoint
 from components.aws.reports import AT_ONCE, Read
 from earshot.errors import EarshotError
 
-_KEYS = {
-    "profile_name": "aws:profile",
-    "aws_access_key_id": "aws:accessKey",
-    "aws_secret_access_key": "aws:secretKey",
-    "aws_session_token": "aws:token",
-}
 TIMEOUT = 20
 """Seconds for one call."""
 
@@ -29,11 +23,11 @@ def reader(config: Any, region: str) -> Read:
     from botocore.client import Config
     from botocore.exceptions import BotoCoreError, ClientError
 
-    given = {name: value for name, key in _KEYS.items() if (value := config.get(key))}
+    given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
     try:
         client = boto3.Session(region_name=region, **given).client(
             "ssm",
-            endpoint_url=_endpoint(config.get("aws:endpoints")),
+            endpoint_url=endpoint(config, "ssm"),
             config=Config(
                 connect_timeout=TIMEOUT,
                 read_timeout=TIMEOUT,
@@ -54,13 +48,6 @@ def reader(config: Any, region: str) -> Read:
         return found
 
     return read
-
-
-def _endpoint(setting: Any) -> str | None:
-    """The endpoint of SSM, where the stack has one of its own."""
-    listed = json.loads(setting) if isinstance(setting, str) else setting or []
-    found = [item["ssm"] for item in listed if "ssm" in item]
-    return found[-1] if found else None
 
 
 def _unreachable(region: str, reason: Exception) -> EarshotError:

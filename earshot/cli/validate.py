@@ -66,7 +66,7 @@ def run(
     lives = _incarnations(incarnations)
     client = client_properties(client_config)
     named = target(*looked_at)
-    options = _options(effort, _defaults(named), client)
+    options = replace(_options(effort, _defaults(named), client), incarnations=lives)
     standpoints = _standpoints(standing, named)
     if standing.vantage is not None:
         options = replace(options, vantage=standing.vantage)
@@ -101,7 +101,9 @@ def _standpoints(standing: Standing, named: Target) -> tuple[Standpoint, ...] | 
     if named.project is not None and named.stack is not None:
         kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
         if kept.exists():
-            return read_standpoints(kept)
+            # what a deploy leaves out is left to this command
+            every = read_standpoints(kept)
+            return tuple(item.model_copy(update={"without": {}}) for item in every)
     if named.contract is not None and named.contract.placement == "docker":
         return HOST_ALONE
     if standing.only:

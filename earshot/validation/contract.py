@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -101,20 +101,24 @@ class Contract(Frozen):
 
     def for_scope(self, scope: Scope) -> Contract:
         """The same with the listeners of ``scope`` (one of `scopes`) alone, and who has them."""
-        kept = tuple(item for item in self.listeners if scope in item.scopes)
-        names = {item.name for item in kept}
+        return self.with_listeners(item.name for item in self.listeners if scope in item.scopes)
+
+    def with_listeners(self, names: Iterable[str]) -> Contract:
+        """The same with the listeners called ``names`` (at least one) alone, and who has them."""
+        wanted = set(names)
+        kept = tuple(item for item in self.listeners if item.name in wanted)
         brokers = tuple(
             broker.model_copy(
                 update={
                     "advertised": {
                         name: address
                         for name, address in broker.advertised.items()
-                        if name in names
+                        if name in wanted
                     }
                 }
             )
             for broker in self.brokers
-            if names & broker.advertised.keys()
+            if wanted & broker.advertised.keys()
         )
         return self.model_copy(update={"listeners": kept, "brokers": brokers})
 

@@ -47,6 +47,8 @@ class ValidationOptions:
     jars_dir: Path | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     vantage: str = "host"
+    incarnations: Mapping[str, str] = field(default_factory=dict)
+    """Of the nodes, for whoever validates elsewhere to put into its report."""
 
     @property
     def spark(self) -> SparkSettings:

@@ -28,9 +28,14 @@ from earshot.vantages.standpoint import Kind, Standpoint
 AT_ONCE: Final = 1
 """Containers that validate side by side."""
 
-Reported = Literal["host", "container"]
+Reported = Literal["host", "container", "remote"]
 """What a report calls the kind of a vantage."""
-_KINDS: Final[Mapping[Kind, Reported]] = {Kind.HERE: "host", Kind.CONTAINER: "container"}
+_KINDS: Final[Mapping[Kind, Reported]] = {
+    Kind.HERE: "host",
+    Kind.CONTAINER: "container",
+    Kind.INSTANCE: "remote",
+    Kind.NOBODY: "remote",
+}
 _INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 
 Say = Callable[[str], None]
@@ -56,9 +61,11 @@ def validate_from(
     """Proves the listeners of every client scope of ``contract`` from its standpoint.
 
     ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
-    standpoint, or whose container cannot be run, is inconclusive with the reason. The deadline of
-    ``options`` begins when the engines and the image are ready. Raises EarshotError for ``only``
-    that names nobody, and for what keeps this process itself from validating.
+    standpoint, or whose container or instance gives no report, is inconclusive with the reason;
+    what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
+    the engines and the image are ready; a validator on an instance has it for itself. Raises
+    EarshotError for ``only`` that names nobody, and for what keeps this process itself from
+    validating.
     """
     started, begun = datetime.now(UTC), time.monotonic()
     _check(only, (item.name for item in standpoints))
@@ -96,8 +103,6 @@ def _turn(
     engines: contextlib.ExitStack,
 ) -> _Turn:
     """What there is to do for ``scope``, with its engine ready."""
-    from earshot.vantages.container import ground, validate_on
-
     if standpoint is None:
         reason = f"nobody stood where clients of the scope {scope} stand: no standpoint is known"
         return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
@@ -106,6 +111,39 @@ def _turn(
         reason = f"not asked for: --only {' --only '.join(only)}"
         kind = _KINDS[standpoint.kind]
         return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
+    left = {it.name: why for it in contract.listeners if (why := standpoint.leaves_out(it.name))}
+    if not left:
+        return _standing(standpoint, contract, options, on_event, engines)
+    parts = [
+        _undecided(
+            contract.with_listeners([it]), name, Verdict.SKIP, why, kind=_KINDS[standpoint.kind]
+        )
+        for it, why in left.items()
+    ]
+    cells = tuple(cell for part in parts for cell in part.cells)
+    rest = [it.name for it in contract.listeners if it.name not in left]
+    if not rest:
+        return _settled(parts[0].model_copy(update={"cells": cells}))
+    turn = _standing(standpoint, contract.with_listeners(rest), options, on_event, engines)
+
+    def beside(end: Deadline) -> Report:
+        report = turn.run(end)
+        return report.model_copy(update={"cells": (*report.cells, *cells)})
+
+    return replace(turn, run=beside)
+
+
+def _standing(
+    standpoint: Standpoint,
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say,
+    engines: contextlib.ExitStack,
+) -> _Turn:
+    """Validating ``contract``, all of it, from ``standpoint``."""
+    from earshot.vantages.container import ground, validate_on
+
+    name = standpoint.name
 
     def say(text: str) -> None:
         on_event(f"{name}: {text}")
@@ -113,18 +151,30 @@ def _turn(
     def here(end: Deadline) -> Report:
         return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
 
+    def elsewhere(end: Deadline) -> Report:
+        from earshot.vantages.bucket import Bucket
+        from earshot.vantages.remote import ask
+
+        try:
+            post = Bucket(standpoint.bucket, standpoint.region)
+            return ask(post, standpoint, contract, options, end, say)
+        except EarshotError as error:
+            return _failed(contract, standpoint, "nobody told what is seen from there", error)
+
     if standpoint.kind is Kind.HERE:
         return _Turn(name, here, here=True)
+    if standpoint.kind is Kind.INSTANCE:
+        return _Turn(name, elsewhere)
     try:
         stood = engines.enter_context(ground(standpoint, contract.cluster, say))
     except EarshotError as error:
-        return _settled(_failed(contract, name, "nobody could stand there", error))
+        return _settled(_failed(contract, standpoint, "nobody could stand there", error))
 
     def there(end: Deadline) -> Report:
         try:
             return validate_on(stood, contract, options, end, say)
         except EarshotError as error:
-            return _failed(contract, name, "nobody told what is seen from there", error)
+            return _failed(contract, standpoint, "nobody told what is seen from there", error)
 
     return _Turn(name, there)
 
@@ -147,10 +197,13 @@ def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
         pool.shutdown(cancel_futures=True)
 
 
-def _failed(contract: Contract, name: str, what: str, error: EarshotError) -> Report:
+def _failed(contract: Contract, standpoint: Standpoint, what: str, error: EarshotError) -> Report:
     """The report of a vantage that gave none: each cell has the reason, the vantage all of it."""
     first, *_ = f"{what}: {error.object}: {error.observed.lstrip()}".splitlines()
-    return _undecided(contract, name, _INCONCLUSIVE, first.rstrip(": "), f"{what}: {error}")
+    name, kind = standpoint.name, _KINDS[standpoint.kind]
+    return _undecided(
+        contract, name, _INCONCLUSIVE, first.rstrip(": "), f"{what}: {error}", kind=kind
+    )
 
 
 def _undecided(

@@ -30,6 +30,10 @@ class Kind(StrEnum):
     HERE = "here"
     """This process."""
     CONTAINER = "container"
+    INSTANCE = "instance"
+    """A validator on an instance, which takes orders through a bucket."""
+    NOBODY = "nobody"
+    """Nobody stands there, for a reason that is known."""
 
 
 class Candidate(Frozen):
@@ -54,6 +58,22 @@ class Standpoint(Frozen):
     """The image that the validator image is built on."""
     dns: tuple[str, ...] = ()
     """DNS servers of the container; none: what the engine gives it."""
+    bucket: str = ""
+    """Where the validator on an instance takes orders, and puts reports."""
+    region: str = ""
+    """The bucket's."""
+    instance: str = ""
+    """The validator's id."""
+    patience: float = Field(default=0, ge=0)
+    """Seconds that a new validator may take before it can begin."""
+    reason: str = ""
+    """Why nobody stands there."""
+    without: dict[str, str] = Field(default_factory=dict)
+    """By listener of the scope, why a deploy does not validate it from there."""
+
+    def leaves_out(self, listener: str) -> str:
+        """Why ``listener`` is not validated from here; empty where it is."""
+        return self.reason if self.kind is Kind.NOBODY else self.without.get(listener, "")
 
 
 class Standpoints(Frozen):

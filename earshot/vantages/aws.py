@@ -1,0 +1,65 @@
+"""Where to stand for each scope of a cluster on AWS: here, on a validator, or nowhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
+from earshot.spec.aws import AwsSpec
+from earshot.vantages.standpoint import Kind, Standpoint
+
+NO_VALIDATOR: Final = (
+    "not run: no validator stands in the VPC (`validator: true` in the stack file makes one; or "
+    "run `earshot validate --contract FILE` there)"
+)
+ON_BROKERS: Final = "not run: its clients are processes of the brokers' own instances"
+GRACE: Final = 300.0
+"""Seconds beyond `ready_seconds` that a new validator may take: the instance's start."""
+
+
+def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:
+    """One standpoint per client scope of ``spec``; ``bucket`` and ``instance`` are those of its
+    validator, where it has one."""
+    held = {scope for item in spec.listeners for scope in item.scopes}
+    return tuple(
+        _standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in held
+    )
+
+
+def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Standpoint:
+    match scope:
+        case Scope.INTERNAL if spec.validator is not None:
+            return Standpoint(
+                name=scope,
+                scope=scope,
+                kind=Kind.INSTANCE,
+                bucket=bucket,
+                region=spec.region,
+                instance=instance,
+                patience=spec.ready_seconds + GRACE,
+            )
+        case Scope.INTERNAL:
+            return Standpoint(name=scope, scope=scope, kind=Kind.NOBODY, reason=NO_VALIDATOR)
+        case Scope.HOST:
+            return Standpoint(name=scope, scope=scope, kind=Kind.NOBODY, reason=ON_BROKERS)
+        case _:
+            return Standpoint(name=scope, scope=scope, without=_left_out(spec))
+
+
+def _left_out(spec: AwsSpec) -> dict[str, str]:
+    """External listeners that a deploy does not validate from here, and why."""
+    found = {}
+    for item in spec.listeners:
+        if Scope.EXTERNAL not in item.scopes:
+            continue
+        if spec.prove != "here":
+            found[item.name] = (
+                "not run: `prove: later` in the stack file; run `earshot validate` where its "
+                "clients are"
+            )
+        elif item.protocol is not Protocol.PLAINTEXT:
+            found[item.name] = (
+                f"not run: it takes {item.protocol}; run `earshot validate --client-config FILE` "
+                "where its clients are"
+            )
+    return found

@@ -1,0 +1,91 @@
+"""Objects of a bucket, with whatever credentials and endpoint the environment names.
+
+Those are AWS's own: https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from earshot.errors import EarshotError
+
+SCHEME: Final = "s3://"
+SECONDS: Final = 20
+"""For one call."""
+_URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>.+)", re.ASCII)
+_ABSENT: Final = ("404", "NoSuchKey", "NoSuchBucket")
+
+
+class Bucket:
+    """One bucket; made without asking anybody."""
+
+    def __init__(self, name: str, region: str = "") -> None:
+        """``region`` is the bucket's; empty where it is not known. Raises EarshotError."""
+        import boto3  # slow to import
+        from botocore.client import Config
+        from botocore.exceptions import BotoCoreError
+
+        self.name = name
+        config = Config(
+            connect_timeout=SECONDS,
+            read_timeout=SECONDS,
+            retries={"total_max_attempts": 4, "mode": "standard"},
+        )
+        try:
+            self._s3 = boto3.Session().client("s3", region_name=region or None, config=config)
+        except (BotoCoreError, ValueError) as reason:
+            raise self._failed("", reason) from None
+
+    def get(self, key: str) -> bytes | None:
+        """What is in the object; None where there is none. Raises EarshotError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            content: bytes = self._s3.get_object(Bucket=self.name, Key=key)["Body"].read()
+        except ClientError as reason:
+            if reason.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise self._failed(key, reason) from None
+        except BotoCoreError as reason:
+            raise self._failed(key, reason) from None
+        return content
+
+    def put(self, key: str, content: bytes) -> None:
+        """Raises EarshotError."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            self._s3.put_object(
+                Bucket=self.name, Key=key, Body=content, ContentType="application/json"
+            )
+        except (BotoCoreError, ClientError) as reason:
+            raise self._failed(key, reason) from None
+
+    def _failed(self, key: str, reason: Exception) -> EarshotError:
+        return EarshotError(
+            f"{SCHEME}{self.name}/{key}",
+            observed=f"cannot be reached: {' '.join(str(reason).split())}",
+            remedy="see that the environment has credentials that may (AWS_PROFILE, or another of "
+            "AWS's own ways), and AWS_REGION",
+        )
+
+
+def fetch(url: str) -> bytes:
+    """What is in the object at ``url`` (`s3://BUCKET/KEY`); raises EarshotError."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise EarshotError(url, observed="is no object's URL", allowed="s3://BUCKET/KEY")
+    content = Bucket(match["bucket"]).get(match["key"])
+    if content is None:
+        raise EarshotError(
+            url,
+            observed="does not exist: nothing has been reported there yet",
+            remedy="wait for the validator's first report; `pulumi stack output reports` says "
+            "where it puts them",
+        )
+    return content
+
+
+def is_url(text: str) -> bool:
+    return text.startswith(SCHEME)
