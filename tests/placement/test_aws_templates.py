@@ -19,7 +19,12 @@ from tests.spec.aws_documents import BOTH
 from toolchain.paths import POLICIES, STACKS
 
 NAMES = ("aws-dev", "aws-prod")
-FILLED = {"archive": {"sha512": "0" * 128}, "zone": {"public_zone_id": "Z0123456789ABC"}}
+FILLED: dict[str, dict[str, Any]] = {
+    "archive": {"sha512": "0" * 128},
+    "clients": {"ranges": {"office": "203.0.113.0/24"}},
+    "zone": {"name": "kafka.example.com", "public_zone_id": "Z0123456789ABC"},
+}
+MARKED = {"archive.sha512", "clients.ranges.office", "zone.name", "zone.public_zone_id"}
 
 
 def template(name: str) -> dict[str, Any]:
@@ -43,12 +48,11 @@ def test_only_what_is_marked_is_missing(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         AwsSpec.model_validate(document)
     keys = {line.partition(":")[0] for line in describe(caught.value, AwsSpec, document)}
-    assert keys == {
-        f"{key}.{part}" for key, values in FILLED.items() if key in document for part in values
-    }
+    assert keys == {key for key in MARKED if key.partition(".")[0] in document}
     text = (STACKS / f"Pulumi.{name}.yaml").read_text()
     for key in keys:
         assert re.search(rf'{key.rpartition(".")[2]}: "" # FILL IN', text)
+    assert text.count("# FILL IN") == len(keys)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,7 +73,8 @@ def test_dev_is_one_broker_that_can_be_thrown_away() -> None:
         False,
     )
     other = template("aws-dev") | {"listeners": [BOTH], "clear_text": {"PLAINTEXT": "a trial"}}
-    other["archive"] |= FILLED["archive"]
+    for key in ("archive", "clients"):
+        other[key] |= FILLED[key]
     assert AwsSpec.model_validate(other).external
 
 
