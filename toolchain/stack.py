@@ -22,10 +22,13 @@ from earshot import cache
 from earshot.cli import run as earshot
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
+from earshot.spec.aws import AwsSpec
 from earshot.spec.docker import DockerSpec
+from earshot.spec.document import Spec
 from toolchain import docker_placement
 from toolchain.environment import variables
 from toolchain.paths import ROOT
+from toolchain.plugins import check_plugin
 from toolchain.progress import say
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
@@ -63,7 +66,7 @@ class Stack:
     def up(self) -> int:
         """Check, refresh, update, validate, print the matrix."""
         self._from_template()
-        self._check_docker()
+        self._check_needs()
         say(f"Checking {self.file.relative_to(ROOT)} ...")
         code = self._earshot("plan")
         if code != 0:
@@ -87,7 +90,7 @@ class Stack:
         """Stop the brokers; their data stays."""
         code = 0
         if self._exists():
-            self._check_docker()
+            self._check_needs()
             command = ["pulumi", "destroy", "--yes", "--non-interactive", "--stack", self.name]
             code = self._pulumi(command)
         self._stop_left_over()
@@ -100,19 +103,22 @@ class Stack:
             command = ["pulumi", "stack", "rm", "--yes", "--preserve-config", "--non-interactive"]
             code = self._pulumi([*command, "--stack", self.name])
         if code == 0:
-            if (docker := self._docker()) is not None:
-                docker_placement.remove_volumes(docker, self.name)
+            if isinstance(spec := self._spec(), DockerSpec):
+                docker_placement.remove_volumes(spec, self.name)
             shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
         return code
 
-    def _check_docker(self) -> None:
-        if (docker := self._docker()) is not None:
-            docker_placement.check(docker, self.environment)
+    def _check_needs(self) -> None:
+        """What the placement takes, before anything is made."""
+        spec = self._spec()
+        if isinstance(spec, DockerSpec):
+            docker_placement.check(spec, self.environment)
+        elif isinstance(spec, AwsSpec):
+            check_plugin("aws", self.environment)
 
-    def _docker(self) -> DockerSpec | None:
-        """The cluster, where its brokers are containers."""
-        spec = self.project.read_cluster(self.name) if self.file.exists() else None
-        return spec if isinstance(spec, DockerSpec) else None
+    def _spec(self) -> Spec | None:
+        """The cluster, where the stack has a file."""
+        return self.project.read_cluster(self.name) if self.file.exists() else None
 
     def _earshot(self, command: str) -> int:
         # in this process: one interrupt, one handler

@@ -1,0 +1,47 @@
+"""Pulumi's official provider plugins, which some placements need before anything is made."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from toolchain.pulumi_cli import installation
+from toolchain.pulumi_cli.installation import Origin
+
+
+def check_plugin(name: str, environment: Mapping[str, str]) -> None:
+    """That Pulumi can have its plugin ``name`` (docker, aws). Raises EarshotError.
+
+    Official CLIs download it; the built one is there because nothing can be downloaded.
+    """
+    cli = installation.recorded()
+    if cli.origin is not Origin.BUILT:
+        return
+    program = f"pulumi-resource-{name}"
+    if shutil.which(program, path=environment.get("PATH")) is not None:
+        return
+    version = importlib.metadata.version(f"pulumi-{name}")
+    home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    if (home / "plugins" / f"resource-{name}-v{version}").is_dir():
+        return
+    pulumi = cli.directory / "pulumi"
+    get = f"PULUMI_HOME={home} {pulumi} plugin install resource {name} {version}"
+    raise EarshotError(
+        f"Pulumi's plugin {name} {version}",
+        observed=f"is not in {home / 'plugins'}, and the CLI of this checkout, which was built "
+        "where Pulumi's sites could not be reached, does not download it",
+        remedy=f"where they can be reached now:\n    {get}\n"
+        "  or carry the archive over from elsewhere:\n"
+        f"    {get} --file {program}-v{version}-{_platform()}.tar.gz",
+    )
+
+
+def _platform() -> str:
+    """As Pulumi's archives name it."""
+    machine = platform.machine().lower()
+    known = {"x86_64": "amd64", "aarch64": "arm64"}
+    return f"{platform.system().lower()}-{known.get(machine, machine)}"
