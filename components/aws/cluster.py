@@ -10,9 +10,10 @@ import pulumi_aws as aws
 
 from components.aws.ground import AwsGround, Held
 from components.aws.groups import SecurityGroups
+from components.aws.instances import Surroundings, newest_images
 from components.aws.names import Names
 from components.aws.network import Ground, Network, Plot, existing
-from components.aws.node import Node, Surroundings, newest_images
+from components.aws.node import Node
 from components.aws.readiness import AwsReadiness
 from components.aws.volumes import check_given
 from components.gate import AdvertisedListeners, GateSeal
@@ -21,9 +22,7 @@ from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.rules.cloud import Cloud
 from earshot.spec.aws import AwsSpec
-
-GRACE = 300.0
-"""Seconds beyond a node's own deadline before readiness gives up: the instance's start."""
+from earshot.vantages.aws import GRACE
 
 
 class Cluster(pulumi.ComponentResource):
@@ -45,10 +44,11 @@ class Cluster(pulumi.ComponentResource):
         check_given(name, spec, self)
         # groups need ports and clients alone, which no name decides
         foreseen = plan_aws(spec, name)
-        ground = self._ground()
+        self.network = ground = self._ground()
         self.vpc_id = pulumi.Output.from_input(ground.vpc_id)
         own = pulumi.ResourceOptions(parent=self)
         groups = SecurityGroups(name, foreseen.groups, ground.vpc_id, own)
+        self.groups = groups.ids
         self.names = Names(name, spec, ground, groups.ids, own)
         planned = told(lambda given: plan_aws(spec, name, given, ground.dns))
         shown = self.names.provisioned.apply(planned)
@@ -66,7 +66,7 @@ class Cluster(pulumi.ComponentResource):
             seal = GateSeal(name, as_judged(shown.apply(lambda made: made.plan)), self.gate)
         else:
             pulumi.log.warn(self._unsealed, self)
-        around = Surroundings(
+        self.around = around = Surroundings(
             name,
             spec,
             self.names,

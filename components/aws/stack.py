@@ -3,26 +3,24 @@
 Outputs: `contract` is all that clients need to know; `bootstrap_LISTENER` the addresses to connect
 to first; `names` what each node is called inside and beyond the VPC; `ids` the instance, volume,
 interface and, where it has one, Elastic IP of each node; `incarnations` what changes when a node's
-instance does; `vpc` the network's id.
+instance does; `vpc` the network's id; `reports`, with a validator, the URL of its latest report.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
 from components.aws.cluster import AwsCluster
-from components.validation import Validation
-from earshot.listeners.model import Protocol, Scope
-from earshot.placement.aws import AwsPlan, plan_aws
+from components.aws.validation import AwsValidation
+from components.aws.validator import Validator
+from earshot.listeners.model import Scope
+from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
 from earshot.spec.aws import AwsSpec
-from earshot.spec.listener import ListenerSpec
 from earshot.validation.contract import Contract
-from earshot.vantages.standpoint import Standpoint
-
-HERE = Standpoint(name=Scope.EXTERNAL, scope=Scope.EXTERNAL)
+from earshot.vantages.aws import aws_standpoints
+from earshot.vantages.bundle import bundle
 
 
 def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsCluster:
@@ -43,7 +41,17 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsCluster:
     pulumi.export("ids", _ids(cluster))
     pulumi.export("vpc", cluster.vpc_id)
     pulumi.export("incarnations", cluster.incarnations)
-    _prove(stack, spec, contract, cluster, state)
+    validator = None
+    if spec.validator is not None:
+        validator = Validator(
+            cluster.around,
+            spec.validator,
+            cluster.network,
+            cluster.groups[VALIDATOR],
+            bundle(state),
+        )
+        pulumi.export("reports", validator.reports)
+    _prove(stack, spec, contract, cluster, validator, state)
     return cluster
 
 
@@ -73,64 +81,27 @@ def _ids(cluster: AwsCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
     return found
 
 
-def provable(spec: AwsSpec) -> tuple[ListenerSpec, ...]:
-    """The listeners that this machine can be a client of, as far as the spec says."""
-    if spec.prove != "here":
-        return ()
-    return tuple(
-        item
-        for item in spec.listeners
-        if Scope.EXTERNAL in item.scopes and item.protocol is Protocol.PLAINTEXT
-    )
-
-
 def _prove(
     stack: str,
     spec: AwsSpec,
     contract: pulumi.Output[Contract],
     cluster: AwsCluster,
+    validator: Validator | None,
     state: Path,
 ) -> None:
-    """What has no vantage here is said to be unproved, never taken for proved."""
-    here = {item.name for item in provable(spec)}
-    unproved = [item.name for item in spec.listeners if item.name not in here]
-    internal = [item.name for item in spec.listeners if Scope.INTERNAL in item.scopes]
-    if internal:
-        pulumi.log.warn(
-            f"{', '.join(internal)}: not validated for scope internal, whose clients stand in the "
-            "VPC; run `earshot validate --contract FILE --vantage vpc` there"
-        )
-    beyond = [name for name in unproved if name not in internal]
-    if beyond:
-        pulumi.log.warn(
-            f"{', '.join(beyond)}: not validated from here; run `earshot validate --contract FILE` "
-            "where clients are, with --client-config FILE for TLS or SASL"
-        )
-    if not here:
-        return
-    Validation(
+    """From each scope's own vantage; where nobody stands, the report says so and does not pass."""
+    bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
+    places = pulumi.Output.all(bucket, instance).apply(lambda found: aws_standpoints(spec, *found))
+    for place in aws_standpoints(spec):
+        for item in spec.listeners:
+            if place.scope in item.scopes and (why := place.leaves_out(item.name)):
+                pulumi.log.warn(f"{item.name} for scope {place.scope}: {why}")
+    AwsValidation(
         stack,
-        contract.apply(lambda known: _only(known, here)),
+        contract,
         cluster.incarnations,
         spec.validation,
         state,
-        pulumi.ResourceOptions(depends_on=[cluster.ready]),
-        vantages=[HERE],
+        pulumi.ResourceOptions(depends_on=[cluster.ready, *(validator.ready if validator else ())]),
+        vantages=places,
     )
-
-
-def _only(contract: Contract, names: set[str]) -> Contract:
-    """The same as clients beyond the VPC see it, with the listeners called ``names`` alone."""
-    part = contract.for_scope(Scope.EXTERNAL)
-    listeners: list[Any] = [
-        item.model_copy(update={"scopes": (Scope.EXTERNAL,)})
-        for item in part.listeners
-        if item.name in names
-    ]
-    brokers = [
-        broker.model_copy(
-            update={"advertised": {k: v for k, v in broker.advertised.items() if k in names}}
-        )
-        for broker in part.brokers
-    ]
-    return part.model_copy(update={"listeners": tuple(listeners), "brokers": tuple(brokers)})

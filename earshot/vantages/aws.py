@@ -14,7 +14,7 @@ NO_VALIDATOR: Final = (
 )
 ON_BROKERS: Final = "not run: its clients are processes of the brokers' own instances"
 GRACE: Final = 300.0
-"""Seconds beyond `ready_seconds` that a new validator may take: the instance's start."""
+"""Seconds beyond `ready_seconds` that a new instance may take: its start."""
 
 
 def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:

@@ -97,6 +97,7 @@ class Answers(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> Any:
         answers = {
             "aws:index/getRegion:getRegion": {"region": self.region},
+            "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": "123456789012"},
             "aws:ssm/getParameter:getParameter": {
                 "insecureValue": f"ami of {args.args.get('name')}"
             },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks
 
-from components.aws.stack import deploy, provable
+from components.aws.stack import deploy
 from earshot.validation.contract import Contract
+from earshot.vantages.standpoint import Kind, Standpoint
 from tests.components.aws.registered import INSTANCE, READY, STACK, Answers, Engine
-from tests.spec.aws_documents import BOTH, EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
+from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {
@@ -23,10 +25,12 @@ CLEAR = {
 }
 
 
-def deployed(state: Path, log: logging.Logger, **settings: Any) -> Engine:
-    answers = Answers()
+def deployed(
+    state: Path, log: logging.Logger, answers: Answers | None = None, **settings: Any
+) -> Engine:
+    answers = answers or Answers()
     engine = Engine(answers)
-    mocks.set_mocks(answers, "earshot", STACK, False, logger=log, monitor=engine)
+    mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
 
     def run() -> pulumi.Output[str]:
         return deploy(STACK, read_aws(**settings), state).ready.urn
@@ -40,20 +44,24 @@ def log() -> logging.Logger:
     return logging.getLogger("earshot.tests.aws")
 
 
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [(CLEAR, ["EXTERNAL"]), (ONE_LISTENER, ["PLAINTEXT"])],
-)
+def places(engine: Engine) -> dict[str, Standpoint]:
+    """Where the proof is to stand, by scope."""
+    listed = engine.one(VALIDATION).inputs["vantages"]
+    return {item["scope"]: Standpoint.model_validate(item) for item in listed}
+
+
+@pytest.mark.parametrize("settings", [CLEAR, ONE_LISTENER])
 def test_external_listeners_without_credentials_are_proved_from_here(
-    settings: dict[str, Any], names: list[str], tmp_path: Path, log: logging.Logger
+    settings: dict[str, Any], tmp_path: Path, log: logging.Logger
 ) -> None:
     engine = deployed(tmp_path, log, **settings)
     proof = engine.one(VALIDATION)
     contract = Contract.model_validate(proof.inputs["contract"])
-    assert [item.name for item in contract.listeners] == names
-    assert contract.scopes == ("external",)
-    assert all(list(broker.advertised) == names for broker in contract.brokers)
-    assert [item["scope"] for item in proof.inputs["vantages"]] == ["external"]
+    assert [item.name for item in contract.listeners] == [
+        item["name"] for item in settings["listeners"]
+    ]
+    external = places(engine)["external"]
+    assert (external.kind, external.without) == (Kind.HERE, {})
     assert proof.depends_on(engine.of(READY)["mine-cluster"])
     assert set(proof.inputs["incarnations"]) == {"1", "2", "3"}
 
@@ -61,15 +69,15 @@ def test_external_listeners_without_credentials_are_proved_from_here(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, ["INTERNAL: not validated for scope internal"]),
+        ({}, ["INTERNAL for scope internal: not run: no validator stands in the VPC"]),
         (
             TWO_LISTENERS,
-            ["INTERNAL: not validated for scope internal", "EXTERNAL: not validated from here"],
+            ["INTERNAL for scope internal: not run", "EXTERNAL for scope external: not run: it ta"],
         ),
-        ({**CLEAR, "prove": "later"}, ["EXTERNAL: not validated from here"]),
+        ({**CLEAR, "prove": "later"}, ["EXTERNAL for scope external: not run: `prove: later`"]),
     ],
 )
-def test_what_is_not_proved_is_said(
+def test_what_is_not_proved_is_said_and_in_the_report(
     settings: dict[str, Any],
     said: list[str],
     tmp_path: Path,
@@ -77,15 +85,23 @@ def test_what_is_not_proved_is_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = deployed(tmp_path, log, **settings)
-    assert engine.of(INSTANCE) and not engine.of(VALIDATION)
     assert all(text in caplog.text for text in said)
+    found = places(engine)
+    assert found["internal"].kind is Kind.NOBODY and "validator: true" in found["internal"].reason
+    if "external" in found:
+        assert found["external"].leaves_out("EXTERNAL")
 
 
-def test_a_listener_for_both_scopes_is_provable_where_it_takes_no_credentials() -> None:
-    secured = {
-        **ONE_LISTENER,
-        "listeners": [{**BOTH, "name": "BOTH", "protocol": "SSL"}],
-        "clear_text": {},
-    }
-    assert [item.name for item in provable(read_aws(**ONE_LISTENER))] == ["PLAINTEXT"]
-    assert provable(read_aws(**secured)) == ()
+def test_a_validator_proves_the_internal_scope(
+    tmp_path: Path, log: logging.Logger, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = deployed(tmp_path, log, validator=True, **CLEAR)
+    internal = places(engine)["internal"]
+    assert (internal.kind, internal.bucket) == (Kind.INSTANCE, "mine-validator")
+    assert internal.instance == "id of mine-validator"
+    assert "not run" not in caplog.text
+    assert engine.one(VALIDATION).depends_on(engine.of(INSTANCE)["mine-validator"])
+    (file,) = tmp_path.glob("validator-*.tar")
+    (carried,) = engine.of("aws:s3/bucketObject:BucketObject").values()
+    assert carried.inputs["source"].path == str(file)
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in carried.inputs["key"]

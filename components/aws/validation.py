@@ -1,0 +1,26 @@
+"""The validation of a stack on AWS: as any other, with the stack's own way to its bucket."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from components.aws.credentials import environment
+from components.validation import Validation, ValidationProvider
+
+
+class AwsValidationProvider(ValidationProvider):
+    _config: Any = None
+
+    def configure(self, req: Any) -> None:
+        super().configure(req)
+        self._config = req.config
+
+    def environment(self, props: dict[str, Any]) -> dict[str, str]:
+        return environment(self._config, os.environ)
+
+
+class AwsValidation(Validation, module="earshot", name="Validation"):
+    """Proof of the listeners of brokers on AWS, as far as there are vantages."""
+
+    provider = AwsValidationProvider
