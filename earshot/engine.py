@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -31,6 +32,7 @@ BE_ALLOWED: Final = (
     "let this user use it (usermod --append --groups docker USER, then log in anew), or name "
     "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
+_CERTIFICATES: Final = "`hosts[].cert_path` in the stack file, or DOCKER_CERT_PATH"
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -80,9 +82,10 @@ def connect(
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
             told = (way.last_words() if way else "") or said(reason)
-            remedy = BE_ALLOWED if isinstance(reason, PermissionError) else GET_ONE
             raise EarshotError(
-                f"Docker engine at {address}", observed=f"does not answer ({told})", remedy=remedy
+                f"Docker engine at {address}",
+                observed=f"does not answer ({told})",
+                remedy=_remedy(reason, told, _folder(host, address, environment)),
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
@@ -92,18 +95,52 @@ def said(error: Exception) -> str:
     """What is at the bottom of an error of Docker's SDK, on one line."""
     from docker.errors import APIError
 
-    if isinstance(error, APIError):
-        text = str(error.explanation or error)
-        return " ".join(text.split())
-    seen: BaseException = error
-    while True:
-        below = next((it for it in seen.args if isinstance(it, BaseException)), None)
-        below = below or getattr(seen, "reason", None) or seen.__cause__ or seen.__context__
+    seen = _bottom(error)
+    if isinstance(seen, APIError):
+        text = str(seen.explanation or seen)
+    else:
+        text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
+    return " ".join(text.split())
+
+
+def _bottom(error: BaseException) -> BaseException:
+    """The engine's own answer, else what ``error`` came from in the first place."""
+    from docker.errors import APIError
+
+    while not isinstance(error, APIError):
+        below = next((it for it in error.args if isinstance(it, BaseException)), None)
+        below = below or getattr(error, "reason", None) or error.__cause__ or error.__context__
         if not isinstance(below, BaseException):
             break
-        seen = below
-    text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
-    return " ".join(text.split())
+        error = below
+    return error
+
+
+def _remedy(error: Exception, told: str, folder: Path | None) -> str:
+    """What to do about an engine that ``error`` was all to be had from."""
+    if isinstance(error, PermissionError):
+        return BE_ALLOWED
+    seen = _bottom(error)
+    if folder is None or not isinstance(seen, ssl.SSLError):
+        # what every server in Go says to a client without TLS
+        needs_tls = folder is None and "HTTP request to an HTTPS server" in told
+        return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else GET_ONE
+    if isinstance(seen, ssl.SSLCertVerificationError):
+        return (
+            f"put the authority that has signed the engine's certificate into {folder}/ca.pem "
+            f"({_CERTIFICATES}); or give the engine one that is for the name in its address and "
+            "has not expired"
+        )
+    if seen.reason == "WRONG_VERSION_NUMBER":
+        return (
+            "name the port on which the engine takes TLS (`dockerd --tlsverify`, as a rule 2376); "
+            f"or, for one that takes none, no certificates: {_CERTIFICATES}"
+        )
+    return (
+        f"see that {folder} holds PEM files, that key.pem is the key of cert.pem, and that the "
+        "engine trusts the authority of cert.pem (`dockerd --tlscacert`); the folder is "
+        f"{_CERTIFICATES}"
+    )
 
 
 def _knock(address: str) -> None:
@@ -120,12 +157,10 @@ def _knock(address: str) -> None:
 def _tls(
     host: HasEngine, address: str, environment: Mapping[str, str]
 ) -> docker.tls.TLSConfig | None:
-    folder = host.cert_path
-    if folder is None and host.engine is None and environment.get("DOCKER_TLS_VERIFY"):
-        folder = environment.get("DOCKER_CERT_PATH") or str(Path.home() / ".docker")
-    if folder is None or not address.startswith("tcp://"):
+    folder = _folder(host, address, environment)
+    if folder is None:
         return None
-    files = [Path(folder).expanduser() / name for name in _FILES]
+    files = [folder / name for name in _FILES]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
         raise EarshotError(
@@ -133,7 +168,17 @@ def _tls(
             observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
             allowed=f"a folder with {', '.join(_FILES)}",
         )
-    return certified(Path(folder).expanduser())
+    return certified(folder)
+
+
+def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Path | None:
+    """Where the certificates for the engine are; None where it is reached without TLS."""
+    folder = host.cert_path
+    if folder is None and host.engine is None and environment.get("DOCKER_TLS_VERIFY"):
+        folder = environment.get("DOCKER_CERT_PATH") or str(Path.home() / ".docker")
+    if folder is None or not address.startswith("tcp://"):
+        return None
+    return Path(folder).expanduser()
 
 
 def certified(folder: Path) -> docker.tls.TLSConfig:

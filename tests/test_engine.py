@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -72,21 +73,28 @@ def test_a_port_that_refuses_is_no_engine() -> None:
     assert error.observed == "does not answer (Connection refused)"
 
 
-@pytest.fixture
-def stranger() -> Iterator[int]:
-    """A port where something answers that is no engine."""
+@contextmanager
+def answering(text: bytes) -> Iterator[int]:
+    """A port where one request gets ``text``, whatever it was."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                connection.sendall(text)
 
         thread = threading.Thread(target=answer)
         thread.start()
         yield server.getsockname()[1]
         thread.join(5)
+
+
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    """A port where something answers that is no engine."""
+    with answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") as port:
+        yield port
 
 
 def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
@@ -151,6 +159,37 @@ def test_the_folders_authority_counts_whatever_others_this_machine_trusts(
     shutil.copy(other / "cert.pem", folder / "ca.pem")
     error = refused(Candidate(engine=engine, cert_path=str(folder)))
     assert "certificate verify failed" in error.observed
+    assert f"signed the engine's certificate into {folder}/ca.pem" in error.remedy
+    assert "cert_path" in error.remedy and "install" not in error.remedy
+
+
+def test_a_key_of_another_certificate_is_said_to_be_one(
+    behind_tls: tuple[str, Path], tmp_path: Path
+) -> None:
+    engine, folder = behind_tls
+    other = tmp_path / "other"
+    other.mkdir()
+    self_signed(other, "IP:127.0.0.1")
+    shutil.copy(other / "key.pem", folder / "key.pem")
+    error = refused(Candidate(engine=engine, cert_path=str(folder)))
+    assert f"see that {folder} holds PEM files, that key.pem is the key of cert.pem" in error.remedy
+
+
+def test_certificates_for_an_engine_that_takes_no_tls(stranger: int, tmp_path: Path) -> None:
+    self_signed(tmp_path, "IP:127.0.0.1")
+    shutil.copy(tmp_path / "cert.pem", tmp_path / "ca.pem")
+    address = f"tcp://127.0.0.1:{stranger}"
+    variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(tmp_path)}
+    error = refused(Candidate(), {"DOCKER_HOST": address, **variables})
+    assert "name the port on which the engine takes TLS" in error.remedy
+
+
+def test_an_engine_that_takes_tls_alone_is_said_to_need_certificates() -> None:
+    body = b"Client sent an HTTP request to an HTTPS server.\n"
+    head = f"HTTP/1.0 400 Bad Request\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with answering(head + body) as port:
+        error = refused(Candidate(engine=f"tcp://127.0.0.1:{port}"))
+    assert error.remedy.startswith("say where its certificates are: `hosts[].cert_path`")
 
 
 def test_what_an_error_says_is_what_lies_at_its_bottom() -> None:
