@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pulumi
 import pytest
 
+from earshot.aws.roles import over_tls
 from tests.doubles.aws import official
 from tests.doubles.aws.provider import KINDS
 from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, Thing, World
@@ -117,6 +119,20 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
     "BucketServerSideEncryptionConfiguration": lambda w: {
         "bucket": w.bucket.id,
         "rules": [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}],
+    },
+    "BucketObject": lambda w: {
+        "bucket": w.bucket.id, "key": "a/b.json", "source": pulumi.FileAsset(__file__),
+        "contentType": "text/plain",
+    },
+    "BucketPolicy": lambda w: {
+        "bucket": w.bucket.id, "policy": over_tls(f"arn:aws:s3:::{w.bucket.id}"),
+    },
+    "BucketLifecycleConfiguration": lambda w: {
+        "bucket": w.bucket.id,
+        "rules": [
+            {"id": "old", "status": "Enabled", "filter": {"prefix": "reports/"},
+             "expiration": {"days": 30}}
+        ],
     },
 }  # fmt: skip
 

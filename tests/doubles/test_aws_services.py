@@ -3,10 +3,14 @@ what they keep when they change."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pulumi
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.doubles.aws_world import World
+from earshot.aws.roles import over_tls
+from tests.doubles.aws_world import POLICY, World
 from tests.doubles.plugin.kind import PartlyCreated, ProviderError
 
 
@@ -178,3 +182,34 @@ def test_a_role_with_policies_goes_only_if_it_is_forced(world: World) -> None:
     assert world.role.refresh() == []
     world.role.delete()
     assert world.role.read() is None
+
+
+def test_an_object_is_what_its_file_was_and_is_replaced_by_another(
+    world: World, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.write_text("one")
+    second.write_text("two")
+    made = world.make(
+        "BucketObject", bucket=world.bucket.id, key="k", source=pulumi.FileAsset(first)
+    )
+    s3 = world.cloud.client("s3")
+    assert s3.get_object(Bucket=world.bucket.id, Key="k")["Body"].read() == b"one"
+    assert made.refresh() == []
+    made.inputs = made.inputs | {"source": pulumi.FileAsset(second)}
+    assert made.refresh() == ["source"]
+    made.update()
+    assert s3.get_object(Bucket=world.bucket.id, Key="k")["Body"].read() == b"two"
+
+
+def test_a_bucket_that_is_for_tls_alone_still_answers_here(world: World) -> None:
+    """moto, which ignores conditions, would refuse everybody."""
+    arn = f"arn:aws:s3:::{world.bucket.id}"
+    policy = world.make("BucketPolicy", bucket=world.bucket.id, policy=over_tls(arn))
+    s3 = world.cloud.client("s3")
+    s3.put_object(Bucket=world.bucket.id, Key="k", Body=b"1")
+    assert s3.get_object(Bucket=world.bucket.id, Key="k")["Body"].read() == b"1"
+    s3.put_bucket_policy(Bucket=world.bucket.id, Policy=POLICY)
+    assert policy.refresh() == ["policy"]
+    policy.update()
+    assert policy.refresh() == []

@@ -23,7 +23,8 @@ SERVICES = ("ec2", "iam", "route53", "s3", "ssm", "sts")
 SECONDS = 60
 GONE = frozenset(
     {"404", "NatGatewayNotFound", "NoSuchBucket", "NoSuchEntity", "NoSuchHostedZone",
-     "ParameterNotFound", "NoSuchPublicAccessBlockConfiguration",
+     "NoSuchBucketPolicy", "NoSuchLifecycleConfiguration", "ParameterNotFound",
+     "NoSuchPublicAccessBlockConfiguration",
      "ServerSideEncryptionConfigurationNotFoundError"}
 )  # fmt: skip
 

@@ -20,6 +20,11 @@ from tests.doubles.aws.bucket import (
     BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration,
 )
+from tests.doubles.aws.bucket_parts import (
+    BucketLifecycleConfiguration,
+    BucketObject,
+    BucketPolicy,
+)
 from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, told
 from tests.doubles.aws.gateways import FlowLog, NatGateway, VpcEndpoint
 from tests.doubles.aws.group_rules import SecurityGroupRule
@@ -63,6 +68,11 @@ KINDS: dict[str, AwsKind] = {
     "aws:route53/zone:Zone": Zone(),
     "aws:route53/zoneAssociation:ZoneAssociation": ZoneAssociation(),
     "aws:s3/bucket:Bucket": Bucket(),
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": (
+        BucketLifecycleConfiguration()
+    ),
+    "aws:s3/bucketObject:BucketObject": BucketObject(),
+    "aws:s3/bucketPolicy:BucketPolicy": BucketPolicy(),
     "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": BucketPublicAccessBlock(),
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": (
         BucketServerSideEncryptionConfiguration()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+import pulumi
+
 from tests.doubles.plugin.values import Plain, is_unknown
 
 Shape = Mapping[str, "Shape | None"]
@@ -121,4 +123,6 @@ def _same(old: Any, new: Any) -> bool:
         return all(_same(*pair) for pair in zip(old, new, strict=True))
     if isinstance(old, dict) and isinstance(new, dict):
         return new.keys() <= old.keys() and all(_same(old[name], new[name]) for name in new)
+    if isinstance(old, pulumi.Asset) and isinstance(new, pulumi.Asset):
+        return vars(old) == vars(new)
     return bool(old == new)
