@@ -15,7 +15,7 @@ from components.aws.names import Names
 from components.aws.network import Ground, Network, Plot, existing
 from components.aws.node import Node
 from components.aws.readiness import AwsReadiness
-from components.aws.volumes import check_given
+from components.aws.volumes import check_given, idle
 from components.gate import AdvertisedListeners, GateSeal
 from components.outputs import as_judged, told
 from earshot.errors import EarshotError
@@ -42,6 +42,8 @@ class Cluster(pulumi.ComponentResource):
         self._name, self._spec = name, spec
         check_region(spec, self)
         check_given(name, spec, self)
+        if said := idle(name, spec, self):
+            pulumi.log.warn(said, self)
         # groups need ports and clients alone, which no name decides
         foreseen = plan_aws(spec, name)
         self.network = ground = self._ground()

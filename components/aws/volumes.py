@@ -17,6 +17,10 @@ VOTERS: Final = "earshot:voters"
 """The ids of the quorum: they are in the data, and never change."""
 
 
+SHOWN: Final = 9
+"""Volumes that one warning names."""
+
+
 def of_volume(spec: AwsSpec, id: int) -> dict[str, str]:
     """What tells later which node's data is on a volume, beside its stack."""
     return {NODE: str(id), VOTERS: _voters(spec)}
@@ -41,6 +45,32 @@ def check_given(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> None:
         found += [f"{told} {text}" for text in problems(stack, spec, id, there)]
     if found:
         raise SpecError.of(f"stack {stack}", found)
+
+
+def idle(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> str:
+    """What to say of volumes of ``stack`` that are attached to nothing; empty where there are none.
+
+    An earlier stack of that name has kept them, as a rule; nodes start on blank ones all the same.
+    """
+    listed = aws.ebs.get_ebs_volumes(
+        tags={STACK: stack},
+        filters=[{"name": "status", "values": ["available"]}],
+        opts=pulumi.InvokeOptions(parent=parent),
+    )
+    ids = sorted(set(listed.ids) - set(spec.volumes.values()))
+    if not ids:
+        return ""
+    nodes = [f"{_node_of(id, parent)}: {id}" for id in ids[:SHOWN]]
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return (
+        f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
+        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}` takes the first over"
+    )
+
+
+def _node_of(id: str, parent: pulumi.Resource) -> str:
+    found = aws.ebs.get_volume(filters=[_by_id([id])], opts=pulumi.InvokeOptions(parent=parent))
+    return (found.tags or {}).get(NODE, "?")
 
 
 def problems(stack: str, spec: AwsSpec, id: int, there: Any) -> Iterator[str]:
