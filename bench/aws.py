@@ -70,7 +70,7 @@ class _Cloud(mocks.Mocks):
         return f"vol-{self._made:017x}", outputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        return {"region": REGION, "insecureValue": "ami-0123456789abcdef0"}
+        return {"region": REGION, "insecureValue": "ami-0123456789abcdef0", "ids": []}
 
 
 def preview_seconds(brokers: int, *, known: bool) -> float:
