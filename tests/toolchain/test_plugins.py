@@ -101,3 +101,19 @@ def test_make_up_says_which_plugin_is_missing_before_anything_is_made(
     told = capsys.readouterr().err
     assert told.startswith(f"error: Pulumi's plugin aws {importlib.metadata.version('pulumi-aws')}")
     assert "pulumi plugin install resource aws " in told
+
+
+def test_make_up_goes_on_with_the_plugin(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = yaml.safe_dump({"config": {"earshot:cluster": document()}})
+    Project(checkout).stack_file("aws-dev-mine").write_text(text)
+    version = importlib.metadata.version("pulumi-aws")
+    (checkout / "home" / "plugins" / f"resource-aws-v{version}").mkdir(parents=True)
+    commands: list[str] = []
+
+    def earshot(_stack: Stack, command: str) -> int:
+        commands.append(command)
+        return 3
+
+    monkeypatch.setattr(Stack, "_earshot", earshot)
+    assert main(["up", "--stack", "aws-dev-mine"]) == 3
+    assert commands == ["plan"]
