@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from earshot.spec.cluster import FIRST_SEPARATE_CONTROLLER
 
 
 def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> str:
     """Why a static quorum keeps its voters; ``removal`` is how to remove the data."""
-    before = sorted(held)
+    before, after = sorted(held), sorted(wanted)
+    keep = f"`controllers.count: {len(before)}`"
+    if (mode := _mode(before)) != _mode(after):
+        keep = f"`controllers.mode: {mode}` and {keep}"
     return (
-        f"the quorum has the voters {_listed(before)} and would get {_listed(sorted(wanted))}: "
+        f"the quorum has the voters {_listed(before)} and would get {_listed(after)}: "
         "voters are written into every node's data when it is formatted, and a static "
-        f"quorum cannot change them. Set `controllers.count: {len(before)}` to keep "
-        f"them, or remove the data with {removal}"
+        f"quorum cannot change them. Set {keep} to keep them, or remove the data with {removal}"
     )
 
 
@@ -35,6 +39,10 @@ def older_kafka(wanted: str, written: str, removal: str) -> str:
 def goes_back(wanted: str, written: str) -> bool:
     """Whether ``wanted`` is a release of Kafka before that of ``written``."""
     return _minor(wanted) < _minor(written)
+
+
+def _mode(voters: Sequence[int]) -> str:
+    return "separate" if voters[0] >= FIRST_SEPARATE_CONTROLLER else "combined"
 
 
 def _minor(version: str) -> tuple[int, ...]:

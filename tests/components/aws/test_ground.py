@@ -57,6 +57,7 @@ def test_voters_stay(before: dict[str, Any], after: dict[str, Any], said: str) -
     told = refusal(before, after)
     assert said in told and "a static quorum cannot change them" in told
     assert "`controllers.count: 3`" in told and "`make clean STACK=mine`" in told
+    assert ("`controllers.mode: combined`" in told) == (after == SEPARATE)
 
 
 @pytest.mark.parametrize("change", [{"port": 29093}, {"protocol": "SSL"}])
