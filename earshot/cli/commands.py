@@ -262,7 +262,8 @@ def validate(
 @app.command()
 def report(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Reports in JSON.")
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="Reports in JSON; also s3://BUCKET/KEY."),
     ] = None,
     stack: Stack = None,
     format: ReportFormat = None,
@@ -275,6 +276,7 @@ def report(
 
       earshot report --stack local --format html > report.html
       earshot report laptop.json vpc.json container.json
+      earshot report laptop.json s3://BUCKET/reports/latest.json
     """
     from earshot.cli import report as command
 

@@ -1,4 +1,4 @@
-"""`earshot report`: saved reports, in any format."""
+"""`earshot report`: saved reports, in any format; from files, or objects of a bucket."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from earshot.project import Project, stack_name
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
+from earshot.vantages.bucket import fetch, is_url
 
 
 def run(
-    files: Sequence[Path], stack: str | None, format: Format | None, output: Sequence[Path]
+    files: Sequence[str], stack: str | None, format: Format | None, output: Sequence[Path]
 ) -> int:
     """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
     targets = formats(output, format)
     named = list(files)
     if stack is not None:
-        named.insert(0, _of_stack(stack))
+        named.insert(0, str(_of_stack(stack)))
     if not named:
         raise EarshotError(
             "no report",
             observed="neither --stack nor a file is given",
             remedy="earshot report --stack local, or earshot report FILE...",
         )
-    report = merge([Source(str(file), read_report(_bytes(file), str(file))) for file in named])
+    report = merge([Source(name, read_report(_bytes(name), name)) for name in named])
     show(report, targets, format)
     return report.exit_code
 
@@ -44,8 +45,10 @@ def _of_stack(stack: str) -> Path:
     return file
 
 
-def _bytes(file: Path) -> bytes:
+def _bytes(name: str) -> bytes:
+    if is_url(name):
+        return fetch(name)
     try:
-        return file.read_bytes()
+        return Path(name).read_bytes()
     except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+        raise EarshotError(f"file {name}", observed=f"cannot be read ({reason.strerror})") from None

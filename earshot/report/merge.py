@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
 from earshot.report.digest import vantages
@@ -22,8 +22,8 @@ class Source:
 def merge(sources: Sequence[Source]) -> Report:
     """The one report that ``sources`` make up, in the order of their files.
 
-    Of two reports with a vantage of the same name on the same machine the later one counts, and
-    a note says so; vantages that share a name on different machines are told apart by machine.
+    Of two reports with a vantage of the same name on the same machine the later one counts there,
+    and a note says so; vantages that share a name on different machines are told apart by machine.
     Raises EarshotError for reports of different clusters, or where there is none.
     """
     if not sources:
@@ -62,14 +62,41 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     for source in sorted(sources, key=lambda item: aware(item.report.started)):
         seen = _standpoints(source.report)
         for older in [item for item in kept if _standpoints(item.report) & seen]:
-            kept.remove(older)
+            again = _standpoints(older.report) & seen
+            rest = _without(older.report, {name for name, _ in again})
+            at = kept.index(older)
+            kept[at : at + 1] = [replace(older, report=rest)] if rest.cells else []
+            which = (
+                f", vantage {', '.join(sorted(name for name, _ in again))}" if rest.cells else ""
+            )
             notes.append(
-                f"{older.name} ({moment(older.report.started)}) is left out: "
+                f"{older.name} ({moment(older.report.started)}){which} is left out: "
                 f"{source.name} is a later report from the same vantage"
             )
         kept.append(source)
-    order = {id(source): i for i, source in enumerate(sources)}
-    return [item.report for item in sorted(kept, key=lambda item: order[id(item)])], notes
+    order = {source.name: i for i, source in enumerate(sources)}
+    return [item.report for item in sorted(kept, key=lambda item: order[item.name])], notes
+
+
+def _without(report: Report, names: Set[str]) -> Report:
+    """``report`` as if nobody had stood at the vantages called ``names``.
+
+    A delivery does not say where it was seen from: it stays where another vantage of the report
+    looked at its listeners.
+    """
+    cells = tuple(cell for cell in report.cells if cell.vantage not in names)
+    listeners = {cell.listener for cell in cells}
+    return report.model_copy(
+        update={
+            "cells": cells,
+            "vantages": tuple(item for item in report.vantages if item.name not in names),
+            "delivery": tuple(
+                item
+                for item in report.delivery
+                if {item.written_through, item.read_through} <= listeners
+            ),
+        }
+    )
 
 
 def _standpoints(report: Report) -> set[tuple[str, str]]:

@@ -54,6 +54,25 @@ def test_the_later_report_of_a_vantage_counts() -> None:
     assert "old.json (2025-03-01 12:30:15 UTC) is left out" in merged.notes[0]
 
 
+def test_a_later_report_of_one_vantage_leaves_the_others_of_a_report() -> None:
+    cells = [samples.cell("INTERNAL", 1, "internal"), samples.cell("EXTERNAL", 1, "external")]
+    places = [Vantage(name="internal", where="vpc"), Vantage(name="external", where="laptop")]
+    both = samples.report(cells, vantages=places, run="both")
+    later = samples.WHEN + timedelta(hours=1)
+    cause = samples.drift().cells[0].cause or samples.Cause(
+        kind="refused", observed="", expected="", remedy=""
+    )
+    bad = samples.failed(cells[0], samples.Stage.TCP, cause)
+    again = samples.report([bad], vantages=places[:1], run="again", started=later)
+    for order in (("both", both), ("again", again)), (("again", again), ("both", both)):
+        merged = merge([Source(name, report) for name, report in order])
+        found = {cell.vantage: cell.verdict for cell in merged.cells}
+        assert found == {"internal": Verdict.FAIL, "external": Verdict.PASS}
+        assert merged.verdict is Verdict.FAIL
+        (note,) = merged.notes
+        assert "both (2025-03-01 12:30:15 UTC), vantage internal is left out: again" in note
+
+
 def test_reports_of_different_clusters_do_not_mix() -> None:
     other = seen_from("host", "laptop", cluster="prod")
     with pytest.raises(EarshotError, match=r"a shows local, b shows prod"):
