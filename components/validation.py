@@ -34,8 +34,7 @@ from earshot.errors import EarshotError
 from earshot.spec.cluster import ValidationSpec
 from earshot.validation.contract import Contract
 from earshot.vantages import standpoint
-from earshot.vantages.remote import LATE
-from earshot.vantages.standpoint import Kind, Standpoint
+from earshot.vantages.standpoint import Standpoint
 
 GRACE = 30.0
 """Seconds beyond the validation's own deadline before its process is ended from here."""
@@ -87,9 +86,7 @@ class ValidationProvider(ResourceProvider):
         if vantages:
             cache.write(state / standpoint.FILE, standpoint.to_json(vantages))
             command += ["--vantages", str(state / standpoint.FILE)]
-            patience += IMAGE_SECONDS + max(
-                item.patience + LATE if item.kind is Kind.INSTANCE else 0 for item in vantages
-            )
+            patience += IMAGE_SECONDS + max(item.patience for item in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
         code, errors = _run_child(command, patience, self.environment(props))

@@ -15,6 +15,8 @@ NO_VALIDATOR: Final = (
 ON_BROKERS: Final = "not run: its clients are processes of the brokers' own instances"
 GRACE: Final = 300.0
 """Seconds beyond `ready_seconds` that a new instance may take: its start."""
+LATE: Final = 90.0
+"""Seconds beyond a run's own: the look that finds an order, and the way of the report."""
 
 
 def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:
@@ -36,7 +38,7 @@ def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Stan
                 bucket=bucket,
                 region=spec.region,
                 instance=instance,
-                patience=spec.ready_seconds + GRACE,
+                patience=spec.ready_seconds + GRACE + LATE,
             )
         case Scope.INTERNAL:
             return Standpoint(name=scope, scope=scope, kind=Kind.NOBODY, reason=NO_VALIDATOR)

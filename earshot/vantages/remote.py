@@ -19,8 +19,6 @@ from earshot.vantages.standpoint import Standpoint
 
 POLL_SECONDS: Final = 5.0
 SAY_SECONDS: Final = 15.0
-LATE: Final = 90.0
-"""Seconds beyond the deadline of a run: the look that finds the order, and the report's way."""
 
 Say = Callable[[str], None]
 
@@ -59,7 +57,7 @@ def ask(
         deadline=options.deadline,
     ).to_json()
     post.put(ORDER, order.encode())
-    patience = standpoint.patience + options.deadline + LATE
+    patience = standpoint.patience + options.deadline
     began = shown = time.monotonic()
     while True:
         answer = post.get(answer_to(order))

@@ -65,7 +65,7 @@ class Standpoint(Frozen):
     instance: str = ""
     """The validator's id."""
     patience: float = Field(default=0, ge=0)
-    """Seconds that a new validator may take before it can begin."""
+    """Seconds beyond its deadline that the run there may take: a new validator has yet to come."""
     reason: str = ""
     """Why nobody stands there."""
     without: dict[str, str] = Field(default_factory=dict)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
-from earshot.aws.roles import SESSION_MANAGER, node_policy, trust_policy
+from earshot.aws.roles import (
+    SESSION_MANAGER,
+    node_policy,
+    over_tls,
+    trust_policy,
+    validator_policy,
+)
 
 OWN = "arn:aws:ssm:eu-central-1:123456789012:parameter/earshot/mine/broker-1"
 
@@ -33,3 +39,22 @@ def test_secrets_are_read_by_name() -> None:
 def test_no_action_is_a_pattern() -> None:
     statements = json.loads(node_policy(OWN, ["/a"]))["Statement"]
     assert not [action for item in statements for action in item["Action"] if "*" in action]
+
+
+def test_a_validator_gets_and_puts_what_it_must_alone() -> None:
+    text = validator_policy("arn:aws:s3:::b", ["order.json"], ["reports/*"], "arn:aws:ssm:x:1", [])
+    statements = json.loads(text)["Statement"]
+    assert {item["Sid"]: (item["Action"], item["Resource"]) for item in statements} == {
+        "Orders": (["s3:GetObject"], ["arn:aws:s3:::b/order.json"]),
+        "Reports": (["s3:PutObject"], ["arn:aws:s3:::b/reports/*"]),
+        "Sessions": (list(SESSION_MANAGER), ["*"]),
+    }
+    secret = validator_policy("arn:aws:s3:::b", [], [], "arn:aws:ssm:x:1", ["/k"])
+    assert "arn:aws:ssm:x:1:parameter/k" in secret
+
+
+def test_a_bucket_is_reached_over_tls_alone() -> None:
+    (statement,) = json.loads(over_tls("arn:aws:s3:::b"))["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Resource"] == ["arn:aws:s3:::b", "arn:aws:s3:::b/*"]
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}

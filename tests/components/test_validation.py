@@ -11,8 +11,16 @@ import pytest
 from components import validation
 from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
 from earshot.report import render
-from earshot.vantages.standpoint import Candidate, docker_standpoints, read_standpoints
+from earshot.validation.result import Report, Vantage, Verdict
+from earshot.vantages.standpoint import (
+    Candidate,
+    Kind,
+    Standpoint,
+    docker_standpoints,
+    read_standpoints,
+)
 from tests.report import samples
 from tests.vantages.contracts import docker_contract
 
@@ -106,3 +114,61 @@ def test_an_update_ends_with_the_report_of_what_did_not_pass(
     with pytest.raises(EarshotError) as caught:
         ValidationProvider().create(properties(tmp_path))
     assert str(caught.value) == f"\n{render(child.report, 'text')}"
+
+
+def skipped(report: Report, vantage: str, reason: str) -> Report:
+    """``report`` as if nobody had stood at ``vantage``."""
+    cells = tuple(
+        cell.model_copy(update={"verdict": Verdict.SKIP, "reason": reason})
+        if cell.vantage == vantage
+        else cell
+        for cell in report.cells
+    )
+    vantages = tuple(
+        item.model_copy(update={"verdict": Verdict.SKIP}) if item.name == vantage else item
+        for item in report.vantages
+    )
+    return report.model_copy(update={"cells": cells, "vantages": vantages})
+
+
+def two_places() -> Report:
+    """All is well from `host` and from `internal`."""
+    cells = [samples.cell("INTERNAL", 1, name) for name in ("host", "internal")]
+    return samples.report(cells, vantages=[Vantage(name="host"), Vantage(name="internal")])
+
+
+NOBODY = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run")
+HERE = Standpoint(name="host", scope=Scope.HOST)
+
+
+def test_what_the_stack_itself_leaves_out_is_said_and_fails_no_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    child = ChildDouble(monkeypatch)
+    child.report = skipped(two_places(), "internal", "not run")
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    outcome = ValidationProvider().create(properties(tmp_path, vantages=vantages))
+    assert outcome.outs is not None and outcome.outs["verdict"] == "inconclusive"
+    assert "INTERNAL (internal): not run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("places", [(HERE,), (NOBODY,)])
+def test_anything_else_that_is_undecided_fails_it(
+    places: tuple[Standpoint, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    child.report = skipped(skipped(two_places(), "internal", "not run"), "host", "no route")
+    vantages = [item.model_dump(mode="json") for item in places]
+    with pytest.raises(EarshotError, match="no route"):
+        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+
+
+def test_patience_with_a_new_validator_is_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    afar = Standpoint(
+        name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b", patience=1200
+    )
+    ValidationProvider().create(properties(tmp_path, vantages=[afar.model_dump(mode="json")]))
+    assert child.deadline == 60 + GRACE + IMAGE_SECONDS + 1200

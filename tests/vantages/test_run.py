@@ -15,7 +15,7 @@ from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report, Vantage, Verdict
 from earshot.validation.run import ValidationOptions
-from earshot.vantages import container, run
+from earshot.vantages import bucket, container, remote, run
 from earshot.vantages.run import validate_from
 from earshot.vantages.standpoint import Kind, Standpoint, docker_standpoints
 from tests.report import samples
@@ -178,3 +178,54 @@ def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None
         validate_from([PLACES[1], waiting], docker_contract(Scope.HOST, Scope.EXTERNAL), OPTIONS)
     assert world.ended.is_set()
     assert world.log == ["open waits", "close waits"]
+
+
+NOWHERE = Standpoint(
+    name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run: no validator"
+)
+AFAR = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b")
+
+
+def test_where_nobody_stands_everything_is_skipped_with_the_reason(world: World) -> None:
+    report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.SKIP)
+    assert report.cells[0].reason == "not run: no validator"
+    assert (report.vantages[0].verdict, report.exit_code) == (Verdict.SKIP, 3)
+    assert cells(report)["external"] == ("ALICE", Verdict.PASS)
+
+
+def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
+    both = (Scope.EXTERNAL,)
+    contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)
+    listeners = tuple(it.model_copy(update={"scopes": both}) for it in contract.listeners)
+    place = Standpoint(name="external", scope=Scope.EXTERNAL, without={"BOB": "it takes SSL"})
+    report = validate_from([place], contract.model_copy(update={"listeners": listeners}), OPTIONS)
+    found = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}
+    assert found["BOB"] == (Verdict.SKIP, "it takes SSL")
+    assert found["ALICE"][0] is Verdict.PASS
+    assert report.exit_code == 3
+
+
+def test_a_place_that_leaves_everything_out_is_not_stood_on(world: World) -> None:
+    world.errors["host"] = AssertionError("nobody was to stand there")
+    place = Standpoint(name="host", scope=Scope.HOST, without={"FRED": "later"})
+    report = validate_from([place], docker_contract(Scope.HOST), OPTIONS)
+    assert cells(report) == {"host": ("FRED", Verdict.SKIP)}
+
+
+def test_a_validator_elsewhere_is_asked_while_others_are_at_work(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(post: object, place: Standpoint, contract: Contract, *_: object) -> Report:
+        return world._see(place.name, contract)
+
+    monkeypatch.setattr(remote, "ask", ask)
+    monkeypatch.setattr(bucket, "Bucket", lambda name, region: None)
+    report = validate_from([AFAR, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.PASS) and report.exit_code == 0
+
+    world.errors["internal"] = EarshotError("the validator i-1", observed="did not answer")
+    report = validate_from([AFAR, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
+    assert "the validator i-1: did not answer" in report.cells[0].reason
+    assert (report.vantages[0].kind, report.exit_code) == ("remote", 3)
