@@ -5,12 +5,12 @@ VENV_PYTHON := .venv/bin/python
 CHECKED := .
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env test check bench lock
+.PHONY: help setup up down clean env test test-box check bench lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo
 	@echo "STACK=name says which stack (default: $(STACK)); PYTHON=/path which Python (3.11 to 3.13)."
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
@@ -34,6 +34,10 @@ test: ## check, then run all tests
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory check
 	@$(VENV_PYTHON) -m pytest -n 2 --dist loadscope
+
+test-box: ## bring up every option and naming on AWS in a box of containers (minutes)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py
 
 check: ## format, lint, strict types (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)

@@ -13,11 +13,12 @@ rules where the instance has its network; and DNS answers on each network what t
 
 What a test can do besides:
 
-    box.instances()["test-broker-1"]   an `Instance` (run, journal, show) by its tag Name
+    box.instance("test-broker-1")      an `Instance` (run, journal, show) by its tag Name
     box.held()                         what moto holds now: machines with addresses and volumes
-    box.place("inside")                a client's place: `kcat(...)`, `run(...)` in its container,
-    box.place("outside")               and `command(...)`, for a program of this machine that is to
-    box.place("outside", box.stranger) stand there, with that side's network and DNS
+    box.place("inside")                a client's place (a context): `run(...)` in its container,
+    box.place("outside")               `client` (kcat and the doctor), and `command(...)` makes of a
+    box.place("outside", box.stranger) command of this machine one that stands there, with that
+                                       side's network and DNS
     box.stack(folder, place)           the CLI stands there, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
@@ -66,6 +67,8 @@ class CloudBox:
     depot: Depot
     archive: KafkaArchive
     folder: Path
+    mark: str
+    """In the name of everything that the engine has of this box."""
     fleet: Fleet
     images: dict[str, str]
     watch: Watch
@@ -83,12 +86,17 @@ class CloudBox:
         )
         return {name: instance for name, instance in found if instance is not None}
 
+    def instance(self, name: str) -> Instance:
+        """The one with that tag Name; waits until it is switched on."""
+        self.settle()
+        return self.instances()[name]
+
     def wire(self, side: Side) -> Wire:
         return self.ground.vpc if side == "inside" else self.ground.outside
 
     def place(self, side: Side, address: str = "") -> contextlib.AbstractContextManager[Place]:
         """A place for clients; outside in the office, or at an ``address`` such as a stranger's."""
-        wire, name = self.wire(side), f"earshot-box-client-{secrets.token_hex(4)}"
+        wire, name = self.wire(side), f"earshot-box-{self.mark}-client-{secrets.token_hex(4)}"
         image = client_image(self.engine)
         return place(self.engine, image, self.folder, wire.name, wire.gateway, name, address)
 
@@ -181,4 +189,4 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
             made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
         fleet = Fleet(engine, server, there, lambda name: images.get(name, default), mark)
         watch = made.enter_context(Watch(server, fleet))
-        yield CloudBox(engine, server, there, depot, archive, folder, fleet, images, watch)
+        yield CloudBox(engine, server, there, depot, archive, folder, mark, fleet, images, watch)

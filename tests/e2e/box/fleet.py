@@ -10,11 +10,12 @@ import contextlib
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tests.doubles.aws.names import private_name
 from tests.doubles.aws.server import REGION, MotoServer
@@ -28,6 +29,16 @@ STOP_SECONDS = 45
 """After which a machine is switched off."""
 AT_ONCE = 4
 LOOP_DEVICES = "b 7:* rwm"
+
+
+@dataclass(frozen=True)
+class Doing:
+    """A machine was switched on, or began to shut down."""
+
+    when: float
+    """Seconds since the epoch."""
+    what: Literal["on", "off"]
+    id: str
 
 
 @dataclass
@@ -57,6 +68,8 @@ class Fleet:
         """``image`` is for an instance of that name; ``mark`` is in the names of containers."""
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark = image, mark
+        self.doings: list[Doing] = []
+        """Since the box is there, in their order."""
         self._booted: dict[str, Booted] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
@@ -106,6 +119,8 @@ class Fleet:
         shutil.rmtree(gone.folder)
 
     def _stop(self, booted: Booted) -> None:
+        if booted.running:
+            self.doings.append(Doing(time.time(), "off", booted.instance.id))
         self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
         booted.running = False
 
@@ -121,6 +136,7 @@ class Fleet:
         if not machine.running:
             return
         if not booted.pid or not booted.running:
+            self.doings.append(Doing(time.time(), "on", machine.id))
             self._engine.run("start", booted.instance.container)
             booted.running = True
         state = self._state(booted)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from tests.doubles.aws.names import private_name, public_name
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.doubles.dns_server import NO_RECORD
+from tests.e2e.box.state import addresses
 
 Side = Literal["inside", "outside"]
 Addresses = tuple[str, ...]
@@ -72,8 +73,7 @@ def sky(server: MotoServer, vpc: IPv4Network) -> Sky:
         for item in ec2.describe_network_interfaces(Filters=of_vpc)["NetworkInterfaces"]:
             address = item["PrivateIpAddress"]
             _both_ways(names["inside"], private_name(address, REGION), address)
-    for item in ec2.describe_addresses()["Addresses"]:
-        public, private = item["PublicIp"], item.get("PrivateIpAddress")
+    for public, private in addresses(ec2).items():
         if private and not hostnames:
             continue
         name = public_name(public, REGION)

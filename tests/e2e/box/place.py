@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e.clients import KCAT, Client
 from tests.e2e.docker_engine import Engine
 
 _RESOLVING = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
@@ -38,8 +40,21 @@ class Place:
             [*docker, *command], input=given, capture_output=True, text=True, timeout=seconds
         )
 
-    def kcat(self, *arguments: str, given: str = "") -> str:
-        return self.run("kcat", "-X", "broker.address.family=v4", *arguments, given=given)
+    @property
+    def client(self) -> Client:
+        """kcat in the container, and the doctor of this machine's earshot that stands here."""
+        kcat = ("docker", "--host", self.engine.address, "exec", "-i", self.container, *KCAT)
+        return Client(kcat, tuple(self.command(sys.executable, "-m", "earshot")))
+
+    def opens(self, host: str, port: int) -> bool:
+        """Whether a connection to there is accepted, as `nc -vz` has it."""
+        done = self.tried("nc", "-vz", "-w", "3", host, str(port))
+        assert (done.returncode == 0) == ("succeeded!" in done.stderr), done.stderr
+        return done.returncode == 0
+
+    def lookup(self, name: str) -> list[str]:
+        """The addresses of ``name``, none where there is no such name."""
+        return self.run("dig", "+short", name, "A").split()
 
     def command(self, *command: str) -> Sequence[str]:
         """``command`` as a program of this machine that stands here: its network, its DNS."""

@@ -15,7 +15,7 @@ import yaml
 
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
-from earshot.validation.result import Report
+from earshot.validation.result import Report, Verdict
 from earshot.vantages.standpoint import Standpoint, to_json
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.server import MotoServer
@@ -25,6 +25,18 @@ from toolchain.paths import POLICIES, ROOT
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.aws-dev.yaml"
 UP_SECONDS = 540
+OPTION_1: dict[str, Any] = {
+    "listeners": [{"name": "PLAINTEXT", "port": 9092, "scopes": ["internal", "external"]}],
+    "clear_text": {"PLAINTEXT": "a trial without data worth reading"},
+}
+"""One listener for both scopes; the template itself has option 2, one for each."""
+
+
+def passed(report: Report) -> set[tuple[str, str, int]]:
+    """Vantage, listener and broker of the cells that passed, which must be all of them."""
+    assert [(it, it.reason) for it in report.cells if it.verdict is not Verdict.PASS] == []
+    assert report.exit_code == 0
+    return {(it.vantage, it.listener, it.broker) for it in report.cells}
 
 
 def template() -> dict[str, Any]:

@@ -43,11 +43,7 @@ def look(server: MotoServer) -> Held:
     ec2 = server.client("ec2")
     volumes = ec2.describe_volumes()["Volumes"]
     sizes = {item["VolumeId"]: int(item["Size"]) for item in volumes}
-    elastic = {
-        item["PrivateIpAddress"]: item["PublicIp"]
-        for item in ec2.describe_addresses()["Addresses"]
-        if item.get("PrivateIpAddress")
-    }
+    elastic = {private: public for public, private in addresses(ec2).items()}
     members: dict[str, set[str]] = {}
     groups_at: dict[str, frozenset[str]] = {}
     for item in ec2.describe_network_interfaces()["NetworkInterfaces"]:
@@ -86,6 +82,19 @@ def _instances(ec2: Any) -> Iterator[Any]:
         for item in reservation["Instances"]:
             if item.get("PrivateIpAddress"):
                 yield item
+
+
+def addresses(ec2: Any) -> dict[str, str]:
+    """Every Elastic IP, with the private address that it leads to; empty where it leads nowhere."""
+    found = {}
+    for item in ec2.describe_addresses()["Addresses"]:
+        private = item.get("PrivateIpAddress", "")
+        if not private and (id := item.get("InstanceId")):
+            held = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
+            gone = held["State"]["Name"] in ("shutting-down", "terminated")
+            private = "" if gone else held["PrivateIpAddress"]
+        found[item["PublicIp"]] = private
+    return found
 
 
 def user_data(server: MotoServer, id: str) -> bytes:

@@ -1,0 +1,56 @@
+"""Every option with every naming, three brokers each, from both vantages: `make test-box`.
+
+Not collected by itself, for it takes minutes; `tests/e2e/test_box.py` is what every run shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.box.stack import OPTION_1, passed
+from tests.e2e.docker_engine import Engine
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+OPTION_2: dict[str, Any] = {}
+SIDES = {
+    "option 1": (OPTION_1, {("internal", "PLAINTEXT"), ("external", "PLAINTEXT")}),
+    "option 2": (OPTION_2, {("internal", "INTERNAL"), ("external", "EXTERNAL")}),
+}
+IDS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def box(
+    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CloudBox]:
+    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("naming", ["aws", "zone"])
+@pytest.mark.parametrize("option", SIDES)
+def test_it_is_proved_from_both_sides(
+    box: CloudBox, tmp_path: Path, option: str, naming: str
+) -> None:
+    settings, sides = SIDES[option]
+    stack = box.stack(tmp_path / "stack")
+    stack.configure(box.cluster(3, **settings, **named(box, naming)))
+    stack.up()
+    assert passed(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in IDS}
+    assert "unchanged" in stack.up("--expect-no-changes")
+    stack.destroy()
+    box.settle()
+    assert box.fleet.left == []
+
+
+def named(box: CloudBox, naming: str) -> dict[str, Any]:
+    if naming == "aws":
+        return {}
+    zone = {"name": "kafka.example.com", "public_zone_id": box.public_zone("example.com")}
+    return {"naming": "zone", "zone": zone}
