@@ -55,7 +55,7 @@ from tests.e2e.images.load import base_image, client_image, instance_image
 from tests.e2e.instance import Instance
 from tests.e2e.kafka_archive import KafkaArchive, kafka_archive
 
-SETTLE_SECONDS = 120
+SETTLE_SECONDS = 240
 DNS_PORT = 53
 
 
@@ -158,9 +158,7 @@ class CloudBox:
         With a ``place`` the CLI and all that it starts stand there: `prove: here` is then proved
         from the outside, say.
         """
-        made = BoxStack.prepared(
-            folder, self.server, self.ground.elastic, self.standpoints, self.pack_config()
-        )
+        made = BoxStack.prepared(folder, self)
         if place is not None:
             made.project.stands = place.command
         return made
@@ -187,6 +185,6 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
         sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
         for side, wire in sides.items():
             made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
-        fleet = Fleet(engine, server, there, lambda name: images.get(name, default), mark)
+        fleet = Fleet(engine, server, there, lambda name: images.get(name, default), mark, folder)
         watch = made.enter_context(Watch(server, fleet))
         yield CloudBox(engine, server, there, depot, archive, folder, mark, fleet, images, watch)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -46,8 +44,6 @@ class Booted:
     """A container in the place of a machine, and what was done to it so far."""
 
     instance: Instance
-    folder: Path
-    private: str
     running: bool = True
     pid: int = 0
     """Of its first process when it was last made ready: a boot makes its devices and rules anew."""
@@ -64,12 +60,14 @@ class Fleet:
         ground: Ground,
         image: Callable[[str], str],
         mark: str,
+        folder: Path,
     ) -> None:
-        """``image`` is for an instance of that name; ``mark`` is in the names of containers."""
+        """``image`` is for an instance of that name; ``mark`` is in the names of containers, and
+        in ``folder`` is what they are told."""
         self._engine, self._server, self._ground = engine, server, ground
-        self._image, self._mark = image, mark
+        self._image, self._mark, self._folder = image, mark, folder
         self.doings: list[Doing] = []
-        """Since the box is there, in their order."""
+        """In their order."""
         self._booted: dict[str, Booted] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
@@ -114,9 +112,7 @@ class Fleet:
         self._remove(id)
 
     def _remove(self, id: str) -> None:
-        gone = self._booted.pop(id)
-        gone.instance.remove()
-        shutil.rmtree(gone.folder)
+        self._booted.pop(id).instance.remove()
 
     def _stop(self, booted: Booted) -> None:
         if booted.running:
@@ -149,28 +145,25 @@ class Fleet:
 
     def _made(self, machine: Machine) -> Booted:
         """A container that has not been started yet."""
-        folder = Path(tempfile.mkdtemp(prefix="earshot-seed-"))
-        hostname = private_name(machine.private, REGION)
-        vpc, seed = (
-            self._ground.vpc,
-            Seed(folder, user_data(self._server, machine.id), machine.id, hostname),
-        )
+        vpc, hostname = self._ground.vpc, private_name(machine.private, REGION)
+        folder = self._folder / machine.id
+        folder.mkdir()
+        seed = Seed(folder, user_data(self._server, machine.id), machine.id, hostname)
         told = {
-            # Docker's own name for it must not be one of the cloud's: it tells it on every network
+            # Docker must not know the name: it would tell it on the other network, too
             "hostname": f"{hostname}\n",
             "hosts": "127.0.0.1 localhost\n",
             "resolv.conf": f"nameserver {vpc.gateway}\nsearch {hostname.partition('.')[2]}\n",
+            "aws-stand-in": f"{self._server.url}\n",
         }
         options = [*RUN_OPTIONS, *seed.written(), f"--device-cgroup-rule={LOOP_DEVICES}"]
         for name, text in told.items():
             (folder / name).write_text(text)
             options.append(f"--volume={folder / name}:/etc/{name}")
-        (folder / "endpoint").write_text(self._server.url)
-        options.append(f"--volume={folder / 'endpoint'}:/etc/aws-stand-in/endpoint:ro")
         made = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
         options += [f"--name={made.container}", f"--network={vpc.name}", f"--ip={machine.private}"]
         self._engine.run("create", *options, self._image(machine.name))
-        return Booted(made, folder, machine.private)
+        return Booted(made)
 
     def _connect(self, booted: Booted, elastic: str) -> None:
         if booted.elastic == elastic:

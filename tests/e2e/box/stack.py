@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report, Verdict
-from earshot.vantages.standpoint import Standpoint, to_json
+from earshot.vantages.standpoint import to_json
 from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws.server import MotoServer
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
 from toolchain.paths import POLICIES, ROOT
 
+if TYPE_CHECKING:
+    from tests.e2e.box.cloud_box import CloudBox
+
 TEMPLATE = ROOT / "stacks" / "Pulumi.aws-dev.yaml"
 UP_SECONDS = 540
+LAST_WORDS = 3000
+"""Characters of an instance's journal."""
 OPTION_1: dict[str, Any] = {
     "listeners": [{"name": "PLAINTEXT", "port": 9092, "scopes": ["internal", "external"]}],
     "clear_text": {"PLAINTEXT": "a trial without data worth reading"},
@@ -47,32 +50,25 @@ def template() -> dict[str, Any]:
 
 @dataclass
 class BoxStack:
-    """What is not here is done on ``project`` (up, runs, fails, destroy, outputs)."""
+    """What is not here is done on ``project`` (runs, fails, outputs)."""
 
+    box: CloudBox
     project: Project
-    standpoints: Callable[[], Sequence[Standpoint]]
 
     @classmethod
-    def prepared(
-        cls,
-        folder: Path,
-        server: MotoServer,
-        elastic: IPv4Network,
-        standpoints: Callable[[], Sequence[Standpoint]],
-        pack: Mapping[str, Any],
-    ) -> BoxStack:
-        """An empty stack; ``elastic`` is the pool of Elastic IPs, ``pack`` the pack's settings."""
+    def prepared(cls, folder: Path, box: CloudBox) -> BoxStack:
+        """An empty stack of the project's own program, with its policy pack."""
         config = folder.with_name(f"{folder.name}-pack.json")
-        config.write_text(json.dumps(pack))
+        config.write_text(json.dumps(box.pack_config()))
         environment = {
-            POOL_VARIABLE: str(elastic),
+            POOL_VARIABLE: str(box.ground.elastic),
             "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
             "PULUMI_OPTION_POLICY_PACK_CONFIG": str(config),
         }
-        project = aws_project(folder, server, environment)
+        project = aws_project(folder, box.server, environment)
         project.seconds = UP_SECONDS
         (folder / "__main__.py").symlink_to(ROOT / "__main__.py")
-        return cls(project, standpoints)
+        return cls(box, project)
 
     def configure(self, cluster: Mapping[str, Any]) -> None:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
@@ -82,7 +78,13 @@ class BoxStack:
         path.write_text(yaml.safe_dump(found, sort_keys=False))
 
     def up(self, *flags: str) -> str:
-        return self.project.up(*flags)
+        """`pulumi up`, which must succeed; else what the instances logged is told too."""
+        try:
+            return self.project.up(*flags)
+        except BaseException as error:
+            for name, instance in self.box.instances().items():
+                error.add_note(f"{name}:\n{instance.journal()[-LAST_WORDS:]}")
+            raise
 
     def destroy(self) -> None:
         self.project.destroy()
@@ -96,7 +98,7 @@ class BoxStack:
             folder / f"{it}.json" for it in ("contract", "vantages", "report")
         )
         contract.write_text(self.contract().to_json())
-        vantages.write_text(to_json(self.standpoints()))
+        vantages.write_text(to_json(self.box.standpoints()))
         command = [sys.executable, "-m", "earshot", "validate", "--contract", str(contract)]
         command += ["--vantages", str(vantages), "-o", str(report), *arguments]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from types import TracebackType
 from typing import Self
 
@@ -63,6 +64,7 @@ class Watch:
             except ClientError:
                 continue  # something went between two questions
             except BaseException as error:
+                traceback.print_exception(error)  # now: who waits for an instance waits in vain
                 with self._changed:
                     self._failed = error
                     self._changed.notify_all()
