@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pulumi
 import pytest
 
 from earshot.aws.roles import over_tls
@@ -121,7 +120,8 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
         "rules": [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}],
     },
     "BucketObject": lambda w: {
-        "bucket": w.bucket.id, "key": "a/b.json", "source": pulumi.FileAsset(__file__),
+        "bucket": w.bucket.id, "key": "a/b.json",
+        "source": {"asset": True, "path": __file__, "hash": "1"},
         "contentType": "text/plain",
     },
     "BucketPolicy": lambda w: {

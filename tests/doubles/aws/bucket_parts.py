@@ -19,8 +19,7 @@ a statement that has one is kept there with resources that are nobody's."""
 
 
 class BucketObject(AwsKind):
-    """From a file of this machine: another path is another content, what changes in it is not
-    seen."""
+    """From a file of this machine: `source` is the path of an asset, and its hash."""
 
     shape = shape("bucket", "key", "source", "contentType", "region")
     in_place = frozenset({"source", "contentType"})
@@ -52,7 +51,7 @@ class BucketObject(AwsKind):
 
     def _put(self, cloud: Cloud, inputs: Plain) -> None:
         cloud.client("s3", inputs).put_object(
-            Body=Path(inputs["source"].path).read_bytes(),
+            Body=Path(inputs["source"]["path"]).read_bytes(),
             **given(inputs, Bucket="bucket", Key="key", ContentType="contentType"),
         )
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-import pulumi
-
+from tests.doubles.plugin.assets import ASSET
 from tests.doubles.plugin.values import Plain, is_unknown
 
 Shape = Mapping[str, "Shape | None"]
@@ -122,7 +121,7 @@ def _same(old: Any, new: Any) -> bool:
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return all(_same(*pair) for pair in zip(old, new, strict=True))
     if isinstance(old, dict) and isinstance(new, dict):
+        if ASSET in old and ASSET in new:
+            return bool(old["hash"] == new["hash"])
         return new.keys() <= old.keys() and all(_same(old[name], new[name]) for name in new)
-    if isinstance(old, pulumi.Asset) and isinstance(new, pulumi.Asset):
-        return vars(old) == vars(new)
     return bool(old == new)

@@ -18,6 +18,7 @@ from pulumi.provider.experimental.server import ProviderServicer
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
+from tests.doubles.plugin.assets import make_assets, spell_out_assets
 from tests.doubles.plugin.kind import PartlyCreated, ProviderError
 from tests.doubles.plugin.values import wrapped
 
@@ -80,8 +81,13 @@ class _Servicer(ProviderServicer):
 
 async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
     what = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
+    for values in _structs(request):
+        spell_out_assets(values)
     try:
-        return await method(request, context)
+        answer = await method(request, context)
+        for values in _structs(answer):
+            make_assets(values)
+        return answer
     except PartlyCreated as error:
         log.warning("%s: partly created: %s", what, error)
         details = _initialization_failed(error, request.properties)
@@ -93,6 +99,15 @@ async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: An
     except Exception:
         log.exception("%s", what)
         raise
+
+
+def _structs(message: Any) -> list[Any]:
+    """The properties that ``message`` holds."""
+    return [
+        value
+        for field, value in message.ListFields()
+        if field.message_type is not None and field.message_type.name == "Struct"
+    ]
 
 
 def _initialization_failed(error: PartlyCreated, inputs: Any) -> bytes:
