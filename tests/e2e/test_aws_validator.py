@@ -1,0 +1,169 @@
+"""The validator of a stack on AWS: the real program and engine, doubles of AWS and of who answers.
+
+No Kafka runs: what the validator sees is a double's word, and external listeners are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.report.json import read_report
+from earshot.validation.result import Report, Verdict
+from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.validators import Validators, validators_answering
+from tests.e2e.aws_stack import Stack, aws_stack, cluster
+from tests.spec.aws_documents import TWO_LISTENERS
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+GOING = {"deletion_protection": False, "data": "delete"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+    with moto_server(tmp_path_factory.mktemp("moto")) as found:
+        yield found
+
+
+@pytest.fixture
+def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
+    with aws_stack(server, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def validators(stack: Stack) -> Iterator[Validators]:
+    with validators_answering(stack.server) as found:
+        yield found
+
+
+def kept(stack: Stack) -> Report:
+    """The report that the stack's proof left on this machine."""
+    file = stack.project.folder / ".earshot" / "stacks" / "test" / "report.json"
+    return read_report(file.read_bytes(), str(file))
+
+
+def verdicts(report: Report) -> dict[tuple[str, str], Verdict]:
+    """By vantage and listener; those of all brokers must agree."""
+    found: dict[tuple[str, str], Verdict] = {}
+    for cell in report.cells:
+        key = (cell.vantage, cell.listener)
+        assert found.setdefault(key, cell.verdict) is cell.verdict
+    return found
+
+
+def earshot(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in the project's folder, with AWS where moto answers."""
+    own = {
+        "AWS_ENDPOINT_URL": stack.server.url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-west-2",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "earshot", *arguments],
+        cwd=stack.project.folder,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validators) -> None:
+    before = stack.server.holdings()
+    stack.configure(cluster(3, validator=True, **GOING))
+    stack.project.up()
+    outputs = stack.project.outputs()
+    (order,) = validators.answered
+    assert order.contract.model_dump(mode="json") == outputs["contract"]
+    assert order.incarnations == outputs["incarnations"]
+    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
+    assert kept(stack).exit_code == 0 and len(kept(stack).cells) == 3
+
+    own = stack.instances()["test-validator"]
+    assert "PublicIpAddress" not in own
+    assert outputs["reports"].endswith("/reports/latest.json")
+    fetched = earshot(stack, "report", outputs["reports"], "--format", "json")
+    assert fetched.returncode == 0, fetched.stderr
+    assert read_report(fetched.stdout, "latest").incarnations == outputs["incarnations"]
+
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+    assert len(validators.answered) == 1
+
+    stack.configure(cluster(3, validator=True, heap="2g", **GOING))
+    stack.project.up()
+    _, second = validators.answered
+    assert second.incarnations == stack.project.outputs()["incarnations"] != order.incarnations
+    assert stack.instances()["test-validator"]["InstanceId"] == own["InstanceId"]
+
+    stack.project.destroy()
+    assert stack.server.holdings() == before
+
+
+def test_a_cell_that_fails_in_the_vpc_fails_the_update(
+    stack: Stack, validators: Validators
+) -> None:
+    validators.verdict = Verdict.FAIL
+    stack.configure(cluster(validator=True))
+    said = stack.project.fails()
+    assert "INTERNAL" in said and "internal" in said
+    assert kept(stack).exit_code == 1
+
+    validators.verdict = Verdict.PASS
+    stack.project.up()
+    assert len(validators.answered) == 2, "asked anew, though nothing else has changed"
+    assert kept(stack).exit_code == 0
+
+
+def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Validators) -> None:
+    validators.broken = "it ended with status 2: no memory"
+    stack.configure(cluster(validator=True))
+    said = " ".join(stack.project.fails().split())
+    assert "cannot answer; last heard: failed: it ended with status 2: no memory" in said
+    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
+    assert kept(stack).exit_code == 3
+
+
+def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None:
+    stack.configure(cluster(**TWO_LISTENERS))
+    said = " ".join(stack.project.up().split())
+    assert "INTERNAL for scope internal: not run: no validator stands in the VPC" in said
+    report = kept(stack)
+    assert verdicts(report) == {
+        ("internal", "INTERNAL"): Verdict.SKIP,
+        ("external", "EXTERNAL"): Verdict.SKIP,
+    }
+    assert report.exit_code == 3
+    assert "reports" not in stack.project.outputs()
+    assert "unchanged" in stack.project.up("--expect-no-changes")
+
+
+def test_it_is_asked_at_any_time_and_its_silence_told(
+    stack: Stack, validators: Validators, tmp_path: Path
+) -> None:
+    stack.configure(cluster(validator=True))
+    stack.project.up()
+    state = stack.project.folder / ".earshot" / "stacks" / "test"
+    contract, vantages = str(state / "contract.json"), state / "vantages.json"
+    arguments = ("validate", "--contract", contract, "--vantages", str(vantages))
+    again = earshot(stack, *arguments)
+    assert again.returncode == 0, again.stderr
+    assert len(validators.answered) == 2
+
+    validators.mute = True
+    places: dict[str, Any] = json.loads(vantages.read_text())
+    places["standpoints"][0]["patience"] = 0
+    vantages.write_text(json.dumps(places))
+    silent = earshot(stack, *arguments, "--deadline", "2")
+    assert silent.returncode == 3, silent.stderr
+    told = " ".join(silent.stdout.split())
+    assert "did not answer within" in told and "last heard: ready" in told
