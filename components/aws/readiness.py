@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
-from components.aws.reports import Awaited, Read, majority_served, wait_for
+from components.aws.reports import Awaited, Read, quorum_with, wait_for
 from components.aws.ssm import reader
 from components.owner import OwnedProvider
 from earshot.errors import EarshotError
@@ -36,7 +36,7 @@ class ReadinessProvider(OwnedProvider):
 
     def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
         read = self._read(news)
-        if news["whole"] or majority_served(news["voters"], read):
+        if news["whole"] or quorum_with(_nodes(news), news["voters"], read):
             _wait(news, read)
         return UpdateResult(news)
 
@@ -47,10 +47,15 @@ class ReadinessProvider(OwnedProvider):
         return reader(self._config, props["region"])
 
 
+def _nodes(props: Props) -> list[Awaited]:
+    return [Awaited.of(item) for item in props["nodes"]]
+
+
 def _wait(props: Props, read: Read) -> None:
-    nodes = [Awaited.of(item) for item in props["nodes"]]
     try:
-        wait_for(nodes, read, props["deadline"], progress=lambda text: print(text, flush=True))
+        wait_for(
+            _nodes(props), read, props["deadline"], progress=lambda text: print(text, flush=True)
+        )
     except EarshotError as error:
         # the engine puts "Exception calling application:" before it
         raise EarshotError(f"\n{error}") from None

@@ -73,14 +73,16 @@ def wait_for(
         time.sleep(poll)
 
 
-def majority_served(voters: Sequence[str], read: Read) -> bool:
-    """Whether most of the nodes that report in ``voters`` last said that they were in sync.
+def quorum_with(nodes: Sequence[Awaited], voters: Sequence[str], read: Read) -> bool:
+    """Whether ``nodes`` and those that last said they were in sync are most of the ``voters``.
 
-    Before the cluster ever had a quorum nobody did, and waiting for one node would be in vain.
+    If not, as before a cluster ever had a quorum, waiting for ``nodes`` would be in vain. What they
+    last said themselves counts for nothing: a new instance may have reported by now, or not.
     """
-    reports = (NodeReport.read(text) for text in read(voters).values())
-    serving = sum(item is not None and item.state is State.IN_SYNC for item in reports)
-    return serving * 2 > len(voters)
+    reports = {name: NodeReport.read(text) for name, text in read(voters).items()}
+    counted = {name for name, it in reports.items() if it and it.state is State.IN_SYNC}
+    counted |= {item.parameter for item in nodes} & set(voters)
+    return len(counted) * 2 > len(voters)
 
 
 def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int, str], bool]:

@@ -13,7 +13,7 @@ from typing import Any
 import pulumi
 from pulumi.errors import InputPropertiesError
 
-from components.aws.reports import Awaited, Read, majority_served, wait_for
+from components.aws.reports import Awaited, Read, quorum_with, wait_for
 from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
@@ -42,7 +42,7 @@ async def in_sync(
         loop.call_soon_threadsafe(partial(pulumi.log.info, text), context=context)
 
     def wait(read: Read) -> None:
-        if whole or majority_served(voters, read):
+        if whole or quorum_with(nodes, voters, read):
             wait_for(nodes, read, deadline, progress=log)
 
     try:

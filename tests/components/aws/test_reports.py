@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from components.aws.reports import Awaited, majority_served, wait_for
+from components.aws.reports import Awaited, quorum_with, wait_for
 from earshot.errors import EarshotError
 from earshot.user_data.node_report import NodeReport, State
 
 ONE = Awaited(1, "/p/1", "i-1", "a" * 64)
 TWO = Awaited(2, "/p/2", "i-2", "b" * 64)
+THREE = Awaited(3, "/p/3", "i-3", "c" * 64)
 
 
 def report(of: Awaited, state: State = State.IN_SYNC, **changed: Any) -> str:
@@ -92,9 +93,26 @@ def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) ->
     assert "aws ssm start-session" in str(caught.value)
 
 
-def test_a_quorum_is_a_majority_that_reported_in_sync() -> None:
-    voters = ["/p/1", "/p/2", "/p/3"]
-    values = {"/p/1": report(ONE), "/p/2": "nothing yet", "/p/3": report(TWO, State.STARTING)}
-    assert not majority_served(voters, Parameters(values))
-    assert majority_served(voters, Parameters({**values, "/p/3": report(TWO)}))
-    assert majority_served(["/p/1"], Parameters(values))
+@pytest.mark.parametrize("own", ["nothing yet", report(ONE, State.STARTING), report(ONE)])
+@pytest.mark.parametrize(
+    ("two", "three", "possible"),
+    [
+        ("nothing yet", report(THREE, State.STARTING), False),
+        (report(TWO, State.FAILED), report(THREE, State.FAILED), False),
+        (report(TWO), report(THREE, State.FAILED), True),
+        (report(TWO), report(THREE), True),
+    ],
+)
+def test_waiting_for_a_voter_takes_others_that_were_in_sync(
+    own: str, two: str, three: str, possible: bool
+) -> None:
+    """Whatever its own parameter still says, or says by now."""
+    read = Parameters({"/p/1": own, "/p/2": two, "/p/3": three})
+    assert quorum_with([ONE], ["/p/1", "/p/2", "/p/3"], read) is possible
+    assert quorum_with([ONE], ["/p/1"], read), "it is the quorum"
+
+
+def test_waiting_for_a_broker_takes_a_quorum_of_others() -> None:
+    voters, values = ["/p/2", "/p/3"], {"/p/2": report(TWO), "/p/3": "nothing yet"}
+    assert not quorum_with([ONE], voters, Parameters(values))
+    assert quorum_with([ONE], voters, Parameters({**values, "/p/3": report(THREE)}))
