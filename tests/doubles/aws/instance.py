@@ -36,7 +36,7 @@ from tests.doubles.aws.instance_parts import (
     stopped,
 )
 from tests.doubles.aws.interfaces import described, holder
-from tests.doubles.aws.kind import Ec2Kind, constant, shape
+from tests.doubles.aws.kind import Ec2Kind, constant, pairs, shape
 from tests.doubles.aws.names import public_name
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError
@@ -123,7 +123,12 @@ class Instance(Ec2Kind):
                     f"RunInstances: InvalidNetworkInterface.InUse: interface {id} is in use by"
                     f" {taken}"
                 )
-        made = ec2.run_instances(MinCount=1, MaxCount=1, **arguments(inputs, image))
+        # from its first moment, as the official plugin has it
+        tags = pairs(inputs.get("tagsAll", {}))
+        tagged = [{"ResourceType": "instance", "Tags": tags}] if tags else []
+        made = ec2.run_instances(
+            MinCount=1, MaxCount=1, TagSpecifications=tagged, **arguments(inputs, image)
+        )
         return str(made["Instances"][0]["InstanceId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
