@@ -123,10 +123,8 @@ class CloudBox:
 
     def pack_config(self) -> dict[str, Any]:
         """The policy pack's: names are looked up where their clients would."""
-        resolvers = {
-            "internal": [self.ground.vpc.gateway],
-            "external": [self.ground.outside.gateway],
-        }
+        inside, outside = [self.wire("inside").gateway], [self.wire("outside").gateway]
+        resolvers = {"internal": inside, "controller": inside, "external": outside}
         return {"names": {"resolvers": resolvers, "timeout": 10}}
 
     def cluster(self, brokers: int = 1, **settings: Any) -> dict[str, Any]:

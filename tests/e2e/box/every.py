@@ -54,3 +54,15 @@ def named(box: CloudBox, naming: str) -> dict[str, Any]:
         return {}
     zone = {"name": "kafka.example.com", "public_zone_id": box.public_zone("example.com")}
     return {"naming": "zone", "zone": zone}
+
+
+def test_controllers_of_their_own_in_private_subnets(box: CloudBox, tmp_path: Path) -> None:
+    stack = box.stack(tmp_path / "stack")
+    apart = {"mode": "separate", "count": 3, "port": 29092}
+    stack.configure(box.cluster(1, controllers=apart, controller_volume={"size_gib": 1}))
+    stack.up()
+    held = box.held().machines.values()
+    assert sorted(bool(it.elastic) for it in held) == [False, False, False, True]
+    _, sides = SIDES["option 2"]
+    assert passed(stack.validate(tmp_path)) == {(*side, 1) for side in sides}
+    stack.destroy()

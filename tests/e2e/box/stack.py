@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.aws-dev.yaml"
 UP_SECONDS = 540
+RECORDS = ("--records", "300")
 LAST_WORDS = 3000
 """Characters of an instance's journal."""
 OPTION_1: dict[str, Any] = {
@@ -93,14 +94,17 @@ class BoxStack:
         return Contract.model_validate(self.project.outputs()["contract"])
 
     def validate(self, folder: Path, *arguments: str) -> Report:
-        """The report of `earshot validate` from every vantage of the box."""
+        """The report of `earshot validate` from every vantage of the box.
+
+        ``arguments`` stand in for those that make it short; its files are in ``folder``.
+        """
         contract, vantages, report = (
             folder / f"{it}.json" for it in ("contract", "vantages", "report")
         )
         contract.write_text(self.contract().to_json())
         vantages.write_text(to_json(self.box.standpoints()))
         command = [sys.executable, "-m", "earshot", "validate", "--contract", str(contract)]
-        command += ["--vantages", str(vantages), "-o", str(report), *arguments]
+        command += ["--vantages", str(vantages), "-o", str(report), *(arguments or RECORDS)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode in (0, 1, 3), done.stderr
         found = read_report(report.read_bytes(), "report")
