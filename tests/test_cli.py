@@ -316,6 +316,7 @@ class TestReport:
             (["report", "-s", "local"], "has no report yet"),
             (["report", "nowhere.json"], "cannot be read (No such file or directory)"),
             (["report", "Pulumi.yaml"], "is no JSON"),
+            (["report", "s3://bucket"], "s3://bucket: is no object's URL"),
             (["report", "-s", "local", "-o", "x.y"], "its suffix names no format"),
             (["report", "-s", "local", "-o", "stacks", "-f", "json"], "is a folder"),
         ],

@@ -221,6 +221,31 @@ def test_a_stack_says_where_to_stand(
     assert [item.name for item in kept.vantages] == ["internal", "host", "external"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ([], False),
+        (["--only", "internal"], False),
+        (["--only", "external"], True),
+        (["--client-config", "client.properties"], True),
+    ],
+)
+def test_what_a_deploy_leaves_out_is_looked_at_where_it_is_asked_for(
+    arguments: list[str], asked: bool, containers: Project, everywhere: EverywhereDouble
+) -> None:
+    left = {"ALICE": "it takes SSL"}
+    places = [
+        item.model_copy(update={"without": left}) if item.name == "external" else item
+        for item in PLACES
+    ]
+    containers.contract_file("docker").with_name("vantages.json").write_text(to_json(places))
+    Path("client.properties").write_text("security.protocol=SSL\n")
+    run(["validate", "--stack", "docker", *arguments])
+    assert everywhere.standpoints is not None
+    found = {item.name: item.without for item in everywhere.standpoints}
+    assert found["external"] == ({} if asked else left)
+
+
 def test_a_file_says_where_to_stand(containers: Project, everywhere: EverywhereDouble) -> None:
     Path("places.json").write_text(to_json(PLACES[:1]))
     contract = str(containers.contract_file("docker"))

@@ -67,7 +67,7 @@ def run(
     client = client_properties(client_config)
     named = target(*looked_at)
     options = replace(_options(effort, _defaults(named), client), incarnations=lives)
-    standpoints = _standpoints(standing, named)
+    standpoints = _standpoints(standing, named, bool(client))
     if standing.vantage is not None:
         options = replace(options, vantage=standing.vantage)
     try:
@@ -87,8 +87,11 @@ def run(
     return report.exit_code
 
 
-def _standpoints(standing: Standing, named: Target) -> tuple[Standpoint, ...] | None:
-    """Where to stand for each scope; None: here, for all of them."""
+def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standpoint, ...] | None:
+    """Where to stand for each scope; None: here, for all of them.
+
+    ``asked`` says that there are credentials for listeners that a deploy has none for.
+    """
     if standing.vantage is not None:
         for option, value in (("--vantages", standing.vantages), ("--only", standing.only)):
             if value:
@@ -101,9 +104,13 @@ def _standpoints(standing: Standing, named: Target) -> tuple[Standpoint, ...] | 
     if named.project is not None and named.stack is not None:
         kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
         if kept.exists():
-            # what a deploy leaves out is left to this command
-            every = read_standpoints(kept)
-            return tuple(item.model_copy(update={"without": {}}) for item in every)
+            # what a deploy leaves out is looked at where it is asked for, or can be
+            return tuple(
+                item.model_copy(update={"without": {}})
+                if asked or item.name in standing.only
+                else item
+                for item in read_standpoints(kept)
+            )
     if named.contract is not None and named.contract.placement == "docker":
         return HOST_ALONE
     if standing.only:

@@ -56,12 +56,12 @@ def _left_out(spec: AwsSpec) -> dict[str, str]:
             continue
         if spec.prove != "here":
             found[item.name] = (
-                "not run: `prove: later` in the stack file; run `earshot validate` where its "
-                "clients are"
+                "not run: `prove: later` in the stack file (by hand: `earshot validate --only "
+                "external`, where its clients are)"
             )
         elif item.protocol is not Protocol.PLAINTEXT:
             found[item.name] = (
-                f"not run: it takes {item.protocol}; run `earshot validate --client-config FILE` "
-                "where its clients are"
+                f"not run: it takes {item.protocol} (by hand: `earshot validate --client-config "
+                "FILE`, where its clients are)"
             )
     return found
