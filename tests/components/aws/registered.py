@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -11,9 +13,10 @@ from pulumi.runtime import mocks
 
 from components import gate
 from components.aws.cluster import AwsCluster
+from components.aws.stack import deploy
 from earshot.names.aws import private_name, public_name
 from earshot.spec.aws import AwsSpec
-from tests.spec.aws_documents import REGION
+from tests.spec.aws_documents import REGION, read_aws
 
 STACK = "mine"
 ADDRESS = "aws:ec2/eip:Eip"
@@ -146,6 +149,21 @@ def registered(
 
     def run() -> Any:
         return look(AwsCluster(STACK, spec))
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return engine
+
+
+def deployed(
+    state: Path, log: logging.Logger, answers: Answers | None = None, **settings: Any
+) -> Engine:
+    """What the whole stack registers; reports and bundles of it are kept in ``state``."""
+    answers = answers or Answers()
+    engine = Engine(answers)
+    mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
+
+    def run() -> pulumi.Output[str]:
+        return deploy(STACK, read_aws(**settings), state).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

@@ -7,15 +7,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
-from pulumi.runtime import mocks
 
-from components.aws.stack import deploy
 from earshot.validation.contract import Contract
 from earshot.vantages.standpoint import Kind, Standpoint
-from tests.components.aws.registered import INSTANCE, READY, STACK, Answers, Engine
-from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
+from tests.components.aws.registered import INSTANCE, READY, Engine, deployed
+from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {
@@ -23,20 +20,6 @@ CLEAR = {
     "listeners": [INTERNAL, {**EXTERNAL, "protocol": "PLAINTEXT"}],
     "clear_text": {"EXTERNAL": "a trial without data"},
 }
-
-
-def deployed(
-    state: Path, log: logging.Logger, answers: Answers | None = None, **settings: Any
-) -> Engine:
-    answers = answers or Answers()
-    engine = Engine(answers)
-    mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
-
-    def run() -> pulumi.Output[str]:
-        return deploy(STACK, read_aws(**settings), state).ready.urn
-
-    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
-    return engine
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ from tests.components.aws.registered import (
     Answers,
     Engine,
     Registered,
+    deployed,
 )
-from tests.components.aws.test_stack import deployed
 from tests.spec.aws_documents import ONE_LISTENER, TWO_LISTENERS
 
 NAME = "mine-validator"
