@@ -10,14 +10,18 @@ import threading
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
+REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+"""By partition; the first leads."""
 PER_SECOND = 50
 MOST_RECORDS = 60_000
 PAYLOAD = 200
@@ -35,6 +39,14 @@ class Acknowledged:
     partition: int
     offset: int
     when: float
+
+
+def led_by_every_broker(servers: str, name: str) -> None:
+    """Make a topic whose n-th partition is led by the n-th broker; two must have a record."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    config = {"min.insync.replicas": "2"}
+    topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
+    admin.create_topics([topic])[name].result(30)
 
 
 def record(sequence: int) -> tuple[int, bytes]:
@@ -112,6 +124,13 @@ def _place(message: Message) -> tuple[int, int]:
     partition, offset = message.partition(), message.offset()
     assert partition is not None and offset is not None
     return partition, offset
+
+
+def all_there(acknowledged: Iterable[Acknowledged], found: Mapping[tuple[int, int], bytes]) -> None:
+    """Fails for a record that is not ``found`` (by partition and offset) as it was written."""
+    for item in acknowledged:
+        body = found.get((item.partition, item.offset))
+        assert body is not None and record(item.sequence) == (item.checksum, body), item
 
 
 def longest_wait(acknowledged: Iterable[Acknowledged]) -> float:

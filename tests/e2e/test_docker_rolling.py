@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
@@ -17,18 +15,18 @@ from tests.e2e.engine import consecutive_ports
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
 from tests.e2e.steady_producer import (
+    REPLICAS,
     SteadyProducer,
+    all_there,
+    led_by_every_broker,
     longest_wait,
     longest_wait_of_a_partition,
     read_all,
-    record,
 )
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
-REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
-"""By partition; the first leads."""
 CHANGES = "EXTERNAL"
 
 
@@ -57,14 +55,6 @@ def stack(
 
 def bootstrap(stack: DockerStack, listener: str) -> str:
     return str(stack.outputs()[f"bootstrap_{listener}"])
-
-
-def led_by_every_broker(servers: str, name: str) -> None:
-    """A topic whose n-th partition is led by the n-th broker."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    config = {"min.insync.replicas": "2"}
-    topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
-    admin.create_topics([topic])[name].result(30)
 
 
 def moved(stack: DockerStack, listener: str) -> None:
@@ -117,9 +107,7 @@ def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
 
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent >= written > 0
     found = read_all(",".join(now), topic, len(REPLICAS))
-    for item in producer.acknowledged:
-        body = found.get((item.partition, item.offset))
-        assert body is not None and record(item.sequence) == (item.checksum, body), item
+    all_there(producer.acknowledged, found)
     assert len(found) == producer.sent, "and none was written twice"
 
     seconds = longest_wait(producer.acknowledged)

@@ -1,0 +1,100 @@
+"""The steady producer as a program of its own, so that it can stand where its clients would.
+
+    with DistantProducer(place.command, bootstrap, "topic") as producer:
+        ...
+    producer.acknowledged
+
+Run as a module it makes its topic, writes until its standard input is closed, and tells as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from types import TracebackType
+from typing import Self
+
+from tests.e2e.steady_producer import (
+    FLUSH_SECONDS,
+    REPLICAS,
+    Acknowledged,
+    SteadyProducer,
+    led_by_every_broker,
+)
+from toolchain.paths import ROOT
+
+WRITES = "writes"
+"""What it says when its first record was acknowledged."""
+
+
+class DistantProducer:
+    """From entering to leaving the context it writes; what it did is known after that."""
+
+    acknowledged: list[Acknowledged]
+    failed: list[str]
+    sent: int
+    known_brokers: dict[int, str]
+    """Where it believed the brokers to be at the end, by id."""
+
+    def __init__(self, stands: Callable[..., Sequence[str]], bootstrap: str, topic: str) -> None:
+        """``stands`` makes of a command one that is run where the producer is to stand."""
+        self._command = stands(sys.executable, "-m", __name__, bootstrap, topic)
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != WRITES:
+            self._process.communicate()
+            raise AssertionError(f"{' '.join(self._command)}: it does not write")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            told, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise
+        if error is None:
+            self._read(told)
+
+    def _read(self, told: str) -> None:
+        found = json.loads(told)
+        self.acknowledged = [Acknowledged(**item) for item in found["acknowledged"]]
+        self.failed, self.sent = found["failed"], found["sent"]
+        self.known_brokers = {int(id): address for id, address in found["known_brokers"].items()}
+
+
+def main(bootstrap: str, topic: str) -> None:
+    led_by_every_broker(bootstrap, topic)
+    with SteadyProducer(bootstrap, topic, len(REPLICAS)) as producer:
+        while not producer.acknowledged and not producer.failed:
+            time.sleep(0.1)
+        print(WRITES, flush=True)
+        sys.stdin.read()
+        before = producer.sent
+        while producer.sent < before + 2:  # one of them since it was told to end
+            time.sleep(0.1)
+        known = producer.known_brokers()
+    told = {
+        "acknowledged": [asdict(item) for item in producer.acknowledged],
+        "failed": producer.failed,
+        "sent": producer.sent,
+        "known_brokers": known,
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
