@@ -1,0 +1,103 @@
+"""The validator in the VPC, in a box: an instance that boots its real user data, and really looks.
+
+Its image has the Python that the user data would make, at the place where they look for it: that
+step is skipped, for it takes minutes and an index of packages. All else is done: the bundle is
+fetched and checked, orders are carried out with Spark, reports are put into the bucket.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from earshot.report.json import read_report
+from earshot.user_data.validator import HOME
+from earshot.validation.result import Verdict
+from earshot.vantages.image import context, ensure_image
+from earshot.vantages.post import LATEST
+from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.docker_engine import Engine
+from tests.e2e.images.load import base_image, instance_image
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+IMAGE = "earshot-test/validator-instance:latest"
+STACK_STATE = Path(".earshot", "stacks", "test")
+
+
+def validator_instance_image(engine: Engine) -> str:
+    """The instance image with the validator image's Python, at the place that its lock names."""
+    lock = hashlib.sha256(context()["requirements.lock"]).hexdigest()[:12]
+    with contextlib.closing(engine.client()) as client:
+        python = ensure_image(client, base_image(engine))
+        text = (
+            f"FROM {python} AS validator\n"
+            f"FROM {instance_image(engine)}\n"
+            f"COPY --from=validator /opt/earshot/python {HOME}/python-{lock}\n"
+            f"RUN touch {HOME}/python-{lock}/complete\n"
+        )
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            member = tarfile.TarInfo("Dockerfile")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+        buffer.seek(0)
+        client.images.build(fileobj=buffer, custom_context=True, tag=IMAGE, rm=True, forcerm=True)
+    return IMAGE
+
+
+@pytest.fixture(scope="module")
+def box(
+    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CloudBox]:
+    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
+        made.images["test-validator"] = validator_instance_image(docker_engine)
+        yield made
+
+
+def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
+    box: CloudBox, tmp_path: Path
+) -> None:
+    before = box.server.holdings()
+    with box.place("outside") as laptop:
+        stack = box.stack(tmp_path / "stack", laptop)
+        stack.configure(box.cluster(validator=True, prove="here"))
+        stack.up()
+        file = stack.project.folder / STACK_STATE / "report.json"
+        report = read_report(file.read_bytes(), str(file))
+        found = {(it.vantage, it.listener, it.broker): it.verdict for it in report.cells}
+        assert found == {
+            ("internal", "INTERNAL", 1): Verdict.PASS,
+            ("external", "EXTERNAL", 1): Verdict.PASS,
+        }
+        assert report.exit_code == 0
+        assert {(it.written_through, it.read_through, it.lost) for it in report.delivery} == {
+            ("INTERNAL", "INTERNAL", 0),
+            ("EXTERNAL", "EXTERNAL", 0),
+        }
+
+        own = next(it for it in box.held().machines.values() if it.name == "test-validator")
+        assert not own.elastic
+        inside = next(it for it in report.vantages if it.name == "internal")
+        assert inside.kind == "remote" and inside.where.startswith(
+            "ip-" + own.private.replace(".", "-")
+        )
+        validator = box.instance("test-validator")
+        assert "fetching s3://" in validator.journal("earshot-prepare")
+        assert validator.show("earshot-validate.timer", "ActiveState") == "active"
+
+        bucket = stack.project.outputs()["reports"].removeprefix("s3://").partition("/")[0]
+        s3 = box.server.client("s3")
+        latest = s3.get_object(Bucket=bucket, Key=LATEST)["Body"].read()
+        assert read_report(latest, LATEST).incarnations == stack.project.outputs()["incarnations"]
+
+        assert "unchanged" in stack.up("--expect-no-changes")
+        stack.destroy()
+    box.settle()
+    assert box.server.holdings() == before and box.fleet.left == []
