@@ -117,4 +117,3 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
             assert inside.lookup("other.kafka.example.com") == [], "the private zone hides it"
             assert outside.lookup("other.kafka.example.com") == found
     stack.destroy()
-    route53.delete_hosted_zone(Id=public)

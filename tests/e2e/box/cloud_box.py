@@ -144,10 +144,12 @@ class CloudBox:
         }
 
     def public_zone(self, name: str) -> str:
-        """The id of a hosted zone that is there before the stack."""
-        made = self.server.client("route53").create_hosted_zone(
-            Name=name, CallerReference=secrets.token_hex(4)
-        )
+        """The id of the public zone of that name, which is none of the stack's; made if need be."""
+        route53 = self.server.client("route53")
+        for item in route53.list_hosted_zones()["HostedZones"]:
+            if item["Name"] == f"{name}." and not item["Config"].get("PrivateZone"):
+                return str(item["Id"].rpartition("/")[2])
+        made = route53.create_hosted_zone(Name=name, CallerReference=secrets.token_hex(4))
         return str(made["HostedZone"]["Id"].rpartition("/")[2])
 
     def stack(self, folder: Path, place: Place | None = None) -> BoxStack:
