@@ -171,4 +171,3 @@ def test_no_acknowledged_record_is_lost_while_instances_are_replaced(
             f"acknowledgement {longest_wait(producer.acknowledged):.2f} s "
             f"(of one partition {longest_wait_of_a_partition(producer.acknowledged):.2f} s)",
         )
-    stack.destroy()
