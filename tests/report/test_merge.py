@@ -9,7 +9,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.report.digest import matrices
 from earshot.report.merge import Source, merge
-from earshot.validation.result import Report, Vantage, Verdict
+from earshot.validation.result import Cause, Report, Stage, Vantage, Verdict
 from tests.report import samples
 
 
@@ -59,10 +59,10 @@ def test_a_later_report_of_one_vantage_leaves_the_others_of_a_report() -> None:
     places = [Vantage(name="internal", where="vpc"), Vantage(name="external", where="laptop")]
     both = samples.report(cells, vantages=places, run="both")
     later = samples.WHEN + timedelta(hours=1)
-    cause = samples.drift().cells[0].cause or samples.Cause(
+    cause = samples.drift().cells[0].cause or Cause(
         kind="refused", observed="", expected="", remedy=""
     )
-    bad = samples.failed(cells[0], samples.Stage.TCP, cause)
+    bad = samples.failed(cells[0], Stage.TCP, cause)
     again = samples.report([bad], vantages=places[:1], run="again", started=later)
     for order in (("both", both), ("again", again)), (("again", again), ("both", both)):
         merged = merge([Source(name, report) for name, report in order])
