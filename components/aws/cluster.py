@@ -20,9 +20,9 @@ from components.gate import AdvertisedListeners, GateSeal
 from components.outputs import as_judged, told
 from earshot.errors import EarshotError
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
+from earshot.placement.aws_standpoints import GRACE
 from earshot.rules.cloud import Cloud
 from earshot.spec.aws import AwsSpec
-from earshot.vantages.aws import GRACE
 
 
 class Cluster(pulumi.ComponentResource):

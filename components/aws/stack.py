@@ -17,9 +17,9 @@ from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
 from earshot.listeners.model import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
+from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.spec.aws import AwsSpec
 from earshot.validation.contract import Contract
-from earshot.vantages.aws import aws_standpoints
 from earshot.vantages.bundle import bundle
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from earshot.listeners.model import Scope
-from earshot.vantages.aws import aws_standpoints
+from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.vantages.standpoint import Kind
 from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
