@@ -15,7 +15,7 @@ def test_it_holds_the_library_its_jars_and_its_locks(tmp_path: Path) -> None:
         names = archive.getnames()
         assert {member.mode for member in archive.getmembers()} == {0o644}
         assert {member.mtime for member in archive.getmembers()} == {0}
-    assert {"requirements.lock", "builders.lock", "app/earshot/vantages/errand.py"} <= set(names)
+    assert {"requirements.lock", "builders.lock", "app/earshot/cli/errand.py"} <= set(names)
     assert any(name.startswith("jars/spark-sql-kafka") for name in names)
     assert names == sorted(names) and "Dockerfile" not in names
 

@@ -1,4 +1,4 @@
-"""`python -m earshot.vantages.errand ORDER REPORT JARS [CLIENT]`: an order becomes a report.
+"""`python -m earshot.cli.errand ORDER REPORT JARS [CLIENT]`: an order becomes a report.
 
 What a validator's timer runs; it is `earshot validate` with what the order says, and its exit code.
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from earshot import cli
+from earshot.cli import errand
 from earshot.validation.contract import read_contract
-from earshot.vantages import errand
 from tests.vantages.contracts import docker_contract
 from tests.vantages.test_post import order
 
