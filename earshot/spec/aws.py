@@ -28,7 +28,7 @@ from earshot.spec.aws_validator import ValidatorSpec, on_or_off
 from earshot.spec.clear_text import clear_text_problems
 from earshot.spec.cluster import ClusterSpec, Heap, Whole, shown_ids
 from earshot.spec.listener import ListenerSpec
-from earshot.user_data.boot import Archive
+from earshot.user_data.boot import Archive, FileName
 
 NO_NODE = 0
 """Stands for the validator among the ids of nodes, which begin at 1."""
@@ -62,7 +62,7 @@ class AwsSpec(ClusterSpec):
     archive: Archive
     """Kafka as its project publishes it; the instances must reach it."""
     heap: Heap = "1g"
-    secrets: dict[str, ParameterName] = Field(default_factory=dict)
+    secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
     """By file name below /run/kafka/secrets, the SSM parameter that holds it; `{id}` in it stands
     for the node's id."""
     client: dict[str, str] = Field(default_factory=dict)

@@ -12,6 +12,7 @@ from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, shown
 from earshot.spec.aws_parts import InstanceSpec, ParameterName
 from earshot.spec.cluster import Whole
+from earshot.user_data.boot import FileName
 from earshot.user_data.secrets import revealed
 
 
@@ -26,7 +27,7 @@ class ValidatorSpec(Frozen):
     """How long its dated reports are kept."""
     client: dict[str, str] = Field(default_factory=dict)
     """Kafka's client properties, where an internal listener takes TLS or SASL."""
-    secrets: dict[str, ParameterName] = Field(default_factory=dict)
+    secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
     """By file name below /run/earshot/secrets, the SSM parameter that holds it."""
 
     @field_validator("client")

@@ -58,10 +58,13 @@ class Archive(Frozen):
         return "".join(value.split()).lower() if isinstance(value, str) else value
 
 
+FileName = Annotated[str, _matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
+
+
 class SecretFile(Frozen):
     """A file below `SECRETS`, which the instance fetches itself; only kafka may read it."""
 
-    name: Annotated[str, _matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
+    name: FileName
     command: Command
     """Prints what is in the file."""
 

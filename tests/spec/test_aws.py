@@ -185,6 +185,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"archive": {"url": "ftp://x", "sha512": "0" * 128}}, "archive.url: found 'ftp://x'"),
     ({"client": {"listeners": "x"}}, "client: listeners is computed by earshot"),
     ({"secrets": {"key.pem": "plain"}}, "secrets['key.pem']: found 'plain'; allowed: an SSM"),
+    ({"secrets": {"../key": "/k"}}, "secrets['../key']: found '../key'; allowed: a file name"),
     ({"deletion_protecton": True}, "deletion_protecton: is no key that earshot knows; did you"),
 ]
 

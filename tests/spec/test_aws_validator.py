@@ -57,6 +57,7 @@ def test_in_a_vpc_that_is_there_it_needs_a_private_subnet() -> None:
         ({"hourly": True}, "validator.hourly: is no known setting"),
         ({"client": {"sasl.password": "x"}}, "validator.client: sasl.password would reveal"),
         ({"secrets": {"a": "/k/{id}"}}, "secrets.a: found /k/{id}; allowed: a name without {id}"),
+        ({"secrets": {"a/b": "/k"}}, "secrets['a/b']: found 'a/b'; allowed: a file name"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(value: Any, line: str) -> None:
