@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,20 +50,23 @@ def run(
     EarshotError with ``failure``, the log's last lines and ``remedy``.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    child: subprocess.Popen[bytes] | None = None
     with log.open("wb") as file:
-        child = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            process_group=0,
-        )
         try:
+            with _interrupts_held_back():
+                child = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,
+                )
             code = _wait(child, log)
         except BaseException:
-            _stop(child)
+            if child is not None:
+                _stop(child)
             raise
     if code != 0:
         lines = "".join(f"\n    {line}" for line in _tail(log, SHOWN_LINES))
@@ -71,6 +75,24 @@ def run(
             observed=f"{Path(command[0]).name} ended with status {code}; its last lines:{lines}",
             remedy=f"{remedy} (full output: {log})",
         )
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Until the end of the block: one in the middle of a start would lose what has started."""
+    heard: list[int] = []
+    own = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: it for number, it in handlers.items() if own and callable(it)}
+    for number in held:
+        signal.signal(number, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 def _wait(child: subprocess.Popen[bytes], log: Path) -> int:

@@ -177,8 +177,8 @@ def test_a_vpc_that_is_there_is_taken_as_it_is() -> None:
     spec = read_aws(brokers=2, vpc=vpc, **TWO_LISTENERS)
     engine = registered(spec, Answers(vpc=there))
     assert not engine.of(VPC) and not engine.of(SUBNET)
-    subnets = [it.inputs["subnetId"] for it in engine.of(INTERFACE).values()]
-    assert subnets == ["subnet-0000000a", "subnet-0000000b"]
+    subnets = {name: it.inputs["subnetId"] for name, it in engine.of(INTERFACE).items()}
+    assert [subnets[name] for name in sorted(subnets)] == ["subnet-0000000a", "subnet-0000000b"]
     # without the attribute nothing declares a public name, and the pack is not told otherwise
     assert engine.one(GATE).inputs["cloud"]["declared"] == []
     with pytest.raises(EarshotError, match=r"write vpc.cidr: 10.9.0.0/16"):

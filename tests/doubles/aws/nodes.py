@@ -19,7 +19,8 @@ from earshot.user_data.render import digest
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.2
-_PARAMETER = re.compile(r"/earshot/[A-Za-z0-9/-]+-(?P<node>\d+)")
+_PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9/-]+-(?P<node>\d+)) ")
+"""Named by the command that a node reports with; a validator's has paths that look alike."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class Nodes:
             at="2026-01-01T00:00:00Z",
         )
         self.server.client("ssm").put_parameter(
-            Name=match[0], Value=report.model_dump_json(), Type="String", Overwrite=True
+            Name=match["name"], Value=report.model_dump_json(), Type="String", Overwrite=True
         )
         self.history.append((node, instance))
 
