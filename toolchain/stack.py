@@ -8,14 +8,11 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-import psutil
 import yaml
 
 from earshot import cache
@@ -30,6 +27,7 @@ from toolchain.environment import variables
 from toolchain.paths import ROOT
 from toolchain.plugins import check_plugin
 from toolchain.progress import say
+from toolchain.state_files import recover
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
@@ -143,6 +141,7 @@ class Stack:
             )
 
     def _exists(self) -> bool:
+        recover(self.environment, self.name)
         done = subprocess.run(
             ["pulumi", "stack", "ls", "--json"],
             cwd=ROOT,
@@ -166,7 +165,7 @@ class Stack:
             return ""
 
     def _pulumi(self, command: Sequence[str], quiet: bool = False) -> int:
-        self._clear_dead_lock()
+        recover(self.environment, self.name)
         before = self.file.read_text() if self.file.exists() else None
         try:
             return _run(command, self.environment, quiet)
@@ -174,18 +173,6 @@ class Stack:
             if before is not None and _says_the_same(before, self.file.read_text()):
                 # Pulumi writes a salt into the stack file of its own accord, and lays it out anew
                 cache.write(self.file, before)
-
-    def _clear_dead_lock(self) -> None:
-        """Removes a lock of a file backend whose process was killed on this machine."""
-        backend = urlsplit(self.environment.get("PULUMI_BACKEND_URL", ""))
-        if backend.scheme != "file":
-            return
-        locks = Path(unquote(backend.path)) / ".pulumi" / "locks"
-        for path in locks.glob(f"organization/*/{self.name}/*.json"):
-            holder = json.loads(path.read_text())
-            if holder.get("hostname") == socket.gethostname() and not _is_pulumi(holder["pid"]):
-                say(f"Clearing the lock of pulumi process {holder['pid']}, which is gone ...")
-                path.unlink()
 
     def _stop_left_over(self) -> None:
         """Brokers that an interrupted run started and no state knows of."""
@@ -229,13 +216,6 @@ def _says_the_same(before: str, after: str) -> bool:
         return False
     added = "encryptionsalt" in new and "encryptionsalt" not in old and not SECRET.search(after)
     return added and {k: v for k, v in new.items() if k != "encryptionsalt"} == old
-
-
-def _is_pulumi(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).name() == "pulumi"
-    except psutil.Error:
-        return False
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException
 
 from earshot.errors import EarshotError
+from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 
 OWNED: Final = frozenset({"bootstrap.servers", "group.id", "error_cb", "logger"})
@@ -107,15 +108,24 @@ class Failure:
 
 
 class Errors:
-    """An `error_cb` that keeps what a client reports; call the client's `poll` to be served."""
+    """An `error_cb` that keeps what a client reports; call the client's `poll` to be served.
 
-    def __init__(self) -> None:
+    With ``asked``, only what concerns that address: a client also connects to brokers that it has
+    just learned of, and what it meets there says nothing about who told it.
+    """
+
+    def __init__(self, asked: Address | None = None) -> None:
+        self._asked = asked
         self._lock = threading.Lock()
         self._seen: list[Failure] = []
 
     def __call__(self, error: KafkaError) -> None:
+        failure = failure_of(error)
+        met = _PEER.search(failure.text) if self._asked is not None else None
+        if met is not None and met["name"] != str(self._asked):
+            return
         with self._lock:
-            self._seen.append(failure_of(error))
+            self._seen.append(failure)
 
     def first(self) -> Failure | None:
         """The first specific error."""
@@ -126,6 +136,9 @@ class Errors:
         """The first specific error, or ``error`` itself (of librdkafka) where there is none."""
         return self.first() or failure_of(error)
 
+
+_PEER: Final = re.compile(r"://(?P<name>\S+)/(?:bootstrap|-?\d+): ")
+"""How librdkafka begins an error of a connection: `ssl://host:port/id: `."""
 
 _WORDS: Final = {
     KafkaError._RESOLVE: "unresolvable",

@@ -89,7 +89,7 @@ def ask(
     A client that knows one address only, so nobody else can have answered. Ends early, as a
     time-out, when ``stop`` is set.
     """
-    errors = Errors()
+    errors = Errors(address)
     begun = time.monotonic()
     admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
     patience = FIRST_PATIENCE

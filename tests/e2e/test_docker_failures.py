@@ -28,7 +28,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
 from tests.e2e.images.load import base_image
-from toolchain.stack import Stack
+from toolchain.state_files import recover
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -254,15 +254,8 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
                 process.send_signal(number)
 
     lone.disturbed(end)
-    unlock(lone.stack)
+    recover(lone.stack.environment, lone.stack.stack)  # as `make up` does before it calls the CLI
     lone.recover("--refresh")
-
-
-def unlock(stack: DockerStack) -> None:
-    """As `make up` does before it calls the CLI."""
-    found = Stack(stack.stack)
-    found.environment = stack.environment
-    found._clear_dead_lock()
 
 
 def test_a_published_port_taken_by_another_process(lone: Lone) -> None:

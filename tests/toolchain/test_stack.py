@@ -1,10 +1,7 @@
-"""What `make` does around Pulumi's commands: templates, salts, locks."""
+"""What `make` does around Pulumi's commands: templates, salts."""
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -71,35 +68,6 @@ def test_a_stack_that_has_a_file_keeps_it(checkout: Path) -> None:
 def test_no_template_no_file(checkout: Path) -> None:
     stack("other")._from_template()
     assert not Project(checkout).stack_file("other").exists()
-
-
-def lock(checkout: Path, pid: int, hostname: str = "") -> Path:
-    folder = checkout / "state" / ".pulumi" / "locks" / "organization" / "earshot" / "local"
-    folder.mkdir(parents=True)
-    path = folder / "1.json"
-    path.write_text(json.dumps({"pid": pid, "hostname": hostname or socket.gethostname()}))
-    return path
-
-
-def test_the_lock_of_a_process_that_is_gone_is_cleared(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = lock(checkout, 2**22 + 1)  # above any pid that Linux gives
-    stack("local")._clear_dead_lock()
-    assert not path.exists()
-    assert "Clearing the lock of pulumi process" in capsys.readouterr().out
-
-
-def test_a_pid_that_is_no_pulumi_holds_no_lock(checkout: Path) -> None:
-    path = lock(checkout, os.getpid())
-    stack("local")._clear_dead_lock()
-    assert not path.exists()
-
-
-def test_another_machines_lock_is_left_alone(checkout: Path) -> None:
-    path = lock(checkout, 2**22 + 1, "elsewhere.example")
-    stack("local")._clear_dead_lock()
-    assert path.exists()
 
 
 def test_a_bad_stack_name_is_one_error(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from earshot.errors import EarshotError
+from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.validation.client import (
     Errors,
@@ -134,3 +135,24 @@ def test_the_first_specific_error_explains() -> None:
     errors(KafkaError(KafkaError._RESOLVE, "no such host"))
     errors(KafkaError(KafkaError._TRANSPORT, "later"))
     assert errors.first() == errors.explain(last) == Failure("unresolvable", "no such host")
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("ssl://localhost:9093/bootstrap: SSL handshake failed", True),
+        ("ssl://localhost:9093/1: SSL handshake failed", True),
+        ("ssl://127.0.0.1:9093/1: SSL handshake failed: certificate verify failed", False),
+        ("ssl://[::1]:9093/12: SSL handshake failed", False),
+        ("SSL handshake failed", True),
+    ],
+)
+def test_what_a_broker_just_learned_of_does_is_not_the_fault_of_who_was_asked(
+    text: str, heard: bool
+) -> None:
+    errors = Errors(Address("localhost", 9093))
+    errors(KafkaError(KafkaError._SSL, text))
+    assert (errors.first() is not None) is heard
+    every = Errors()
+    every(KafkaError(KafkaError._SSL, text))
+    assert every.first() == Failure("tls", text)

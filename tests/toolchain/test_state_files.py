@@ -1,0 +1,95 @@
+"""What a killed Pulumi leaves in a file backend, found and mended before the next command."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from toolchain.state_files import recover
+
+GONE = 2**22 + 1
+"""Above any pid that Linux gives."""
+
+
+def lock(state: Path, pid: int, hostname: str = "", stack: str = "local") -> Path:
+    folder = state / ".pulumi" / "locks" / "organization" / "earshot" / stack
+    folder.mkdir(parents=True)
+    path = folder / "1.json"
+    path.write_text(json.dumps({"pid": pid, "hostname": hostname or socket.gethostname()}))
+    return path
+
+
+def attributes(state: Path, text: str, stack: str = "local") -> Path:
+    folder = state / ".pulumi" / "stacks" / "earshot"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{stack}.json").write_text("{}")
+    path = folder / f"{stack}.json.attrs"
+    path.write_text(text)
+    return path
+
+
+def mend(state: Path) -> None:
+    recover({"PULUMI_BACKEND_URL": f"{state.as_uri()}?no_tmp_dir=true"}, "local")
+
+
+def test_the_lock_of_a_process_that_is_gone_is_cleared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lock(tmp_path, GONE)
+    mend(tmp_path)
+    assert not path.exists()
+    assert "Clearing the lock of pulumi process" in capsys.readouterr().out
+
+
+def test_a_pid_that_is_no_pulumi_holds_no_lock(tmp_path: Path) -> None:
+    path = lock(tmp_path, os.getpid())
+    mend(tmp_path)
+    assert not path.exists()
+
+
+def test_another_machines_lock_is_left_alone(tmp_path: Path) -> None:
+    path = lock(tmp_path, GONE, "elsewhere.example")
+    mend(tmp_path)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("text", ["", '{"user.cache_control":"'])
+@pytest.mark.parametrize("stack", ["local", "another"])
+def test_attributes_that_were_cut_short_go_and_the_state_stays(
+    tmp_path: Path, text: str, stack: str
+) -> None:
+    path = attributes(tmp_path, text, stack)
+    mend(tmp_path)
+    assert not path.exists()
+    assert path.with_suffix("").read_text() == "{}"
+
+
+def test_a_lock_of_the_dead_protects_nothing(tmp_path: Path) -> None:
+    path = attributes(tmp_path, "", stack="another")
+    lock(tmp_path, GONE, stack="another")
+    mend(tmp_path)
+    assert not path.exists()
+
+
+def test_attributes_that_are_whole_stay(tmp_path: Path) -> None:
+    path = attributes(tmp_path, '{"md5": "x"}')
+    mend(tmp_path)
+    assert path.exists()
+
+
+def test_nobodys_attributes_are_touched_while_a_process_has_the_stack(tmp_path: Path) -> None:
+    lock(tmp_path, GONE, "elsewhere.example", stack="another")
+    path = attributes(tmp_path, "", stack="another")
+    mend(tmp_path)
+    assert path.exists()
+
+
+def test_other_backends_are_left_alone(tmp_path: Path) -> None:
+    path = attributes(tmp_path, "")
+    recover({"PULUMI_BACKEND_URL": "s3://bucket"}, "local")
+    recover({}, "local")
+    assert path.exists()

@@ -1,0 +1,61 @@
+"""What a killed Pulumi leaves in a file backend on this machine, and the next command trips over.
+
+A lock, whose holder is gone, and beside a state file its attributes cut short: gocloud's fileblob
+replaces the state in one step, but writes `<file>.attrs` in place, and then cannot read the state
+either (`EOF`). What they hold (content type, MD5) Pulumi does not use; without them it reads on.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import psutil
+
+from toolchain.progress import say
+
+
+def recover(environment: Mapping[str, str], stack: str) -> None:
+    """Removes what hinders a command on ``stack``; a backend that is not of files is left alone."""
+    backend = urlsplit(environment.get("PULUMI_BACKEND_URL", ""))
+    if backend.scheme != "file":
+        return
+    folder = Path(unquote(backend.path)) / ".pulumi"
+    _clear_dead_locks(folder, stack)
+    _drop_cut_attributes(folder)
+
+
+def _clear_dead_locks(folder: Path, stack: str) -> None:
+    for path in folder.glob(f"locks/organization/*/{stack}/*.json"):
+        if (pid := _gone(path)) is not None:
+            say(f"Clearing the lock of pulumi process {pid}, which is gone ...")
+            path.unlink()
+
+
+def _drop_cut_attributes(folder: Path) -> None:
+    """Of any stack, as Pulumi reads all of them to list one; not while somebody writes them."""
+    for path in folder.glob("stacks/*/*.attrs"):
+        project, stack = path.parent.name, path.name.partition(".json")[0]
+        locks = folder.glob(f"locks/organization/{project}/{stack}/*.json")
+        if any(_gone(lock) is None for lock in locks):
+            continue
+        try:
+            json.loads(path.read_bytes())
+        except ValueError:
+            say(f"Removing {path.name}, which a killed pulumi has cut short ...")
+            path.unlink()
+
+
+def _gone(lock: Path) -> int | None:
+    """The pid of who made ``lock`` on this machine and runs no more; else None."""
+    holder = json.loads(lock.read_text())
+    pid = int(holder["pid"])
+    if holder.get("hostname") != socket.gethostname():
+        return None
+    try:
+        return None if psutil.Process(pid).name() == "pulumi" else pid
+    except psutil.Error:
+        return pid
