@@ -1,7 +1,7 @@
 """What all tests share: what they may ask of the machine, and that they leave nothing running.
 
-How several processes share them (`-n`) is in `tests/shares.py`, how they end together in
-`tests/interrupts.py`.
+How several processes share them (`-n`) is in `tests/shares.py`, the engine that they have in common
+in `tests/shared_engine.py`, and how they end together in `tests/interrupts.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hypothesis import settings
 from tests.interrupts import pytest_configure as pytest_configure
 from tests.interrupts import pytest_keyboard_interrupt as pytest_keyboard_interrupt
 from tests.measured import MEASURED
+from tests.shared_engine import pytest_sessionstart as pytest_sessionstart
 from tests.shares import Shares
 from toolchain.system_packages import TOOLS, install_command
 
@@ -110,7 +111,8 @@ def _marked(mark: str) -> list[psutil.Process]:
 def docker_engine() -> Iterator[Engine]:
     """A Docker engine: the one that answers, or one of ours until the session ends; else skipped.
 
-    To be had only here: two of ours on one machine would erase each other's packet rules.
+    Other tests may run on it at the same time. To be had only here: two of ours on one machine
+    would erase each other's packet rules.
     """
     from tests.e2e.docker_engine import engine_for_tests
 

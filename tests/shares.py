@@ -1,8 +1,9 @@
-"""Who runs what where several processes share the tests (`pytest -n 2`): a file stays together, and
-all files that use Docker are one share, for they have one engine."""
+"""Who runs what where several processes share the tests (`pytest -n 2`): a file stays together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,31 +15,38 @@ from toolchain.paths import ROOT
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-DOCKER = "docker"
+REAL = "tests/e2e/"
 
 
-def share_of(nodeid: str, root: Path = ROOT) -> str:
-    """The share that a test belongs to: its file, or that of all which use an engine."""
-    file = nodeid.partition("::")[0]
-    path = root / file
-    on_docker = path.name.startswith("test_docker_") or "docker_engine" in path.read_text()
-    return DOCKER if on_docker else file
+def in_order(files: Iterable[str], root: Path = ROOT) -> list[str]:
+    """``files`` in the order in which to begin them.
+
+    Those with real parts take longest and come first; those on the Docker engine take turns with
+    the others, so that one process makes its images while the other has something else to do.
+    """
+    kinds: dict[str, list[str]] = {"docker": [], "real": [], "pure": []}
+    for file in files:
+        if "docker_engine" in (root / file).read_text():
+            kinds["docker"].append(file)
+        else:
+            kinds["real" if file.startswith(REAL) else "pure"].append(file)
+    turns = chain.from_iterable(zip_longest(kinds["docker"], kinds["real"]))
+    return [file for file in turns if file is not None] + kinds["pure"]
 
 
 class Shares(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """The longest share first; the others go to whoever is free."""
+    """The shares by file, the long ones first; each goes to whoever is free."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
-        self._known: dict[str, str] = {}
+        self._sorted = False
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        if file not in self._known:
-            self._known[file] = share_of(nodeid)
-        return self._known[file]
+        return nodeid.partition("::")[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if DOCKER in self.workqueue:
-            self.workqueue.move_to_end(DOCKER, last=False)
+        if not self._sorted:
+            self._sorted = True
+            for file in in_order(list(self.workqueue)):
+                self.workqueue.move_to_end(file)
         super()._assign_work_unit(node)

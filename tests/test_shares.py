@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.shares import DOCKER, share_of
+from tests.shares import in_order
+
+ON_DOCKER = "def test_it(docker_engine: object) -> None: ...\n"
 
 
-def test_a_file_stays_together(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text("def test_it() -> None: ...\n")
-    assert share_of("test_a.py::test_it", tmp_path) == "test_a.py"
-    assert share_of("test_a.py::TestMore::test_it[x@y]", tmp_path) == "test_a.py"
+def test_long_ones_come_first_and_docker_takes_turns(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "e2e").mkdir(parents=True)
+    files = {
+        "tests/test_pure.py": "",
+        "tests/e2e/test_a.py": "",
+        "tests/e2e/test_box.py": ON_DOCKER,
+        "tests/e2e/test_docker.py": ON_DOCKER,
+        "tests/e2e/test_vantages.py": ON_DOCKER,
+        "tests/test_ssh.py": ON_DOCKER,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert in_order(files, tmp_path) == [
+        "tests/e2e/test_box.py",
+        "tests/e2e/test_a.py",
+        "tests/e2e/test_docker.py",
+        "tests/e2e/test_vantages.py",
+        "tests/test_ssh.py",
+        "tests/test_pure.py",
+    ]
 
 
-def test_all_that_use_an_engine_are_one_share(tmp_path: Path) -> None:
-    (tmp_path / "test_docker_x.py").write_text("")
-    (tmp_path / "test_b.py").write_text("def test_it(docker_engine: object) -> None: ...\n")
-    assert share_of("test_docker_x.py::test_it", tmp_path) == DOCKER
-    assert share_of("test_b.py::test_it", tmp_path) == DOCKER
+def test_nothing_is_left_out(tmp_path: Path) -> None:
+    assert in_order([], tmp_path) == []

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import earshot
+from earshot import cache
 from earshot.engine import said
 from earshot.errors import EarshotError
 from earshot.jvm.jars import spark_connector_jars
@@ -65,23 +66,33 @@ Say = Callable[[str], None]
 def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text: None) -> str:
     """The validator image on the engine of ``client``, on top of ``base``; its name.
 
-    Made where it is not there yet, which takes minutes the first time; then older ones that
-    nothing uses are removed. Raises EarshotError with the step that failed.
+    Made where it is not there yet, which takes minutes the first time, by one process of this
+    machine while others wait; then older ones that nothing uses are removed. Raises EarshotError
+    with the step that failed.
     """
-    from docker.errors import ImageNotFound
-
     files = context()
     digest = digest_of(files, base)
     name = f"{NAME}:{earshot.__version__}-{digest}"
+    if _is_there(client, name):
+        return name
+    lock = cache.root() / "docker" / "validator-image.lock"
+    with cache.exclusive(lock, lambda: say(f"another run is making {name}: waiting for it")):
+        if not _is_there(client, name):
+            say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
+            packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+            _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
+            remove_old(client, digest, packages)
+    return name
+
+
+def _is_there(client: docker.DockerClient, name: str) -> bool:
+    from docker.errors import ImageNotFound
+
     try:
         client.images.get(name).tag(name)  # it is needed now: see IDLE_SECONDS
-        return name
     except ImageNotFound:
-        say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
-    packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
-    _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
-    remove_old(client, digest, packages)
-    return name
+        return False
+    return True
 
 
 @functools.cache

@@ -27,6 +27,7 @@ import psutil
 import pytest
 
 from earshot import cache
+from tests import shared_engine
 from tests.e2e.packet_rules import restored
 from toolchain.docker_engine import VARIABLE, address, answers
 
@@ -247,6 +248,9 @@ def _recorded(text: str) -> Daemon | None:
 @contextlib.contextmanager
 def engine_for_tests() -> Iterator[Engine]:
     """The engine that answers, used as it is; else ours; else the test is skipped, in CI failed."""
+    if (shared := os.environ.get(shared_engine.ADDRESS)) is not None:
+        yield Engine(shared, started=True)
+        return
     where = address()
     if answers(where):
         yield Engine(where)

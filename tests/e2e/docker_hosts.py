@@ -26,7 +26,8 @@ from tests.e2e.docker_engine import Daemon, Engine, refusal, skip
 NAMESPACES = Path("/run/netns")
 TLS_PORT = 2376
 # For measuring network devices (RFC 2544): nobody routes it, and Docker does not choose from it.
-POOL = IPv4Network("198.18.0.0/15")
+# The other half of 198.18 is the outside of clouds in a box, and `outside` has 198.19.
+POOL = IPv4Network("198.18.128.0/17")
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,13 @@ def _end_processes(namespace: str) -> None:
             psutil.Process(pid).kill()
 
 
-def _free_subnet(choose: Callable[[Sequence[int]], int] = random.choice) -> IPv4Network:
+def _free_subnet(
+    choose: Callable[[Sequence[IPv4Network]], IPv4Network] = random.choice,
+) -> IPv4Network:
     """A /24 of the pool that no device of this machine is in."""
     taken = _ip("-4", "-o", "address")
-    free = [n for n in range(256) if f" {POOL.network_address.packed[0]}.18.{n}." not in taken]
-    return IPv4Network(f"198.18.{choose(free)}.0/24")
+    subnets = list(POOL.subnets(new_prefix=24))
+    return choose([it for it in subnets if f" {str(it).removesuffix('0/24')}" not in taken])
 
 
 def _ip(*arguments: str) -> str:

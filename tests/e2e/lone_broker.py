@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from earshot.validation.contract import (
 )
 from earshot.validation.doctor import examine
 from tests.doubles.dns_server import dns_server
+from tests.e2e.cluster import free_ports
 from tests.e2e.docker_engine import Engine
 
 NAME = "never-gonna-give-you-up"
@@ -44,7 +44,7 @@ class LoneBroker:
 def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
     """A broker that answers on this machine; gone at the end."""
     name = f"lone-{secrets.token_hex(4)}"
-    host, external = _free_ports(2)
+    host, external = free_ports(2)
     advertised = {
         "INTERNAL": (name, INTERNAL_PORT),
         "HOST": ("localhost", host),
@@ -128,11 +128,3 @@ def _contract(name: str, advertised: dict[str, tuple[str, int]]) -> Contract:
             ),
         ),
     )
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]

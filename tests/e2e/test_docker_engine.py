@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import shared_engine
 from tests.e2e import docker_engine as engines
 from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
 from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
 from tests.e2e.images import base, load
-from tests.e2e.packet_rules import restored, saved
+from tests.e2e.packet_rules import saved
+from toolchain.paths import ROOT
 
 e2e = pytest.mark.e2e
 pytestmark = pytest.mark.timeout(600)
@@ -90,6 +93,7 @@ def test_images_need_root_or_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_an_engine_that_answers_is_used_as_it_is(
     docker_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv(shared_engine.ADDRESS, raising=False)
     monkeypatch.setenv("DOCKER_HOST", docker_engine.address)
     with engines.engine_for_tests() as found:
         assert found == Engine(docker_engine.address, started=False)
@@ -110,20 +114,31 @@ def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
 
 @e2e
 def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
-    """On a chain of our own, so that no engine's rules are touched in between."""
+    """In a network namespace of its own, so that no engine's rules are touched in between."""
     if not docker_engine.started:
         pytest.skip("packet rules are ours to change only where the engine is")
-
-    def rules() -> list[str]:
-        return [line for line in saved("filter").splitlines() if not line.startswith(("#", ":"))]
-
-    before = rules()
-    with restored():
-        subprocess.run(["iptables", "-N", "EARSHOT-TEST"], check=True)
-        subprocess.run(["iptables", "-A", "EARSHOT-TEST", "-j", "DROP"], check=True)
-        assert rules() != before
-    assert rules() == before
+    subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", CHANGE_PACKET_RULES], check=True, cwd=ROOT
+    )
     assert "EARSHOT-TEST" not in saved("filter")
+
+
+CHANGE_PACKET_RULES = """
+import subprocess
+from tests.e2e.packet_rules import FORWARDING, restored, saved
+
+def rules():
+    return [line for line in saved("filter").splitlines() if not line.startswith(("#", ":"))]
+
+before, forwarding = rules(), FORWARDING.read_text()
+with restored():
+    subprocess.run(["iptables", "-N", "EARSHOT-TEST"], check=True)
+    subprocess.run(["iptables", "-A", "EARSHOT-TEST", "-j", "DROP"], check=True)
+    FORWARDING.write_text("0" if forwarding.strip() == "1" else "1")
+    assert rules() != before
+assert rules() == before and FORWARDING.read_text() == forwarding
+assert "EARSHOT-TEST" not in saved("filter")
+"""
 
 
 @e2e
@@ -259,9 +274,9 @@ def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Netwo
 
 @e2e
 def test_a_network_of_hosts_leaves_nothing() -> None:
-    before = set(psutil.net_if_addrs())
     with docker_network() as made:
         host = made.host()
+        assert made.name in psutil.net_if_addrs()
         daemon: Daemon = host.daemon
         left_running = subprocess.Popen(host.inside("sleep", "600"))
         assert (NAMESPACES / host.namespace).exists()
@@ -270,5 +285,5 @@ def test_a_network_of_hosts_leaves_nothing() -> None:
     assert daemon.process() is None
     assert not daemon.run.exists() and not daemon.data.exists()
     assert not (NAMESPACES / host.namespace).exists()
-    assert set(psutil.net_if_addrs()) == before
+    assert made.name not in psutil.net_if_addrs()
     assert str(daemon.run) not in Path("/proc/mounts").read_text()

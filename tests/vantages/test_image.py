@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from docker.errors import APIError
+from docker.errors import APIError, ImageNotFound
 
+from earshot import cache
 from earshot.errors import EarshotError
 from earshot.vantages import image
 from earshot.vantages.image import (
@@ -20,6 +23,7 @@ from earshot.vantages.image import (
     PACKAGES_LABEL,
     context,
     digest_of,
+    ensure_image,
     pip_settings,
     remove_old,
     trusted,
@@ -172,3 +176,43 @@ def test_images_that_nobody_asks_for_any_more_are_removed() -> None:
     )
     assert remove_old(cast(Any, client), "new", "new") == [f"{name}old", "again", "8"]
     assert client.removed == [f"{name}old", "again", "8"]
+
+
+class EngineWhereOthersBuild:
+    """An engine that has the image once somebody else has made it; building here is a failure."""
+
+    def __init__(self) -> None:
+        self.images = self
+        self.made = threading.Event()
+        self.wanted: list[str] = []
+
+    def get(self, name: str) -> EngineWhereOthersBuild:
+        self.wanted.append(name)
+        if not self.made.is_set():
+            raise ImageNotFound("no such image")
+        return self
+
+    def tag(self, name: str) -> None:
+        assert name == self.wanted[-1]
+
+
+def test_an_image_that_another_process_makes_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = image.context()  # of the real cache
+    monkeypatch.setattr(image, "context", lambda: files)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    engine, said, waits = EngineWhereOthersBuild(), list[str](), threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        waits.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        with cache.exclusive(cache.root() / "docker" / "validator-image.lock"):
+            asked = pool.submit(ensure_image, cast(Any, engine), "base", say)
+            assert waits.wait(20)
+            engine.made.set()
+        name = asked.result(20)
+    assert engine.wanted == [name, name]
+    assert said == [f"another run is making {name}: waiting for it"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import docker
 
+from earshot import cache
 from earshot.jvm import jars
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import base
@@ -87,7 +88,7 @@ def client_image(engine: Engine) -> str:
 def base_image(engine: Engine) -> str:
     """Debian with a JRE and network tools, as imported from the cached file system."""
     name = f"earshot-test/debian:{base.digest()}"
-    with contextlib.closing(engine.client()) as client:
+    with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != base.digest():
             client.api.import_image(
                 str(base.archive()),
@@ -106,7 +107,7 @@ def _build(engine: Engine, name: str, files: Mapping[str, bytes]) -> None:
     for path in sorted(files):
         summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
     digest = summed.hexdigest()
-    with contextlib.closing(engine.client()) as client:
+    with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != digest:
             client.images.build(
                 fileobj=_archive(files),
@@ -117,6 +118,11 @@ def _build(engine: Engine, name: str, files: Mapping[str, bytes]) -> None:
                 rm=True,
                 forcerm=True,
             )
+
+
+def _one_at_a_time() -> contextlib.AbstractContextManager[None]:
+    """Processes that share an engine make an image once."""
+    return cache.exclusive(cache.root() / "docker" / "images.lock")
 
 
 def _archive(files: Mapping[str, bytes]) -> io.BytesIO:

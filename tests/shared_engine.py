@@ -1,0 +1,32 @@
+"""One Docker engine for all processes that share the tests (`pytest -n 2`), kept by the first.
+
+Two engines of ours on one machine would erase each other's packet rules, and the process that
+starts one would have to outlast all others: the first does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import pytest
+
+ADDRESS = "EARSHOT_TEST_ENGINE"
+"""Where the processes that share the tests find it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Start one where the tests may have one of their own; where not, each test says why."""
+    if not session.config.getoption("numprocesses", default=None) or ADDRESS in os.environ:
+        return
+    from tests.e2e.docker_engine import own_engine, refusal
+    from toolchain.docker_engine import address, answers
+
+    if answers(address()) or refusal() is not None:
+        return
+    kept = contextlib.ExitStack()
+    session.config.add_cleanup(kept.close)  # when all processes have ended
+    with contextlib.suppress(pytest.fail.Exception):  # another session has one
+        os.environ[ADDRESS] = kept.enter_context(own_engine()).address
+        kept.callback(os.environ.pop, ADDRESS)
