@@ -6,16 +6,14 @@ A plain program of pulumi-aws and a plain script, without anything of this proje
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.e2e.aws_project import Project, aws_project
-from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
-from tests.e2e.docker_engine import Engine
 from toolchain.paths import POLICIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -82,14 +80,6 @@ OPTION_2 = """listeners=INTERNAL://0.0.0.0:19092,EXTERNAL://0.0.0.0:9092,CONTROL
 listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
 advertised.listeners=INTERNAL://$(hostname):19092,EXTERNAL://' + external + ':9092
 inter.broker.listener.name=INTERNAL"""
-
-
-@pytest.fixture(scope="module")
-def box(
-    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[CloudBox]:
-    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
-        yield made
 
 
 class Story:

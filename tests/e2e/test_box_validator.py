@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from earshot.user_data.validator import HOME
 from earshot.validation.result import Verdict
 from earshot.vantages.image import context, ensure_image
 from earshot.vantages.post import LATEST
-from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import base_image, instance_image
 
@@ -53,17 +52,16 @@ def validator_instance_image(engine: Engine) -> str:
 
 
 @pytest.fixture(scope="module")
-def box(
-    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[CloudBox]:
-    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
-        made.images["test-validator"] = validator_instance_image(docker_engine)
-        yield made
+def prepared(box: CloudBox, docker_engine: Engine) -> CloudBox:
+    """Its validator boots an image with Python."""
+    box.images["test-validator"] = validator_instance_image(docker_engine)
+    return box
 
 
 def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
-    box: CloudBox, tmp_path: Path
+    prepared: CloudBox, tmp_path: Path
 ) -> None:
+    box = prepared
     before = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(tmp_path / "stack", laptop)

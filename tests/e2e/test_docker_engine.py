@@ -66,6 +66,7 @@ def test_nobody_gets_an_engine_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_an_engine_a_test_is_skipped_and_in_ci_failed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.delenv(shared_engine.ADDRESS, raising=False)
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
     monkeypatch.setattr(engines, "refusal", lambda: "no engine")
     monkeypatch.delenv("CI", raising=False)

@@ -5,15 +5,13 @@ Not collected by itself, for it takes minutes; `tests/e2e/test_box.py` is what e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.stack import OPTION_1, passed
-from tests.e2e.docker_engine import Engine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
@@ -23,14 +21,6 @@ SIDES = {
     "option 2": (OPTION_2, {("internal", "INTERNAL"), ("external", "EXTERNAL")}),
 }
 IDS = (1, 2, 3)
-
-
-@pytest.fixture(scope="module")
-def box(
-    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[CloudBox]:
-    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("naming", ["aws", "zone"])

@@ -1,21 +1,24 @@
-"""A changed listener replaces brokers on AWS one by one, under running producers."""
+"""Three brokers on AWS with a listener for each side, in a box: proved, changed under running
+producers, destroyed. The tests go on from each other."""
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from earshot.placement.aws import report_parameter
 from earshot.user_data.node_report import NodeReport, State
-from tests.e2e.box.cloud_box import CloudBox, cloud_box
+from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
+from tests.e2e.box.stack import BoxStack, passed
 from tests.e2e.distant_producer import DistantProducer
-from tests.e2e.docker_engine import Engine
 from tests.e2e.project import STACK
 from tests.e2e.steady_producer import all_there, longest_wait, longest_wait_of_a_partition
 from tests.measured import MEASURED
@@ -30,11 +33,66 @@ OLD, NEW = 9092, 9192
 
 
 @pytest.fixture(scope="module")
-def box(
-    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[CloudBox]:
-    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
-        yield made
+def before(box: CloudBox) -> set[str]:
+    """What there was before the stack."""
+    return box.server.holdings()
+
+
+@pytest.fixture(scope="module")
+def stack(
+    box: CloudBox, before: set[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BoxStack]:
+    """Up, with replication factor 3 and two replicas in sync at least."""
+    made = box.stack(tmp_path_factory.mktemp("three") / "stack")
+    made.configure(cluster(box))
+    made.up()
+    yield made
+
+
+def cluster(box: CloudBox) -> dict[str, Any]:
+    return box.cluster(3, replication_factor=3, min_insync_replicas=2)
+
+
+def loop_devices() -> str:
+    return subprocess.run(["losetup", "--list"], check=True, capture_output=True, text=True).stdout
+
+
+def test_every_broker_is_proved_from_both_sides(
+    box: CloudBox, stack: BoxStack, tmp_path: Path
+) -> None:
+    running = {it.name: it for it in box.held().machines.values()}
+    assert sorted(running) == list(BROKERS.values())
+
+    report = stack.validate(tmp_path)
+    sides = {("internal", "INTERNAL"), ("external", "EXTERNAL")}
+    assert passed(report) == {(*side, id) for side in sides for id in BROKERS}
+
+    assert "unchanged" in stack.up("--expect-no-changes")
+    assert {it.name: it for it in box.held().machines.values()} == running
+
+
+def test_only_who_is_meant_comes_in(box: CloudBox, stack: BoxStack) -> None:
+    """Names mean on each side what they should, and the groups let in whom they name."""
+    names = stack.project.outputs()["names"]["2"]
+    broker = next(it for it in box.held().machines.values() if it.name == BROKERS[2])
+    with (
+        box.place("inside") as inside,
+        box.place("outside") as outside,
+        box.place("outside", box.stranger) as stranger,
+    ):
+        assert inside.lookup(names["internal"]) == [broker.private]
+        assert inside.lookup(names["external"]) == [broker.private]
+        assert outside.lookup(names["external"]) == [broker.elastic]
+        assert outside.lookup(names["internal"]) == []
+
+        assert inside.opens(broker.private, 19092)
+        assert outside.opens(broker.elastic, 9092)
+        assert not outside.opens(broker.elastic, 19092), "INTERNAL is for the VPC"
+        assert not outside.opens(broker.private, 19092), "no way leads there"
+        assert not outside.opens(broker.elastic, 29092), "controllers are for brokers"
+        assert not inside.opens(broker.private, 29092), "controllers are for brokers"
+        assert not inside.opens(broker.private, 9092), "EXTERNAL is for the office"
+        assert not stranger.opens(broker.elastic, 9092), "EXTERNAL is for the office"
 
 
 @dataclass(frozen=True)
@@ -109,19 +167,16 @@ def read_all(place: Place, bootstrap: str, topic: str) -> dict[tuple[int, int], 
 
 
 def test_no_acknowledged_record_is_lost_while_instances_are_replaced(
-    box: CloudBox, tmp_path: Path, record_property: Callable[[str, object], None]
+    box: CloudBox, stack: BoxStack, record_property: Callable[[str, object], None]
 ) -> None:
-    stack = box.stack(tmp_path / "stack")
-    cluster = box.cluster(3, replication_factor=3, min_insync_replicas=2)
-    stack.configure(cluster)
-    stack.up()
-    before, replaced, outputs = kept(box), instances(box), stack.project.outputs()
-    assert sorted(before) == list(BROKERS.values())
+    first, replaced, outputs = kept(box), instances(box), stack.project.outputs()
+    assert sorted(first) == list(BROKERS.values())
 
-    (external,) = (it for it in cluster["listeners"] if it["name"] == "EXTERNAL")
+    changed = cluster(box)
+    (external,) = (it for it in changed["listeners"] if it["name"] == "EXTERNAL")
     assert external["port"] == OLD
     external["port"] = NEW
-    stack.configure(cluster)
+    stack.configure(changed)
     with (
         box.place("inside") as inside,
         box.place("outside") as outside,
@@ -150,7 +205,7 @@ def test_no_acknowledged_record_is_lost_while_instances_are_replaced(
     events = happened(box, replaced | now, began)
     one_by_one = [(what, it) for it in BROKERS.values() for what in ("off", "on", "in-sync")]
     assert [(what, name) for _, what, name in events] == one_by_one, events
-    assert kept(box) == before and not now.keys() & replaced.keys()
+    assert kept(box) == first and not now.keys() & replaced.keys()
     for name, instance in box.instances().items():
         assert "since clean shutdown file was found" in instance.journal("kafka"), name
 
@@ -171,3 +226,17 @@ def test_no_acknowledged_record_is_lost_while_instances_are_replaced(
             f"acknowledgement {longest_wait(producer.acknowledged):.2f} s "
             f"(of one partition {longest_wait_of_a_partition(producer.acknowledged):.2f} s)",
         )
+
+
+def test_nothing_is_left_when_it_is_destroyed(
+    box: CloudBox, stack: BoxStack, before: set[str]
+) -> None:
+    """The last one."""
+    volumes = [id for it in box.held().machines.values() for id in it.volumes]
+    disks = [str(box.fleet.disk(id).device) for id in volumes]
+    assert len(disks) == 3 and all(device in loop_devices() for device in disks)
+    stack.destroy()
+    box.settle()
+    assert box.server.holdings() == before
+    assert box.fleet.left == []
+    assert not any(device in loop_devices() for device in disks)

@@ -1,0 +1,25 @@
+"""What tests with real parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # slow to import, where no test uses an engine
+    from tests.e2e.box.cloud_box import CloudBox
+    from tests.e2e.docker_engine import Engine
+
+
+@pytest.fixture(scope="module")
+def box(
+    docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CloudBox]:
+    """A cloud in a box with nothing in it, of which the engine has nothing at the end."""
+    from tests.e2e.box.cloud_box import cloud_box
+
+    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
+        yield made
+    for kind in (("ps", "--all"), ("network", "ls")):
+        assert docker_engine.run(*kind, "--quiet", "--filter", f"name={made.mark}") == ""
