@@ -25,7 +25,7 @@ from rich.table import Table
 from bench import docker
 from bench.cluster import three_brokers
 from bench.rules import seconds_for
-from earshot.jvm.archive import archive_options
+from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
 from earshot.jvm.java import find_java
 from earshot.validation.contract import Contract
@@ -64,7 +64,7 @@ def main() -> None:
 def spark(contract: Contract, runs: int) -> None:
     """The whole validation against a bare Spark job, with the same JVM flags and with none."""
     java, jars = find_java(), spark_connector_jars()
-    flags = " ".join(archive_options(java, jars))
+    flags = " ".join(start_options(java, jars))
     same = [f"spark.jars={','.join(map(str, jars))}", f"spark.driver.extraJavaOptions={flags}"]
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         file = Path(folder) / "contract.json"

@@ -7,7 +7,7 @@ import logging
 import sys
 
 from earshot.errors import EarshotError
-from earshot.jvm.archive import archive_options, make_archive
+from earshot.jvm.archive import is_made, make_archive
 from earshot.jvm.jars import kafka_broker_jars, spark_connector_jars
 from earshot.jvm.java import find_java
 
@@ -37,7 +37,7 @@ def _is_ready() -> bool:
         connector = spark_connector_jars(fetching=False)
     except EarshotError:
         return False
-    return bool(archive_options(find_java(), connector))
+    return is_made(find_java(), connector)
 
 
 if __name__ == "__main__":

@@ -35,15 +35,19 @@ QUICK_START = "-XX:TieredStopAtLevel=1"
 QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
-def archive_options(java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
-    """JVM options for a Spark driver with ``jars``: with the archive, or none where it is absent.
+def start_options(java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
+    """JVM options that let a Spark driver with ``jars`` start soon, the archive where it is there.
 
     Hand them over as ``spark.driver.extraJavaOptions``.
     """
-    folder = _folder(java, jars)
-    if not _is_complete(folder):
-        return ()
-    return (f"-XX:SharedArchiveFile={folder / FILE}", QUICK_START, *QUIET)
+    if not is_made(java, jars):
+        return (QUICK_START,)
+    return (f"-XX:SharedArchiveFile={_folder(java, jars) / FILE}", QUICK_START, *QUIET)
+
+
+def is_made(java: Java, jars: Sequence[Path]) -> bool:
+    """Whether the archive for this Java and these ``jars`` is there."""
+    return _is_complete(_folder(java, jars))
 
 
 def make_archive(java: Java, jars: Sequence[Path]) -> Path:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from earshot.errors import EarshotError
-from earshot.jvm.archive import archive_options
+from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
 from earshot.jvm.java import find_java
 from earshot.validation.spark_jvm import Jvm
@@ -153,7 +153,7 @@ def _start(settings: SparkSettings) -> Jvm:
     home = Path(_home())
     java = find_java()
     jars = connector_jars(settings, home / "jars")
-    return Jvm(home, java, _conf(settings.conf, jars, archive_options(java, jars)))
+    return Jvm(home, java, _conf(settings.conf, jars, start_options(java, jars)))
 
 
 def _home() -> str:

@@ -51,8 +51,9 @@ def training(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return made
 
 
-def test_no_archive_no_options(java: Java, jar: Path) -> None:
-    assert archive.archive_options(java, (jar,)) == ()
+def test_without_an_archive_one_tier_of_compilation_is_all(java: Java, jar: Path) -> None:
+    assert not archive.is_made(java, (jar,))
+    assert archive.start_options(java, (jar,)) == (archive.QUICK_START,)
 
 
 def test_archive_is_made_once_and_named_in_the_options(
@@ -61,13 +62,13 @@ def test_archive_is_made_once_and_named_in_the_options(
     path = archive.make_archive(java, (jar,))
     assert archive.make_archive(java, (jar,)) == path
     assert len(training) == 1
-    assert f"-XX:SharedArchiveFile={path}" in archive.archive_options(java, (jar,))
+    assert f"-XX:SharedArchiveFile={path}" in archive.start_options(java, (jar,))
 
 
 def test_changed_jar_makes_it_stale(java: Java, jar: Path, training: list[Path]) -> None:
     old = archive.make_archive(java, (jar,))
     os.utime(jar, (1, 1))
-    assert archive.archive_options(java, (jar,)) == ()
+    assert archive.start_options(java, (jar,)) == (archive.QUICK_START,)
 
     new = archive.make_archive(java, (jar,))
 
@@ -90,7 +91,7 @@ def test_archive_of_other_jars_is_kept(
 def test_jvm_loads_spark_from_the_archive() -> None:
     java, connector = find_java(), spark_connector_jars()
     archive.make_archive(java, connector)
-    options = [o for o in archive.archive_options(java, connector) if not o.startswith("-Xlog")]
+    options = [o for o in archive.start_options(java, connector) if not o.startswith("-Xlog")]
     script = (
         "from pyspark.sql import SparkSession; import sys;"
         "s = SparkSession.builder.master('local[1]')"
