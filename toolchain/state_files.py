@@ -11,19 +11,24 @@ import json
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import psutil
 
+from toolchain.paths import ROOT
 from toolchain.progress import say
+
+FILES = "file://"
 
 
 def recover(environment: Mapping[str, str], stack: str) -> None:
     """Removes what hinders a command on ``stack``; a backend that is not of files is left alone."""
-    backend = urlsplit(environment.get("PULUMI_BACKEND_URL", ""))
-    if backend.scheme != "file":
+    backend = environment.get("PULUMI_BACKEND_URL", "")
+    if not backend.startswith(FILES):
         return
-    folder = Path(unquote(backend.path)) / ".pulumi"
+    # as Pulumi reads it: `~` is the user's, `.` is where it runs, and options follow a `?`
+    path = Path(unquote(backend.removeprefix(FILES).partition("?")[0])).expanduser()
+    folder = ROOT / path / ".pulumi"
     _clear_dead_locks(folder, stack)
     _drop_cut_attributes(folder)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from toolchain import state_files
 from toolchain.state_files import recover
 
 GONE = 2**22 + 1
@@ -86,6 +87,17 @@ def test_nobodys_attributes_are_touched_while_a_process_has_the_stack(tmp_path: 
     path = attributes(tmp_path, "", stack="another")
     mend(tmp_path)
     assert path.exists()
+
+
+@pytest.mark.parametrize("url", ["file://~/state", "file://./state", "file://state"])
+def test_a_backend_is_found_where_pulumi_finds_it(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(state_files, "ROOT", tmp_path)
+    path = attributes(tmp_path / "state", "")
+    recover({"PULUMI_BACKEND_URL": url}, "local")
+    assert not path.exists()
 
 
 def test_other_backends_are_left_alone(tmp_path: Path) -> None:
