@@ -21,13 +21,13 @@ ON_DOCKER = ("docker_engine", "tests.e2e.box")
 
 
 def in_order(files: Iterable[str], root: Path = ROOT) -> list[str]:
-    """``files`` in the order in which to begin them.
+    """``files`` in the order in which to begin them, the same in every run.
 
     Those with real parts take longest and come first; those on the Docker engine take turns with
     the others, so that one process makes its images while the other has something else to do.
     """
     kinds: dict[str, list[str]] = {"docker": [], "real": [], "pure": []}
-    for file in files:
+    for file in sorted(files):
         text = (root / file).read_text()
         if any(word in text for word in ON_DOCKER):
             kinds["docker"].append(file)
