@@ -93,12 +93,23 @@ def test_records_are_found_by_their_whole_name(world: World) -> None:
         assert made.refresh() == []
     made.update(records=["10.0.0.11"], ttl=30)
     assert (made.refresh(), made["records"], made["ttl"]) == ([], ["10.0.0.11"], 30)
-    with pytest.raises(ClientError, match="InvalidChangeBatch"):
+    with pytest.raises(ProviderError, match=r"InvalidChangeBatch: .* already exists"):
         world.make("Record", name="broker-1", **wanted)
     taken = world.make("Record", name="broker-1", allowOverwrite=True, **wanted)
     assert taken.refresh() == []
     text = world.make("Record", name="note", **wanted | {"type": "TXT", "records": ["two words"]})
     assert (text.refresh(), text["records"]) == ([], ["two words"])
+
+
+def test_a_record_that_was_deleted_comes_again(world: World) -> None:
+    """moto by itself refuses it as long as there is a later name."""
+    zone = world.private_zone
+    wanted = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
+    first = world.make("Record", name="again-1", **wanted)
+    world.make("Record", name="again-2", **wanted)
+    first.delete()
+    assert first.read() is None
+    assert world.make("Record", name="again-1", **wanted).refresh() == []
 
 
 def test_a_zone_with_records_goes_only_if_it_is_forced(world: World) -> None:

@@ -144,9 +144,17 @@ class Record(AwsKind):
     outputs = frozenset({"fqdn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        action = "UPSERT" if inputs.get("allowOverwrite") else "CREATE"
-        _change(cloud, inputs["zoneId"], action, self._set(cloud, inputs))
-        return f"{inputs['zoneId']}_{inputs['name']}_{inputs['type']}"
+        zone, record = inputs["zoneId"], self._set(cloud, inputs)
+        if not inputs.get("allowOverwrite"):
+            key = (_name(record), record["Type"])
+            if any((_name(it), it["Type"]) == key for it in _record_sets(cloud, zone)):
+                raise ProviderError(
+                    "ChangeResourceRecordSets: InvalidChangeBatch: Tried to create resource record "
+                    f"set [name='{key[0]}.', type='{key[1]}'] but it already exists"
+                )
+        # not CREATE: moto refuses to make again what was deleted, if a later name is there
+        _change(cloud, zone, "UPSERT", record)
+        return f"{zone}_{inputs['name']}_{inputs['type']}"
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         zone, name, type = id.split("_", 2) if "zoneId" not in state else self._key(state)
