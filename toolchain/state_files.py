@@ -49,16 +49,24 @@ def _drop_cut_attributes(folder: Path) -> None:
             continue
         try:
             json.loads(path.read_bytes())
+        except FileNotFoundError:  # removed with its stack meanwhile
+            continue
         except ValueError:
             say(f"Removing {path.name}, which a killed pulumi has cut short ...")
-            path.unlink()
+            path.unlink(missing_ok=True)
 
 
 def _gone(lock: Path) -> int | None:
-    """The pid of who made ``lock`` on this machine and runs no more; else None."""
-    holder = json.loads(lock.read_text())
-    pid = int(holder["pid"])
-    if holder.get("hostname") != socket.gethostname():
+    """The pid of who made ``lock`` on this machine and runs no more; else None.
+
+    None too where it cannot be read, as when it is released at this moment: Pulumi judges then.
+    """
+    try:
+        holder = json.loads(lock.read_text())
+        pid, here = int(holder["pid"]), holder["hostname"] == socket.gethostname()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not here:
         return None
     try:
         return None if psutil.Process(pid).name() == "pulumi" else pid

@@ -58,6 +58,15 @@ def test_another_machines_lock_is_left_alone(tmp_path: Path) -> None:
     assert path.exists()
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": "x", "hostname": "y"}'])
+def test_a_lock_that_says_nothing_is_left_to_pulumi(tmp_path: Path, text: str) -> None:
+    path = lock(tmp_path, GONE)
+    path.write_text(text)
+    cut = attributes(tmp_path, "")
+    mend(tmp_path)
+    assert path.exists() and cut.exists()
+
+
 @pytest.mark.parametrize("text", ["", '{"user.cache_control":"'])
 @pytest.mark.parametrize("stack", ["local", "another"])
 def test_attributes_that_were_cut_short_go_and_the_state_stays(
