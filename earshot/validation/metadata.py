@@ -86,8 +86,9 @@ def ask(
 ) -> Answer | Failure:
     """The metadata that ``address`` itself gives, within ``limit`` seconds.
 
-    A client that knows one address only, so nobody else can have answered. Ends early, as a
-    time-out, when ``stop`` is set.
+    By a client that is given no other address, so whatever it knows it has learned there; what it
+    meets at brokers that it learned of does not count. Ends early, as a time-out, when ``stop`` is
+    set.
     """
     errors = Errors(address)
     begun = time.monotonic()

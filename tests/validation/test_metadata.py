@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
-from earshot.validation.client import Failure
+from earshot.validation import metadata
+from earshot.validation.client import Errors, Failure
 from earshot.validation.metadata import Answer, ask, majority_cluster, match_listener, unexpected
 from tests.doubles.answers import address, answer, contract
 
@@ -93,3 +97,38 @@ def test_a_stopped_run_asks_no_more(mock_cluster: list[Address]) -> None:
     stop.set()
     said = ask(mock_cluster[0], Protocol.PLAINTEXT, {}, 5.0, stop)
     assert isinstance(said, Failure) and said.error == "timeout"
+
+
+@dataclass
+class HastyClientDouble:
+    """An admin client that has learned of a broker, and failed there, before its answer is back."""
+
+    failed_at: str
+    told: Errors
+    asked: int = 0
+
+    def list_topics(self, _topic: str, timeout: float) -> SimpleNamespace:
+        self.asked += 1
+        if self.asked == 1:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Failed to get metadata"))
+        return SimpleNamespace(cluster_id="here", brokers={})
+
+    def poll(self, _seconds: float) -> None:
+        self.told(KafkaError(KafkaError._SSL, f"ssl://{self.failed_at}: SSL handshake failed"))
+
+
+@pytest.mark.parametrize(
+    ("failed_at", "answered"), [("127.0.0.1:9093/1", True), ("localhost:9093/bootstrap", False)]
+)
+def test_an_error_at_another_broker_does_not_end_the_question(
+    failed_at: str, answered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def client(values: Mapping[str, Any]) -> HastyClientDouble:
+        return HastyClientDouble(failed_at, values["error_cb"])
+
+    monkeypatch.setattr(metadata, "_client", client)
+    said = ask(Address("localhost", 9093), Protocol.SSL, {}, 5.0, threading.Event())
+    if answered:
+        assert isinstance(said, Answer) and said.cluster_id == "here"
+    else:
+        assert isinstance(said, Failure) and said.error == "tls"
