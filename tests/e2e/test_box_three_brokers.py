@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,14 +39,12 @@ def before(box: CloudBox) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def stack(
-    box: CloudBox, before: set[str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BoxStack]:
+def stack(box: CloudBox, before: set[str], tmp_path_factory: pytest.TempPathFactory) -> BoxStack:
     """Up, with replication factor 3 and two replicas in sync at least."""
     made = box.stack(tmp_path_factory.mktemp("three") / "stack")
     made.configure(cluster(box))
     made.up()
-    yield made
+    return made
 
 
 def cluster(box: CloudBox) -> dict[str, Any]:

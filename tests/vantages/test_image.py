@@ -178,15 +178,15 @@ def test_images_that_nobody_asks_for_any_more_are_removed() -> None:
     assert client.removed == [f"{name}old", "again", "8"]
 
 
-class EngineWhereOthersBuild:
-    """An engine that has the image once somebody else has made it; building here is a failure."""
+class BusyEngineDouble:
+    """An engine that has the image once another process has made it; it cannot build one."""
 
     def __init__(self) -> None:
         self.images = self
         self.made = threading.Event()
         self.wanted: list[str] = []
 
-    def get(self, name: str) -> EngineWhereOthersBuild:
+    def get(self, name: str) -> BusyEngineDouble:
         self.wanted.append(name)
         if not self.made.is_set():
             raise ImageNotFound("no such image")
@@ -202,7 +202,7 @@ def test_an_image_that_another_process_makes_is_waited_for(
     files = image.context()  # of the real cache
     monkeypatch.setattr(image, "context", lambda: files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    engine, said, waits = EngineWhereOthersBuild(), list[str](), threading.Event()
+    engine, said, waits = BusyEngineDouble(), list[str](), threading.Event()
 
     def say(text: str) -> None:
         said.append(text)

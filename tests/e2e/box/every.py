@@ -1,6 +1,6 @@
 """Every option with every naming, three brokers each, from both vantages: `make test-box`.
 
-Not collected by itself, for it takes minutes; `tests/e2e/test_box.py` is what every run shows.
+Not collected by itself, for it takes minutes; what every run shows is in `tests/e2e/test_box*.py`.
 """
 
 from __future__ import annotations

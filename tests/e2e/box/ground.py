@@ -67,7 +67,10 @@ def _vpc(name: str) -> Wire:
 
 
 def _outside(name: str) -> Wire:
-    """From the range for measurements (RFC 2544): nobody routes it, and it counts as public."""
+    """From the range for measurements (RFC 2544): nobody routes it, and it counts as public.
+
+    Of 198.18 the half that `tests/e2e/docker_hosts.py` leaves.
+    """
     whole = IPv4Network((f"198.18.{secrets.randbelow(128)}.0", 24))
     return Wire(name, whole, IPv4Network((whole[32], 27)))
 
