@@ -3,16 +3,24 @@ STACK ?= local
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 CHECKED := .
+# In a locale without UTF-8, Python 3.11 and Java open no path with letters beyond ASCII.
+ifeq ($(shell uname),Linux)
+export LC_ALL := C.UTF-8
+endif
+
+# Many images of containers set it; without bytecode every process compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env test test-box check bench lock
+.PHONY: help setup up down clean env unit test test-box check architecture bench mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
 	@echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo "STACK=name says which stack (default: $(STACK)); PYTHON=/path which Python (3.11 to 3.13)."
+	@echo 'MUTANTS="--seed 1 --sample 50 earshot/rules" says which mistakes `make mutants` makes.'
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
 
 setup: ## make .venv (with .venv/bin/earshot) and get the tools
@@ -30,22 +38,36 @@ clean: setup ## stop the brokers and remove their data
 env: ## print shell exports for plain pulumi commands
 	@$(PYTHON) -m toolchain env --stack $(STACK)
 
+unit: setup ## run the tests without real parts (two minutes)
+	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10 -m "not e2e"
+
 test: ## check, then run all tests
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory check
-	@$(VENV_PYTHON) -m pytest -n 2 --dist loadscope
+	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10
 
 test-box: ## bring up every option and naming on AWS in a box of containers (minutes)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py
 
-check: ## format, lint, strict types (changes nothing)
+check: ## format, lint, strict types, arrows between rooms (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)
 	@$(VENV_PYTHON) -m ruff check $(CHECKED)
 	@$(VENV_PYTHON) -m mypy $(CHECKED)
+	@.venv/bin/lint-imports --no-cache --no-logo
+
+architecture: setup ## print who imports whom, as a Mermaid diagram
+	@$(VENV_PYTHON) -m toolchain.architecture
 
 bench: setup ## measure validation, doctor, rules, previews, and containers where an engine answers
 	@$(VENV_PYTHON) -m bench
+
+mutants: ## write single mistakes into a copy and count those that the unit tests notice (as root)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m tests.mutants $(MUTANTS)
+
+release-check: setup ## build wheel and sdist, and run the command from the wheel elsewhere (minutes)
+	@$(VENV_PYTHON) -m toolchain.release
 
 lock: ## pin the Python packages anew (needs uv)
 	@$(PYTHON) -m toolchain lock

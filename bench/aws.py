@@ -13,11 +13,11 @@ from typing import Any
 import pulumi
 from pulumi.runtime import mocks
 
-from components.aws.cluster import AwsCluster
-from components.gate import SEAL_TYPE
+from components.aws.cluster import AwsStackCluster
+from components.gate import APPROVAL_TYPE
+from earshot.config.aws import AwsSpec
+from earshot.config.document import read_spec
 from earshot.names.aws import private_name, public_name
-from earshot.spec.aws import AwsSpec
-from earshot.spec.document import read_spec
 
 REGION = "eu-central-1"
 DOCUMENT = {
@@ -47,7 +47,7 @@ class _Cloud(mocks.Mocks):
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
-        if args.typ == SEAL_TYPE:
+        if args.typ == APPROVAL_TYPE:
             outputs["judged"] = outputs["digest"]
         if args.typ == INSTANCE:
             self.instances.append(outputs)
@@ -85,7 +85,7 @@ def preview_seconds(brokers: int, *, known: bool) -> float:
     mocks.set_mocks(cloud, "earshot", "bench", True)
 
     def register() -> pulumi.Output[str]:
-        return AwsCluster("bench", spec).ready.urn
+        return AwsStackCluster("bench", spec).ready.urn
 
     preview = pulumi.runtime.test(register)  # type: ignore[no-untyped-call]
     gc.collect()  # no size pays for another's garbage

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.local import process, quorum, readiness
+from earshot.config.document import read_spec
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
 from earshot.listeners.render import server_properties
 from earshot.placement import plan_stack
-from earshot.spec.document import read_spec
 from earshot.validation.contract import Contract
 
 BROKERS = 3
+CLUSTER_ID = "ZWFyc2hvdC1iZW5jaC0xIQ"
 
 
 @contextlib.contextmanager
@@ -39,14 +40,14 @@ def three_brokers() -> Iterator[Contract]:
             properties = server_properties(plan, node)
             version = plan.kafka_version
             launch = process.Launch(node.id, directory, properties, "256m", version, java, jars)
-            process.start(launch, cluster_id="ZWFyc2hvdC1iZW5jaC0xIQ")
+            process.start(launch, CLUSTER_ID)
         inner = {
             node.id: str(item.advertised)
             for node in plan.brokers
             if (item := node.listener(plan.inter_broker)) is not None
         }
-        readiness.wait_for(root, list(inner), inner)
-        yield Contract.of(plan, "bench", "local")
+        readiness.wait_for(root, list(inner), inner, CLUSTER_ID)
+        yield Contract.of(plan, "bench", "local", CLUSTER_ID)
     finally:
         for node in plan.nodes:
             process.stop(quorum.node_directory(root, node.id), grace=2.0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import time
 
+from earshot.config.document import read_spec
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Scope
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules import Facts, judge
-from earshot.spec.document import read_spec
+from earshot.rules.evaluate import evaluate
 
 LISTENERS = (
     ("INTERNAL", 19092, "internal"),
@@ -29,7 +30,7 @@ def seconds_for(brokers: int) -> float:
     gc.collect()  # neither size pays for the other's garbage
     begun = time.perf_counter()
     planned = plan(spec, names)
-    findings = judge(Facts.of(planned, "aws", addresses=addresses, evidence=evidence))
+    findings = evaluate(ClusterFacts.of(planned, "aws", addresses=addresses, evidence=evidence))
     seconds = time.perf_counter() - begun
     assert not [item for item in findings if item.severity == "error"], findings[0]
     return seconds

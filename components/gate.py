@@ -1,56 +1,65 @@
 """The gate: names -> gate -> brokers.
 
-`AdvertisedListeners` carries the plan as structured inputs, so that the policy pack sees every
-advertised address, and is the parent of the brokers, so that none is touched before it was judged.
-`GateSeal` makes sure that a pack did judge: the pack writes its word into the seal's inputs, and
-the seal refuses to exist without it.
+`AdvertisedListeners` has all that the policy pack evaluates as structured inputs. It is the parent
+of the brokers, so that the pack evaluates it before any broker is touched. The pack answers by
+changing an input of `ApprovalProvider` in every run. Without that answer `GateApproval` is not
+registered, and without `GateApproval` no broker is.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import (
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    Resource,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components import owner
-from components.outputs import applied
-from earshot.errors import EarshotError
+from components.outputs import applied, kept, without_dependencies
 from earshot.listeners.model import ClusterPlan
-from earshot.rules.cloud import Cloud
+
+if TYPE_CHECKING:
+    from earshot.facts.cloud import Cloud
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
-SEAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
+APPROVAL_TYPE = "pulumi:providers:pulumi-python"
+GATE_APPROVAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
 
 Addresses = Mapping[int, tuple[str, ...]]
+Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
 
 NOBODY = "nobody"
-"""Stands in the seal's inputs until the pack has written its word over it."""
+"""The approval's input until the pack replaces it by the digest of what it evaluated."""
 
 NOT_JUDGED = (
     "no policy pack has judged the advertised listeners in this run, and no broker is touched "
     "without it (gate: required).\n"
-    '  to mend it: eval "$(make -s env)" and run the command again, or add '
+    '  fix: eval "$(make -s env)" and run the command again, or add '
     "--policy-pack policies; `gate: off` in the stack's earshot:cluster does without"
 )
 
 
-def digest(plan: ClusterPlan) -> str:
-    """What identifies a judged plan: the same for the program and for the pack."""
-    return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()[:16]
+def digest(inputs: Mapping[str, Any]) -> str:
+    """A hash of all inputs of a gate, the same in the program and in the pack.
+
+    The engine passes numbers as floats, and leaves out what has no value.
+    """
+    text = json.dumps(_normalized(inputs), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _normalized(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _normalized(item) for k, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_normalized(item) for item in value if item is not None]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
-    """Every advertised address of a cluster, for the pack to judge. Parent of the brokers."""
+    """Every advertised address of a cluster, for the pack to evaluate. Parent of the brokers."""
 
     def __init__(
         self,
@@ -60,86 +69,122 @@ class AdvertisedListeners(pulumi.ComponentResource):
         addresses: Addresses | pulumi.Output[Addresses],
         opts: pulumi.ResourceOptions | None = None,
         *,
-        containers: Mapping[int, Mapping[str, Any]] | None = None,
+        containers: Containers | None = None,
         cloud: Cloud | pulumi.Output[Cloud] | None = None,
     ) -> None:
-        """A ``plan`` that comes out of other resources holds markers for what a preview cannot
-        know. ``addresses`` holds each node's own provisioned IP addresses, where they are known.
+        """``plan`` has markers for what a preview cannot know, if other resources decide it.
 
-        Those of this machine are not among them: they come and go (a container engine's bridges,
-        a lease), and the pack asks for them when it judges. ``containers`` holds, by node id, the
-        inputs of the `docker.Container` that each node will run in, by the provider's own names;
-        ``cloud`` what surrounds the nodes' instances on AWS.
+        ``addresses`` holds the IP addresses provisioned for each node, where they are known. This
+        machine's addresses are not among them: they change (a container engine's bridges, a
+        lease), so the pack reads them itself. ``containers`` holds, by node id, the inputs of the
+        node's `docker.Container`, by the provider's names; ``cloud`` what surrounds the nodes'
+        instances on AWS.
         """
-        props: dict[str, Any] = {
+        inputs: dict[str, Any] = {
             "placement": placement,
-            "plan": applied(plan, lambda own: own.model_dump(mode="json")),
+            "plan": applied(plan, lambda known: known.model_dump(mode="json")),
             "addresses": applied(addresses, _by_id),
-            "containers": {str(id): dict(inputs) for id, inputs in (containers or {}).items()},
+            "containers": applied(_gathered(containers or {}), _by_text),
         }
         if cloud is not None:
-            props["cloud"] = applied(cloud, lambda own: own.document())
-        super().__init__(GATE_TYPE, name, props, opts)
+            inputs["cloud"] = applied(cloud, lambda known: known.document())
+        self.digest = applied(_whole(inputs), digest)
+        """Of all inputs that the pack is to evaluate."""
+        settings = {
+            "plan": applied(plan, kept),
+            "containers": applied(inputs["containers"], _kept),
+        }
+        super().__init__(GATE_TYPE, name, {**inputs, **settings}, opts)
         self.register_outputs({"placement": placement})
 
 
+def _gathered(containers: Containers) -> Any:
+    if any(isinstance(inputs, pulumi.Output) for inputs in containers.values()):
+        return pulumi.Output.all(**{str(id): inputs for id, inputs in containers.items()})
+    return containers
+
+
+def _by_text(containers: Mapping[Any, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(id): dict(inputs) for id, inputs in containers.items()}
+
+
+def _kept(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
+        for id, inputs in containers.items()
+    }
+
+
 def _by_id(addresses: Addresses) -> dict[str, list[str]]:
-    return {str(id): list(own) for id, own in addresses.items()}
+    return {str(id): list(listed) for id, listed in addresses.items()}
 
 
-class _SealProvider(ResourceProvider):
-    serialize_as_secret_always = False
+def _whole(props: Mapping[str, Any]) -> Any:
+    """``props`` once all of them are known, without dependencies: the gate has them anyway."""
+    pending = {key: item for key, item in props.items() if isinstance(item, pulumi.Output)}
+    if not pending:
+        return props
+    return without_dependencies(
+        pulumi.Output.all(**pending).apply(lambda known: {**props, **known})
+    )
 
-    def configure(self, req: Any) -> None:
-        owner.exit_with_parent()
 
-    # not in `check`: the engine calls it before the pack has had its say
+class ApprovalProvider(pulumi.ProviderResource):
+    """The pack's answer in this run; an earlier run's answer in the state never counts.
 
+    It is a provider, used for the approval alone, because Pulumi registers providers in every run.
+    Of other resources it takes the old outputs where `--target` or `--exclude` leaves them out.
+    """
+
+    judged: pulumi.Output[str]
+
+    def __init__(self, name: str, gate: AdvertisedListeners) -> None:
+        super().__init__(
+            "pulumi-python",
+            name,
+            {"digest": gate.digest, "judged": NOBODY},
+            pulumi.ResourceOptions(parent=gate),
+        )
+
+
+class _GateApprovalProvider(owner.OwnedProvider):
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        _refuse_unjudged(news)
         return DiffResult(changes=olds.get("digest") != news.get("digest"))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        _refuse_unjudged(props)
-        return CreateResult("sealed", props)
+        return CreateResult("approved", props)
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        _refuse_unjudged(news)
         return UpdateResult(news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         return ReadResult(id_, props)
 
 
-def _refuse_unjudged(props: dict[str, Any]) -> None:
-    if props.get("judged") != props["digest"]:
-        raise EarshotError(NOT_JUDGED)
+_SealProvider = _GateApprovalProvider
+"""The name in states that earlier releases wrote."""
 
 
-class GateSeal(Resource, module="earshot", name="GateSeal"):
-    """Exists only where the pack has judged the plan of this digest, in this very run."""
+class GateApproval(Resource, module="earshot", name="GateSeal"):  # as states have it
+    """Registered only where the pack has evaluated the gate in this run."""
 
-    judged: pulumi.Output[str]
-
-    def __init__(
-        self,
-        name: str,
-        plan: ClusterPlan | pulumi.Output[ClusterPlan],
-        gate: AdvertisedListeners,
-    ) -> None:
-        wanted = applied(plan, digest)
-        super().__init__(
-            _SealProvider(),
-            name,
-            {"digest": wanted, "judged": NOBODY},
-            pulumi.ResourceOptions(parent=gate),
+    def __init__(self, name: str, gate: AdvertisedListeners) -> None:
+        approval = ApprovalProvider(name, gate)
+        self.approved = pulumi.Output.all(approval.judged, gate.digest).apply(
+            lambda both: approved(*both)
         )
-        self.digest = pulumi.Output.all(self.judged, wanted).apply(lambda both: _sealed(*both))
-        """The plan's digest; whoever takes this as an input is not registered without a judgement,
-        in a preview either."""
+        """The gate's digest. A resource with this input is not registered before the pack has
+        evaluated the gate: not in a preview, and whatever `--target` names."""
+        super().__init__(
+            _GateApprovalProvider(),
+            name,
+            {"digest": self.approved, "judged": self.approved},
+            pulumi.ResourceOptions(parent=gate, provider=approval),
+        )
 
 
-def _sealed(judged: str, wanted: str) -> str:
-    if judged != wanted:
+def approved(answer: str, wanted: str) -> str:
+    """``wanted``, where the pack's ``answer`` is the same. Raises RunError."""
+    if answer != wanted:
         raise pulumi.RunError(NOT_JUDGED)
-    return judged
+    return answer

@@ -1,7 +1,7 @@
-"""A dynamic provider's process must not outlive the engine that started it.
+"""Ends a dynamic provider's process together with the engine that started it.
 
-The engine tells a provider of an interrupt by a signal, but not of its own death, and a provider's
-`Cancel` is never passed on; so the process watches its parent itself.
+The engine signals an interrupt to a provider, but cannot signal its own death, and does not pass on
+a provider's `Cancel`. So the process watches its parent itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _watching = False
 
 
 class OwnedProvider(ResourceProvider):
-    """A dynamic provider that ends with its engine; nothing it is given is a secret."""
+    """A dynamic provider that ends with its engine; none of its inputs is a secret."""
 
     serialize_as_secret_always = False
 
@@ -36,7 +36,7 @@ def exit_with_parent() -> None:
         if _watching:
             return
         _watching = True
-    # what a provider raises is the user's message; grpc would add a stack trace on stderr
+    # the user sees a provider's exception as a message; grpc would add a stack trace on stderr
     logging.getLogger("grpc").addHandler(logging.NullHandler())
     logging.getLogger("grpc").propagate = False
     threading.Thread(target=_watch, args=(_engine(),), daemon=True).start()

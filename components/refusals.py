@@ -1,10 +1,19 @@
-"""What no placement does to data that is there, in one wording."""
+"""Messages of all placements for changes that existing data rules out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from earshot.spec.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+
+BESIDE = (
+    "Add the new listener beside the old one and apply that, let `inter_broker` name it and apply "
+    "that, then take the old one away"
+)
+"""How to change the inter-broker listener while brokers run."""
+SHOWN = 5
+"""Replicas that one message names."""
 
 
 def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> str:
@@ -21,7 +30,7 @@ def other_voters(held: Iterable[int], wanted: Iterable[int], removal: str) -> st
 
 
 def moving_controllers(held: str, wanted: str, remedy: str) -> str:
-    """Why controllers that run are not given other addresses."""
+    """Why running controllers do not get other addresses."""
     return (
         f"the controllers would move from {held} to {wanted} while they run: no majority would "
         f"find each other during a rolling change. {remedy}"
@@ -29,24 +38,46 @@ def moving_controllers(held: str, wanted: str, remedy: str) -> str:
 
 
 def older_kafka(wanted: str, written: str, removal: str) -> str:
-    """Why no older Kafka is started on the data of ``written``."""
+    """Why Kafka ``wanted`` is not started on data of the newer Kafka ``written``."""
     return (
         f"Kafka {wanted} is older than {written}, which has written the data; a KRaft cluster "
         f"goes forward only. Keep the version, or remove the data with {removal}"
     )
 
 
+def refused_settings(version: str, refusals: Mapping[int, str]) -> Iterator[str]:
+    """Kafka's own messages about nodes' settings, each once with all its nodes."""
+    messages = {id: text.rstrip(".") for id, text in sorted(refusals.items())}
+    for text in dict.fromkeys(messages.values()):
+        ids = [id for id in messages if messages[id] == text]
+        yield (
+            f"Kafka {version} refuses the settings of node {_listed(ids)}: {text}. "
+            "Correct them in the stack file"
+        )
+
+
+def holds_replicas(id: int, held: Sequence[str]) -> str:
+    """Why broker ``id`` is not removed as long as it holds these replicas."""
+    more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
+    return (
+        f"broker {id} would be removed and still holds {len(held)} replica(s): "
+        f"{', '.join(held[:SHOWN])}{more}. Move them to the brokers that stay "
+        "(kafka-reassign-partitions), or keep the broker"
+    )
+
+
 def goes_back(wanted: str, written: str) -> bool:
     """Whether ``wanted`` is a release of Kafka before that of ``written``."""
-    return _minor(wanted) < _minor(written)
+    return release(wanted)[:2] < release(written)[:2]
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a Kafka version, for comparison."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def _mode(voters: Sequence[int]) -> str:
     return "separate" if voters[0] >= FIRST_SEPARATE_CONTROLLER else "combined"
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])
 
 
 def _listed(ids: Iterable[int]) -> str:

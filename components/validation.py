@@ -1,8 +1,8 @@
-"""The validation as a resource of the stack: an update ends in a proof, or in the cell that failed.
+"""The validation as a resource of the stack: an update passes, or fails with the cell that failed.
 
-It runs `earshot validate` as a child process with a deadline of its own, when it is created and
-whenever the contract or an incarnation changes. What a standpoint leaves out is in the report and
-keeps it from passing, but the update, which was told so, goes on.
+It runs `earshot validate` as a child process with a deadline, when it is created and whenever the
+contract or an incarnation changes. Cells that a standpoint leaves out make the report inconclusive,
+but do not fail the update, which prints them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from pulumi.dynamic import (
 from components import owner
 from components.outputs import applied
 from earshot import cache
+from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
-from earshot.spec.cluster import ValidationSpec
+from earshot.placement import standpoint
+from earshot.placement.standpoint import Standpoint
+from earshot.project import Project
 from earshot.validation.contract import Contract
-from earshot.vantages import standpoint
-from earshot.vantages.standpoint import Standpoint
 
 GRACE = 30.0
-"""Seconds beyond the validation's own deadline before its process is ended from here."""
+"""Seconds after the validation's own deadline until its process is ended."""
 IMAGE_SECONDS = 1800.0
-"""What making the image for the vantages in containers may take before that, once."""
+"""Seconds, in addition, to make the image for vantages in containers, once."""
 
 
 class ValidationProvider(ResourceProvider):
@@ -50,7 +51,7 @@ class ValidationProvider(ResourceProvider):
         owner.exit_with_parent()
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        # a state that an earlier version left holds no vantages: there were none
+        # states of earlier releases have no vantages
         known = {"vantages": [], **olds}
         return DiffResult(changes=any(known.get(key) != news.get(key) for key in self._DECIDES))
 
@@ -61,7 +62,7 @@ class ValidationProvider(ResourceProvider):
         return UpdateResult(self._run(news))
 
     def environment(self, props: dict[str, Any]) -> dict[str, str]:
-        """Of the command."""
+        """The environment of the command."""
         return dict(os.environ)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -69,7 +70,7 @@ class ValidationProvider(ResourceProvider):
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         for name in ("contract.json", standpoint.FILE):
-            (Path(props["state_dir"]) / name).unlink(missing_ok=True)
+            (Project.find().here(Path(props["state_dir"])) / name).unlink(missing_ok=True)
 
     def _run(self, props: dict[str, Any]) -> dict[str, Any]:
         state = Path(props["state_dir"])
@@ -77,7 +78,8 @@ class ValidationProvider(ResourceProvider):
         cache.write(state / "contract.json", contract.to_json())
         vantages = tuple(map(Standpoint.model_validate, props.get("vantages") or ()))
         report = state / "report.json"
-        command = [sys.executable, "-m", "components.guarded", "validate"]
+        report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
+        command = [sys.executable, "-m", "earshot.cli.guarded", "validate"]
         command += ["--contract", str(state / "contract.json"), "--output", str(report)]
         command += ["--records", str(int(props["records"]))]
         command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
@@ -92,8 +94,8 @@ class ValidationProvider(ResourceProvider):
         code, errors = _run_child(command, patience, self.environment(props))
         if code == 0:
             return {**props, "verdict": "pass"}
-        if code == 3 and (told := _as_foreseen(report, vantages)):
-            print(told, flush=True)
+        if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
+            print(missing, flush=True)
             return {**props, "verdict": "inconclusive"}
         raise EarshotError(f"\n{_failure(report, code, errors)}")
 
@@ -101,10 +103,10 @@ class ValidationProvider(ResourceProvider):
 def _run_child(
     command: list[str], deadline: float, environment: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Runs ``command``, shows its progress lines, and never outlives the engine or ``deadline``."""
+    """The exit code and last lines of ``command``, which ends with the engine or ``deadline``."""
     child = subprocess.Popen(
         command,
-        stdin=subprocess.PIPE,  # held open; when this process is gone, so is the command
+        stdin=subprocess.PIPE,  # held open: the command ends when this process does
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -144,25 +146,25 @@ def _end(child: subprocess.Popen[str]) -> None:
             continue
 
 
-def _as_foreseen(file: Path, vantages: Sequence[Standpoint]) -> str:
-    """What was left out, where nothing else is undecided in the report; else nothing."""
+def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
+    """The cells that standpoints leave out, with reasons; empty if anything else did not pass."""
     from earshot.validation.result import Report, Verdict
 
     report = Report.model_validate_json(file.read_text())
-    places = {item.name: item for item in vantages}
+    standpoints = {item.name: item for item in vantages}
     reasons: dict[str, set[str]] = {}
     for cell in report.cells:
         if cell.verdict is not Verdict.PASS:
-            place = places.get(cell.vantage)
-            reason = place.leaves_out(cell.listener) if place else ""
+            standpoint = standpoints.get(cell.vantage)
+            reason = standpoint.leaves_out(cell.listener) if standpoint else ""
             if not reason or cell.verdict is not Verdict.SKIP:
                 return ""
             reasons.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
-    judged = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
-    rest = [item.verdict for item in report.vantages if item.name in judged]
-    if any(
-        verdict is not Verdict.PASS for verdict in [*rest, *(it.verdict for it in report.delivery)]
-    ):
+    passed = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
+    rest = [item.verdict for item in report.vantages if item.name in passed]
+    rest += [item.verdict for item in report.delivery]
+    rest += [item.verdict for item in report.replication]
+    if any(verdict is not Verdict.PASS for verdict in rest):
         return ""
     return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())
 
@@ -183,7 +185,7 @@ class Validation(Resource, module="earshot", name="Validation"):
     """
 
     verdict: pulumi.Output[str]
-    """pass, or inconclusive where a vantage leaves something out."""
+    """`pass`, or `inconclusive` where a vantage leaves something out."""
     provider: type[ValidationProvider] = ValidationProvider
 
     def __init__(

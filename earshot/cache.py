@@ -67,20 +67,37 @@ def ensure(
     return folder
 
 
-def write(path: Path, text: str) -> None:
-    """Write a small file so that readers see the old content or the new one."""
-    write_bytes(path, text.encode())
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a small file so that readers see the old content or the new one, after a power cut too.
+
+    It never has more than the permissions ``mode``, not for a moment. Raises OSError, and then the
+    old content stays.
+    """
+    write_bytes(path, text.encode(), mode)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
     """The same for bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        Path(name).chmod(0o644)
+            os.fchmod(file.fileno(), mode)
+            file.flush()
+            os.fsync(file.fileno())  # or the new name may lead to an empty file
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    _keep_names(path.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """Lets a renamed file outlive a power cut; some file systems know no such thing."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

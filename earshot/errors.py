@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 class EarshotError(Exception):
-    """What is wrong (object), what was found, what is allowed, and how to mend it.
+    """What is wrong (object), what was found, what is allowed, and how to fix it.
 
     ``str(error)`` is the one message a user sees.
     """
@@ -34,7 +34,7 @@ class EarshotError(Exception):
         if self.observed:
             # a list of problems begins on a line of its own
             text += f":{'' if self.observed.startswith(chr(10)) else ' '}{self.observed}"
-        for label, value in (("allowed", self.allowed), ("to mend it", self.remedy)):
+        for label, value in (("allowed", self.allowed), ("fix", self.remedy)):
             if value:
                 text += f"\n  {label}: {value}"
         return text

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
-from earshot.spec.document import Spec, read_spec
+from earshot.stack_files import own_or_templates
+from earshot.yaml_document import read_yaml
+
+if TYPE_CHECKING:
+    from earshot.config.document import Spec
+    from earshot.names.policy import ResolverPolicy
 
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
+POLICIES = Path("policies/config")
+"""Where the policy pack's configurations lie, a file per stack or template."""
+PRIVATE = ".earshot"
+"""The folder in a project for what earshot keeps there."""
 _STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-LARGEST = 100_000
-"""Values that a YAML file may hold once every alias stands for what it repeats."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Project:
         Raises EarshotError for a file that is missing or holds no `earshot:cluster`, and
         SpecError with every problem of a cluster that is described wrongly.
         """
+        from earshot.config.document import read_spec  # of every placement: slow to import
+
         path = self.stack_file(stack)
         shown = self._shown(path)
         if not path.exists():
@@ -90,7 +98,39 @@ class Project:
 
     def state_dir(self, stack: str) -> Path:
         """Where earshot keeps what belongs to ``stack`` on this machine; never under git."""
-        return self.root / ".earshot" / "stacks" / stack_name(stack)
+        return self.root / PRIVATE / "stacks" / stack_name(stack)
+
+    def here(self, path: Path) -> Path:
+        """Where ``path``, as a state names it, lies in this checkout.
+
+        A checkout that was copied or moved takes its state along, and that names absolute paths:
+        those below the folder of its own are meant, not the ones of where it came from.
+        """
+        parts = path.parts
+        if path.is_relative_to(self.root) or PRIVATE not in parts:
+            return path
+        last = len(parts) - 1 - parts[::-1].index(PRIVATE)
+        return self.root.joinpath(*parts[last:])
+
+    def resolver_policy(self, stack: str) -> ResolverPolicy:
+        """Who is asked for names: the pack's configuration for ``stack``, or the defaults.
+
+        Raises EarshotError for a file that is no such configuration.
+        """
+        from earshot.names.policy import ResolverPolicy, read_policy  # slow to import
+
+        path = own_or_templates(stack_name(stack), self.root / POLICIES, "{}.json")
+        if path is None:
+            return ResolverPolicy()
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            return read_policy(document.get("names", {}))
+        except (OSError, ValueError, AttributeError) as reason:
+            raise EarshotError(
+                self._shown(path),
+                observed=f"cannot be read as a configuration of the pack ({reason})",
+                allowed="a JSON object, with the resolvers in `names`",
+            ) from None
 
     def contract_file(self, stack: str) -> Path:
         """The contract as the last update wrote it."""
@@ -125,68 +165,15 @@ def stack_name(stack: str) -> str:
     return parts[-1]
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as Pulumi reads it: a key that stands twice in one map is an error, and so are
-    aliases that repeat so much that nobody could print it."""
-
-    def get_single_node(self) -> yaml.Node | None:
-        node: yaml.Node | None = super().get_single_node()
-        if node is not None and _size(node, {}) > LARGEST:
-            raise yaml.MarkedYAMLError(
-                problem=f"its aliases (*name) repeat more than {LARGEST:,} values",
-                problem_mark=node.start_mark,
-            )
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _size(node: yaml.Node, sizes: dict[int, float]) -> float:
-    """Values in ``node``, those of an alias counted wherever it stands; none within itself."""
-    if isinstance(node, yaml.ScalarNode):
-        return 1
-    if id(node) not in sizes:
-        sizes[id(node)] = 0
-        pairs = isinstance(node, yaml.MappingNode)
-        below = [part for pair in node.value for part in pair] if pairs else node.value
-        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in below)
-    return sizes[id(node)]
-
-
 def _read_yaml(path: Path, shown: str) -> object:
     try:
         text = path.read_bytes().decode("utf-8")
-        return yaml.load(text, _Loader)  # a SafeLoader
     except OSError as reason:
         raise EarshotError(shown, observed=f"cannot be read ({reason.strerror})") from None
     except UnicodeDecodeError as reason:
         observed = f"is no UTF-8 text (byte 0x{reason.object[reason.start]:02x} at {reason.start})"
         raise EarshotError(shown, observed=observed, allowed="a YAML file") from None
-    except RecursionError:
-        raise EarshotError(shown, observed="is nested too deeply", allowed="a YAML file") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise EarshotError(
-            shown,
-            observed=f"is no YAML; {where}{error.problem or error.context}",
-            remedy="mend that line (indent with blanks, never with tabs)",
-        ) from None
-    except (yaml.YAMLError, ValueError) as error:
-        # a control character has no line of its own; a date such as 2024-99-99 is a ValueError
-        message = str(error).splitlines()[0].partition("; use sys.")[0]
-        raise EarshotError(
-            shown, observed=f"is no YAML ({message})", allowed="a YAML file"
-        ) from None
+    return read_yaml(text, shown)
 
 
 def _missing(document: object, config: object) -> str:

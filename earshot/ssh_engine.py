@@ -96,7 +96,7 @@ def tunnel(address: str) -> Iterator[Tunnel]:
 
 
 def ssh_command(address: str) -> list[str]:
-    """ssh to the machine of ``address`` (`ssh://[USER@]HOST[:PORT]`), which asks nobody."""
+    """The command that runs ssh to ``address`` (`ssh://[USER@]HOST[:PORT]`) and asks nobody."""
     ssh = shutil.which("ssh")
     if ssh is None:
         raise EarshotError(

@@ -1,4 +1,4 @@
-"""The entry point of the pack; constructing it serves and never returns."""
+"""The entry point of the pack; its constructor serves and never returns."""
 
 from pulumi_policy import PolicyPack
 

@@ -1,14 +1,14 @@
 """The policies of the pack: one per rule, and what they share.
 
-Every policy judges the gate (`AdvertisedListeners`), and any `docker.Container` or
-`aws.ec2.Instance` that runs a broker or a controller; its level can be set in the pack's
-configuration by the rule's id in lower case: `{"kl011": "advisory"}`. What takes other resources
-of a stack on AWS is judged at the end, by policies of the same names with `-stack` behind.
+Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container` or
+`aws.ec2.Instance` that runs a broker or a controller. The pack's configuration can set a policy's
+level, by the rule's id in lower case: `{"kl011": "advisory"}`. Rules that need other resources of a
+stack on AWS are evaluated at the end, by policies of the same names with the suffix `-stack`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pulumi_policy import (
@@ -22,10 +22,15 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from components.gate import SEAL_TYPE
-from earshot.rules import RULES, Finding, Rule, Severity, State, instance_stack
-from policies.court import JUDGED, Court
-from policies.judgement import read_policy
+from components.gate import APPROVAL_TYPE
+from earshot.checks import instance_stack
+from earshot.names.policy import read_policy
+from earshot.rules.catalogue import RULES
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.grouped import grouped, several
+from earshot.rules.registry import Rule
+from policies.evaluation import part, plain
+from policies.evaluations import EVALUATED, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
 
@@ -51,26 +56,26 @@ NAMES_SCHEMA = PolicyConfigSchema(
 
 def policies() -> list[Policy]:
     """All policies of the pack, in the order in which they must run."""
-    court = Court()
+    evaluations = Evaluations()
     return [
-        _names(court),
-        *(_rule(court, rule) for rule in RULES),
-        _as_judged(court),
-        _advice(court),
-        _not_known_yet(court),
-        _seal(court),
-        *(_stack_rule(court, rule) for rule in instance_stack.RULES),
-        _stack_advice(court),
-        _stack_not_known_yet(court),
+        _names(evaluations),
+        *(_rule(evaluations, rule) for rule in RULES),
+        _same_listeners(evaluations),
+        _advice(evaluations),
+        _not_known_yet(evaluations),
+        _approval(evaluations),
+        *(_stack_rule(evaluations, rule) for rule in instance_stack.RULES),
+        _stack_advice(evaluations),
+        _stack_not_known_yet(evaluations),
     ]
 
 
-def _names(court: Court) -> Policy:
+def _names(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        if args.resource_type not in JUDGED:
+        if args.resource_type not in EVALUATED:
             return
         try:
-            court.configure(args.urn, read_policy(args.get_config()))
+            evaluations.configure(args.urn, read_policy(plain(args.get_config())))
         except ValueError as reason:
             report(f"the pack's configuration of `names`: {reason}", None)
 
@@ -83,11 +88,11 @@ def _names(court: Court) -> Policy:
     )
 
 
-def _rule(court: Court, rule: Rule) -> Policy:
+def _rule(evaluations: Evaluations, rule: Rule) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in court.judgement(args).findings:
-            if finding.rule == rule.id and _stops(finding):
-                report(str(finding), None)
+        found = evaluations.evaluation(args).findings
+        for group in grouped(it for it in found if it.rule == rule.id and _stops(it)):
+            report(str(group), None)
 
     return ResourceValidationPolicy(
         rule.id.lower(),
@@ -100,10 +105,10 @@ def _rule(court: Court, rule: Rule) -> Policy:
     )
 
 
-def _as_judged(court: Court) -> Policy:
+def _same_listeners(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for text in court.judgement(args).disagreements:
-            report(f"{text}\n  to mend it: render the user data from the plan", None)
+        for text in evaluations.evaluation(args).disagreements:
+            report(f"{text}\n  fix: render the user data from the plan", None)
 
     return ResourceValidationPolicy(
         "as-judged",
@@ -113,12 +118,11 @@ def _as_judged(court: Court) -> Policy:
     )
 
 
-def _advice(court: Court) -> Policy:
+def _advice(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in court.judgement(args).findings:
-            if _is_mild(finding):
-                report(str(finding), None)
-        for remark in court.judgement(args).remarks:
+        for group in grouped(filter(_is_mild, evaluations.evaluation(args).findings)):
+            report(str(group), None)
+        for remark in evaluations.evaluation(args).remarks:
             report(remark, None)
 
     return ResourceValidationPolicy(
@@ -129,11 +133,10 @@ def _advice(court: Court) -> Policy:
     )
 
 
-def _not_known_yet(court: Court) -> Policy:
+def _not_known_yet(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for finding in court.judgement(args).findings:
-            if finding.state is State.UNKNOWN:
-                report(str(finding), None)
+        for group in grouped(filter(_is_unknown, evaluations.evaluation(args).findings)):
+            report(str(group), None)
 
     return ResourceValidationPolicy(
         "not-known-yet",
@@ -143,25 +146,28 @@ def _not_known_yet(court: Court) -> Policy:
     )
 
 
-def _seal(court: Court) -> Policy:
+def _approval(evaluations: Evaluations) -> Policy:
     def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        if args.resource_type != SEAL_TYPE or not court.has_judged(args.props["digest"]):
+        if args.resource_type != APPROVAL_TYPE:
             return None
-        return {**args.props, "judged": args.props["digest"]}
+        wanted = part(args.props, "digest", None)
+        if not isinstance(wanted, str) or not evaluations.has_evaluated(wanted):
+            return None
+        return {**args.props, "judged": wanted}
 
     return ResourceValidationPolicy(
-        "seal",
-        "The gate's seal says that the pack has judged its listeners in this run.",
+        "approval",
+        "The gate's approval says that the pack has judged its listeners in this run.",
         remediate=remediate,  # type: ignore[arg-type]
         enforcement_level=EnforcementLevel.REMEDIATE,
     )
 
 
-def _stack_rule(court: Court, rule: Rule) -> Policy:
+def _stack_rule(evaluations: Evaluations, rule: Rule) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        for urn, finding in court.outcome(args).findings:
-            if finding.rule == rule.id and _stops(finding):
-                report(_of_instance(urn, finding), urn)
+        _report_of_instances(
+            evaluations.outcome(args), report, lambda it: it.rule == rule.id and _stops(it)
+        )
 
     return StackValidationPolicy(
         f"{rule.id.lower()}-stack",
@@ -174,12 +180,10 @@ def _stack_rule(court: Court, rule: Rule) -> Policy:
     )
 
 
-def _stack_advice(court: Court) -> Policy:
+def _stack_advice(evaluations: Evaluations) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        for urn, finding in court.outcome(args).findings:
-            if _is_mild(finding):
-                report(_of_instance(urn, finding), urn)
-        for urn, remark in court.outcome(args).remarks:
+        _report_of_instances(evaluations.outcome(args), report, _is_mild)
+        for urn, remark in evaluations.outcome(args).remarks:
             report(remark, urn)
 
     return StackValidationPolicy(
@@ -187,11 +191,9 @@ def _stack_advice(court: Court) -> Policy:
     )
 
 
-def _stack_not_known_yet(court: Court) -> Policy:
+def _stack_not_known_yet(evaluations: Evaluations) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        for urn, finding in court.outcome(args).findings:
-            if finding.state is State.UNKNOWN:
-                report(_of_instance(urn, finding), urn)
+        _report_of_instances(evaluations.outcome(args), report, _is_unknown)
 
     return StackValidationPolicy(
         "not-known-yet-stack",
@@ -201,17 +203,32 @@ def _stack_not_known_yet(court: Court) -> Policy:
     )
 
 
-def _of_instance(urn: str, finding: Finding) -> str:
-    return f"instance {urn.rsplit('::', 1)[-1]}, {finding}"
+def _report_of_instances(
+    outcome: instance_stack.StackEvaluation,
+    report: ReportViolation,
+    wanted: Callable[[Finding], bool],
+) -> None:
+    """One report for each group of findings, on the first of its instances."""
+    holders: dict[Finding, list[str]] = {}
+    for urn, finding in outcome.findings:
+        holders.setdefault(finding, []).append(urn)
+    for group in grouped(filter(wanted, holders)):
+        urns = list(dict.fromkeys(urn for item in group.findings for urn in holders[item]))
+        names = [urn.rsplit("::", 1)[-1] for urn in urns]
+        report(f"{several('instance', names)}, {group}", urns[0])
 
 
 def _stops(finding: Finding) -> bool:
-    return finding.state is State.VIOLATED and finding.severity is _severity_of(finding)
+    return finding.state is FindingState.VIOLATED and finding.severity is _severity_of(finding)
+
+
+def _is_unknown(finding: Finding) -> bool:
+    return finding.state is FindingState.UNKNOWN
 
 
 def _is_mild(finding: Finding) -> bool:
-    """Milder than its rule."""
-    return finding.state is State.VIOLATED and finding.severity is not _severity_of(finding)
+    """Whether it is a violation less severe than its rule's."""
+    return finding.state is FindingState.VIOLATED and finding.severity is not _severity_of(finding)
 
 
 def _severity_of(finding: Finding) -> Severity:

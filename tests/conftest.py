@@ -18,11 +18,13 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from tests.e2e.ports import MOST_WORKERS
 from tests.interrupts import pytest_configure as pytest_configure
 from tests.interrupts import pytest_keyboard_interrupt as pytest_keyboard_interrupt
 from tests.measured import MEASURED
 from tests.shared_engine import pytest_sessionstart as pytest_sessionstart
 from tests.shares import Shares
+from tests.skips import in_ci, lacking
 from toolchain.system_packages import TOOLS, install_command
 
 if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engine
@@ -37,6 +39,16 @@ settings.register_profile(
     "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
 )
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One per core, and two at least, for some of the time is spent waiting.
+
+    Each may have three brokers and a Spark session at a time: about 2 GB. One more than there are
+    cores was no quicker on two.
+    """
+    return max(2, min(os.cpu_count() or 2, MOST_WORKERS))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -64,9 +76,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     names = ", ".join(tool.command for tool in missing)
     reason = f"not on this machine: {names}; to have it: {install_command(missing)}"
-    if os.environ.get("CI", "").lower() in ("1", "true"):
-        pytest.fail(f"{reason} (make test does it in CI as root)", pytrace=False)
-    pytest.skip(reason)
+    lacking(f"{reason} (make test does it in CI as root)" if in_ci() else reason)
+
+
+@pytest.fixture
+def root_only() -> None:
+    if os.geteuid() != 0:
+        lacking("takes root: sudo make test")
 
 
 @pytest.fixture(autouse=True)
@@ -140,11 +156,10 @@ def client_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
 
 def _shown(config: pytest.Config) -> AbstractContextManager[None]:
     """Let the long step of making images say on the terminal that it goes on."""
-    from tests.e2e.docker_engine import skip
     from tests.e2e.images.base import hindrance
 
     if (reason := hindrance()) is not None:
-        skip(reason)
+        lacking(reason)
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
     shown: AbstractContextManager[None] = capture.global_and_fixture_disabled()

@@ -1,4 +1,4 @@
-"""One Docker engine for all processes that share the tests (`pytest -n 2`), kept by the first.
+"""One Docker engine for all processes that share the tests (`pytest -n`), kept by the first.
 
 Two engines of ours on one machine would erase each other's packet rules, and the process that
 starts one would have to outlast all others: the first does.
@@ -19,6 +19,8 @@ ADDRESS = "EARSHOT_TEST_ENGINE"
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Start one where the tests may have one of their own; where not, each test says why."""
     if not session.config.getoption("numprocesses", default=None) or ADDRESS in os.environ:
+        return
+    if session.config.getoption("markexpr") == "not e2e":
         return
     from tests.e2e.docker_engine import own_engine, refusal
     from toolchain.docker_engine import address, answers

@@ -1,4 +1,4 @@
-"""Who runs what where several processes share the tests (`pytest -n 2`): a file stays together."""
+"""Who runs what where several processes share the tests (`pytest -n`): a file stays together."""
 
 from __future__ import annotations
 

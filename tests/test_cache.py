@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -88,7 +91,7 @@ def test_waiting_is_announced(tmp_path: Path) -> None:
 with cache.exclusive(pathlib.Path(sys.argv[1]), lambda: print("waiting", flush=True)):
     print("got it")
 """
-    lock = tmp_path / "lock"
+    lock = tmp_path / "folder" / "in it" / "lock"
     with cache.exclusive(lock, lambda: pytest.fail("nobody else has it")):
         process = start(code, lock)
         assert process.stdout is not None
@@ -96,9 +99,50 @@ with cache.exclusive(pathlib.Path(sys.argv[1]), lambda: print("waiting", flush=T
     assert process.communicate()[0] == "got it\n"
 
 
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    steps: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        about = os.fstat(descriptor)
+        kind = "names" if stat.S_ISDIR(about.st_mode) else f"{about.st_size} bytes"
+        steps.append(f"{kind}, renamed: {path.exists()}")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    cache.write(path, "text")
+    assert steps == ["4 bytes, renamed: False", "names, renamed: True"]
+
+
+def test_a_write_that_fails_keeps_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    cache.write(path, "old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        cache.write(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
 def test_write_replaces_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "file"
+    path = tmp_path / "folder" / "in it" / "file"
     cache.write(path, "one")
     cache.write(path, "two")
     assert path.read_text() == "two"
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_a_file_for_its_owner_alone_is_never_anybody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    cache.write(path, "for all")
+    assert path.stat().st_mode & 0o777 == 0o644
+    cache.write(path, "for me", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text() == "for me"

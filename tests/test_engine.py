@@ -17,7 +17,7 @@ from docker.errors import APIError
 from earshot import engine
 from earshot.engine import address_of, connect, is_here, said
 from earshot.errors import EarshotError
-from earshot.vantages.standpoint import Candidate
+from earshot.placement.standpoint import Candidate
 from tests.doubles.certificates import self_signed
 
 

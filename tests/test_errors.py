@@ -8,8 +8,8 @@ FULL = EarshotError("port 0", observed="is not usable", allowed="1 to 65535", re
 
 
 def test_a_message_names_object_finding_allowance_and_remedy() -> None:
-    assert str(FULL) == "port 0: is not usable\n  allowed: 1 to 65535\n  to mend it: choose one"
-    assert FULL.line == "port 0: is not usable; allowed: 1 to 65535; to mend it: choose one"
+    assert str(FULL) == "port 0: is not usable\n  allowed: 1 to 65535\n  fix: choose one"
+    assert FULL.line == "port 0: is not usable; allowed: 1 to 65535; fix: choose one"
     assert str(EarshotError("port 0")) == "port 0"
     assert FULL.exit_code == 2
 

@@ -30,6 +30,7 @@ def test_is_found_from_a_folder_below(project: Project) -> None:
     below = project.root / "a" / "b"
     below.mkdir(parents=True)
     assert Project.find(below) == project
+    assert Project.find(project.root) == project
 
 
 def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
@@ -50,11 +51,21 @@ def test_stack_files_lie_beside_the_project_file_by_default(tmp_path: Path) -> N
     assert Project(tmp_path).stack_file("dev") == tmp_path / "Pulumi.dev.yaml"
 
 
-@pytest.mark.parametrize("text", ["", "- a\n", "stackConfigDir: 3\n"])
-def test_a_broken_project_file_is_an_error(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "observed"),
+    [
+        ("", "the file holds no settings"),
+        ("- a\n", "the file holds no settings"),
+        ("stackConfigDir: 3\n", "found 3"),
+    ],
+)
+def test_a_broken_project_file_is_an_error(tmp_path: Path, text: str, observed: str) -> None:
     (tmp_path / "Pulumi.yaml").write_text(text)
-    with pytest.raises(EarshotError, match=r"Pulumi\.yaml: stackConfigDir"):
+    with pytest.raises(EarshotError) as found:
         Project(tmp_path).stack_file("dev")
+    assert str(found.value) == (
+        f"Pulumi.yaml: stackConfigDir: {observed}\n  allowed: a folder, as text"
+    )
 
 
 def test_reads_the_cluster(project: Project) -> None:
@@ -75,9 +86,26 @@ def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
     (project.root / "stacks" / "Pulumi.dev.yaml").write_text(GOOD)
     with pytest.raises(EarshotError) as found:
         project.read_cluster("prod")
-    message = str(found.value)
-    assert "stacks/Pulumi.prod.yaml does not exist" in message
-    assert "dev, local" in message
+    assert str(found.value) == (
+        "stack prod: stacks/Pulumi.prod.yaml does not exist\n"
+        "  allowed: stacks with a file: dev, local\n"
+        "  fix: copy one of them to stacks/Pulumi.prod.yaml, or name another --stack"
+    )
+
+
+def test_where_there_is_no_stack_yet_none_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    with pytest.raises(EarshotError) as found:
+        Project(tmp_path).read_cluster("prod")
+    assert found.value.allowed == "stacks with a file: none yet"
+
+
+def test_a_folder_of_stacks_elsewhere_is_shown_in_full(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "Pulumi.yaml").write_text(f"stackConfigDir: {tmp_path / 'there'}\n")
+    with pytest.raises(EarshotError) as found:
+        Project(tmp_path / "here").read_cluster("prod")
+    assert found.value.observed == f"{tmp_path}/there/Pulumi.prod.yaml does not exist"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +117,8 @@ def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
         (b"abc\x00def", r"is no YAML \(unacceptable character #x0000"),
         (b"- a\n- b\n", r"holds \['a', 'b'\] instead of a map"),
         (b"just text\n", "holds 'just text' instead of a map"),
+        (b"a" * 38, f"holds '{'a' * 38}' instead of a map"),
+        (b"a" * 39, rf"holds '{'a' * 36}\.\.\. instead of a map"),
         (b"secretsprovider: passphrase\n", "has no `config:`"),
         (b"config:\n", "`config:` holds nothing instead of a map"),
         (b"config: [1]\n", r"`config:` holds \[1\] instead of a map"),
@@ -98,9 +128,9 @@ def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
         (b"config:\n  a:b: 1\n  a:b: 2\n", "line 3, column 3: the key 'a:b' stands twice"),
         (b"config: !!python/object:os.x {}\n", "is no YAML; line 1"),
         (b"when: 2024-99-99\n", r"is no YAML \(month must be"),
-        (b"[" * 20_000, "is nested too deeply"),
-        (b"config: {a: " + b"9" * 5000 + b"}\n", r"is no YAML \(Exceeds the limit[^;]*\)"),
-        (BOMB, r"line 1, column 1: its aliases \(\*name\) repeat more than 100,000 values"),
+        (b"[" * 20_000, "line 1, column 65: is nested more than 64 levels deep"),
+        (b"config: {a: " + b"9" * 5000 + b"}\n", "a value of 5,000 characters is no text"),
+        (BOMB, r"its aliases \(\*name\) repeat more than 100,000 values"),
     ],
 )
 def test_each_broken_file_gets_one_clear_message(
@@ -114,8 +144,32 @@ def test_each_broken_file_gets_one_clear_message(
 
 def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
     project.stack_file("bad").write_text("config: {}\n")
-    with pytest.raises(EarshotError, match=r"see stacks/Pulumi\.local\.yaml for an example"):
+    with pytest.raises(EarshotError) as found:
         project.read_cluster("bad")
+    assert str(found.value) == (
+        "stacks/Pulumi.bad.yaml: `config:` holds nothing, and no `earshot:cluster`\n"
+        "  allowed: a map with `config:`, and in it `earshot:cluster:`\n"
+        "  fix: see stacks/Pulumi.local.yaml for an example"
+    )
+    project.stack_file("local").unlink()
+    with pytest.raises(EarshotError) as found:
+        project.read_cluster("bad")
+    assert found.value.remedy == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [(f"-{'x' * 119}", f"'-{'x' * 119}'"), (f"-{'x' * 120}", f"'-{'x' * 99}'...")],
+)
+def test_of_a_long_name_only_the_beginning_is_shown(name: str, shown: str) -> None:
+    with pytest.raises(EarshotError) as found:
+        stack_name(name)
+    assert found.value.object == f"stack {shown}"
+
+
+def test_a_name_of_a_hundred_letters_is_one() -> None:
+    assert stack_name("x" * 100) == "x" * 100
+    assert stack_name("organization/project/x") == stack_name("project/x") == "x"
 
 
 def test_problems_of_the_cluster_name_file_and_key(project: Project) -> None:
@@ -128,3 +182,17 @@ def test_a_folder_instead_of_a_file_cannot_be_read(project: Project) -> None:
     project.stack_file("bad").mkdir()
     with pytest.raises(EarshotError, match="cannot be read"):
         project.read_cluster("bad")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/p/.earshot/stacks/local/kafka", "/p/.earshot/stacks/local/kafka"),
+        ("/p/elsewhere/kafka", "/p/elsewhere/kafka"),
+        ("/before/.earshot/stacks/local/kafka", "/p/.earshot/stacks/local/kafka"),
+        ("/x/.earshot/y/.earshot/stacks/local/kafka", "/p/.earshot/stacks/local/kafka"),
+        ("/elsewhere/kafka", "/elsewhere/kafka"),
+    ],
+)
+def test_a_path_of_the_checkout_this_one_came_from_is_found_here(path: str, expected: str) -> None:
+    assert Project(Path("/p")).here(Path(path)) == Path(expected)

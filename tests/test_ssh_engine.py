@@ -11,8 +11,8 @@ import pytest
 
 from earshot.engine import connect
 from earshot.errors import EarshotError
-from earshot.ssh_engine import ssh_command, tunnel
-from earshot.vantages.standpoint import Candidate
+from earshot.placement.standpoint import Candidate
+from earshot.ssh_engine import CONNECT_SECONDS, ssh_command, tunnel
 from tests.e2e.docker_engine import Engine
 
 SSH = """#!/bin/sh
@@ -46,10 +46,9 @@ def with_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> Path:
     ],
 )
 def test_ssh_is_told_where_to_go_and_asks_nobody(address: str, rest: list[str], ssh: Path) -> None:
-    command = ssh_command(address)
-    assert command[0] == str(ssh / "ssh")
-    assert "BatchMode=yes" in command
-    assert command[-len(rest) :] == rest and command[-len(rest) - 1] == "-T"
+    limit = f"ConnectTimeout={CONNECT_SECONDS}"
+    quietly = ["-o", "BatchMode=yes", "-o", limit, "-T"]
+    assert ssh_command(address) == [str(ssh / "ssh"), *quietly, *rest]
 
 
 def test_a_machine_without_ssh_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """``python3 -m toolchain setup | env | lock``: needs nothing but Python.
 
-This file alone must run on older versions as well, to say what is wanted or to switch to it.
+This file must also run on older versions of Python, to switch to a supported one or to name it.
 """
 
 import os
@@ -17,7 +17,7 @@ def switch_interpreter() -> None:
         candidate = shutil.which("python%d.%d" % version)  # noqa: UP031 (old versions read this)
         if candidate is None:
             continue
-        # A shim may be there for a version that is not.
+        # A shim may exist for a version that is not installed.
         works = subprocess.call([candidate, "-c", ""], stderr=subprocess.DEVNULL) == 0
         if works:
             os.execv(candidate, [candidate, "-m", "toolchain", *sys.argv[1:]])
@@ -29,7 +29,7 @@ def main() -> int:
         sys.stderr.write(
             "Python: %d.%d is running\n"  # noqa: UP031
             "  allowed: 3.11, 3.12 or 3.13\n"
-            "  to mend it: install one (apt-get install python3 python3-venv, brew install"
+            "  fix: install one (apt-get install python3 python3-venv, brew install"
             " python@3.13, pyenv install 3.13) and, if it is not found on PATH by itself,"
             " say where: make setup PYTHON=/path/to/python3.13\n" % sys.version_info[:2]
         )

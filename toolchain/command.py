@@ -31,6 +31,11 @@ def run(arguments: Sequence[str]) -> int:
     except EarshotError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except OSError as reason:  # a checkout of another user, a full disk
+        if reason.filename is None:
+            raise
+        print(f"{reason.filename}: {reason.strerror}", file=sys.stderr)
+        return EarshotError.exit_code
     except KeyboardInterrupt:
         print("\ninterrupted; run it again to go on", file=sys.stderr)
         return INTERRUPTED
@@ -43,7 +48,7 @@ def end_on_sigterm() -> None:
 
 
 def set_up(*, for_tests: bool = False) -> None:
-    """Bring everything that this checkout needs; quick where it is there already."""
+    """Install everything that this checkout needs; quick where it is installed already."""
 
     def waiting() -> None:
         progress.say("Another set-up of this checkout is running; waiting for it ...")
@@ -51,13 +56,19 @@ def set_up(*, for_tests: bool = False) -> None:
     with exclusive(SETUP_LOCK, waiting):
         system_packages.ensure(for_tests=for_tests)
         java = find_java()  # before the long steps
-        python_environment.ensure()
-        cli = installation.ensure()
-        java_parts.ensure()
+        python_environment.ensure_interpreter()
+        # each takes minutes where nothing is cached, and none needs another's result
+        progress.together({"Python": _packages_and_jars, "Pulumi": installation.ensure})
+    cli = installation.recorded()
     progress.say(
         f"Ready: Pulumi CLI {cli.version} ({cli.origin.value}, {cli.directory}),"
         f" Java {java.version} ({java.home})"
     )
+
+
+def _packages_and_jars() -> None:
+    python_environment.ensure_packages()
+    java_parts.ensure()  # fetched by the Ivy that comes with PySpark
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -26,8 +26,8 @@ def address(environment: Mapping[str, str] = os.environ) -> str:
 def answers(where: str) -> bool:
     """Whether an engine answers at the address ``where`` (``unix://``, ``tcp://``, ``ssh://``).
 
-    A socket of this machine is asked directly; the rest is left to Docker's command line, which
-    knows about certificates and SSH.
+    This asks a socket of this machine directly, and any other through Docker's command line, which
+    supports certificates and SSH.
     """
     url = urlsplit(where)
     if url.scheme == "unix":

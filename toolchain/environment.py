@@ -11,11 +11,13 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
+from earshot.placements import PLACEMENTS
+from earshot.stack_files import own_or_templates
 from toolchain.paths import POLICIES, PRIVATE, PULUMI_HOME, STACKS, STATE, VENV
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin
 
-# Guards nothing but a state file on this machine; set your own before the first `make up`.
+# Protects only a state file on this machine; set your own before the first `make up`.
 DEFAULT_PASSPHRASE = "earshot"
 _PLACEMENT = re.compile(r"""^[^#\n]*\bplacement['"]?\s*:\s*['"]?([a-z]+)""", re.MULTILINE)
 
@@ -23,14 +25,17 @@ _PLACEMENT = re.compile(r"""^[^#\n]*\bplacement['"]?\s*:\s*['"]?([a-z]+)""", re.
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables to set on top of ``base`` for commands on ``stack``.
 
-    An official CLI with a backend of the user's keeps that backend; otherwise state lies in files
-    under this checkout. Raises EarshotError where the set-up has not run.
+    An official CLI with a backend of the user's keeps that backend; otherwise state is in files of
+    this checkout. Raises EarshotError where the set-up has not run.
     """
     cli = installation.recorded()
     found = {"PATH": _path(cli, base.get("PATH", os.defpath))}
-    # Without this, the engine would download a plugin for every Pulumi package that is installed,
-    # also for a stack that needs none, or fail where it cannot.
-    wanted = cli.origin is not Origin.BUILT and placement(stack) != "local"
+    # A run starts six or so Python processes. Many container images switch bytecode off, and then
+    # each process compiles all its imports: a preview takes twice the time.
+    found["PYTHONDONTWRITEBYTECODE"] = ""
+    # Without this, the engine would download a plugin for every installed Pulumi package, even for
+    # a stack that needs none, and fail where it cannot.
+    wanted = cli.origin is not Origin.BUILT and _takes_a_plugin(placement(stack))
     found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if wanted else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
@@ -52,8 +57,12 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     return found
 
 
+def _takes_a_plugin(placement: str) -> bool:
+    return placement not in PLACEMENTS or PLACEMENTS[placement].plugin
+
+
 def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
-    """The same as lines for a POSIX shell to evaluate."""
+    """The variables as lines for a POSIX shell to evaluate."""
     settings = variables(stack, base)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.items()]
     if "PULUMI_OPTION_POLICY_PACK_CONFIG" not in settings:  # left from another stack
@@ -65,7 +74,7 @@ def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
     """Whether the user has chosen a backend: by variable, by token, or by ``pulumi login``."""
     backend = base.get("PULUMI_BACKEND_URL", "")
     if backend:
-        # One that `make env` of some checkout has set is nobody's choice.
+        # One that `make env` of some checkout has set is not the user's choice.
         return not backend.endswith(f"/{PRIVATE.name}/{STATE.name}")
     if base.get("PULUMI_ACCESS_TOKEN"):
         return True
@@ -80,30 +89,21 @@ def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
 
 
 def policy_config(stack: str, folder: Path = POLICIES / "config") -> Path | None:
-    """The policy configuration for ``stack``: its own file, or that of the template it is from.
+    """The policy configuration for ``stack``: its own file, or that of its template.
 
     A stack made from the template ``local`` may be called ``local-anything``.
     """
-    return _own_or_templates(stack, folder, "{}.json")
+    return own_or_templates(stack, folder, "{}.json")
 
 
 def placement(stack: str, folder: Path = STACKS) -> str:
-    """Where the brokers of ``stack`` run: `local` unless its file, or its template's, says else.
+    """The placement of ``stack`` in its own or its template's file, or else `local`.
 
-    Nothing but a glance: there may be no YAML parser yet, and whoever needs the file reads it well.
+    A regular expression finds it: there may be no YAML parser yet.
     """
-    path = _own_or_templates(stack, folder, "Pulumi.{}.yaml")
+    path = own_or_templates(stack, folder, "Pulumi.{}.yaml")
     found = _PLACEMENT.search(path.read_text(errors="replace")) if path is not None else None
     return found[1] if found else "local"
-
-
-def _own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
-    words = stack.split("-")
-    for count in range(len(words), 0, -1):
-        path = folder / pattern.format("-".join(words[:count]))
-        if path.is_file():
-            return path
-    return None
 
 
 def _path(cli: Installation, path: str) -> str:
@@ -116,5 +116,5 @@ def _path(cli: Installation, path: str) -> str:
 def _java_home() -> str | None:
     try:
         return str(find_java().home)
-    except EarshotError:  # whoever needs Java says so itself
+    except EarshotError:  # commands that need Java report it
         return None

@@ -1,4 +1,4 @@
-"""Pinning Python packages anew: every version and hash, for all supported Pythons and platforms."""
+"""Pins Python packages again: version and hashes, for all supported Pythons and platforms."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from toolchain import progress
 from toolchain.paths import LOCK_FILE, LOGS, ROOT
 from toolchain.pulumi_cli import go
 
-VALIDATOR_LOCK = ROOT / "earshot" / "vantages" / "requirements.lock"
+VALIDATOR_LOCK = ROOT / "earshot" / "remote" / "requirements.lock"
 NOT_FOR_THE_VALIDATOR = re.compile(r"(boto3|pulumi|docker)\b")
-"""It runs inside a container that others start."""
+"""Packages for deploying, which the validator does not do."""
 
 
 def write() -> None:
@@ -40,7 +40,7 @@ def write() -> None:
 
 
 def validator_requirements() -> list[str]:
-    """What the library needs at a vantage: the project's own, what deploys aside."""
+    """The project's requirements without the packages for deploying."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return [it for it in project["dependencies"] if not NOT_FOR_THE_VALIDATOR.match(it)]
 
@@ -54,6 +54,6 @@ def _compile(uv: str, source: str | Path, target: Path, *options: str) -> None:
          source, "--output-file", target],
         log=LOGS / "lock.log",
         failure=target.name,
-        remedy="mend the requirements in pyproject.toml",
+        remedy="fix the requirements in pyproject.toml",
         cwd=ROOT,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where things lie in this checkout."""
+"""Paths in this checkout."""
 
 from __future__ import annotations
 

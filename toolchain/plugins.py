@@ -14,9 +14,9 @@ from toolchain.pulumi_cli.installation import Origin
 
 
 def check_plugin(name: str, environment: Mapping[str, str]) -> None:
-    """That Pulumi can have its plugin ``name`` (docker, aws). Raises EarshotError.
+    """Check that Pulumi can get its plugin ``name`` (docker, aws). Raises EarshotError.
 
-    Official CLIs download it; the built one is there because nothing can be downloaded.
+    Official CLIs download it; the built one exists where nothing can be downloaded.
     """
     cli = installation.recorded()
     if cli.origin is not Origin.BUILT:
@@ -41,7 +41,7 @@ def check_plugin(name: str, environment: Mapping[str, str]) -> None:
 
 
 def _platform() -> str:
-    """As Pulumi's archives name it."""
+    """This platform, as Pulumi's archives name it."""
     machine = platform.machine().lower()
     known = {"x86_64": "amd64", "aarch64": "arm64"}
     return f"{platform.system().lower()}-{known.get(machine, machine)}"

@@ -1,4 +1,7 @@
-"""One line per step, and a sign of life from whatever takes longer than a few seconds."""
+"""Prints one line per step, and repeated progress lines for long steps.
+
+Steps may run in parallel: each line then begins with the name of its step.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,98 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import ContextVar
 from pathlib import Path
 
 from earshot.errors import EarshotError
 
-# On a terminal one line is redrawn; elsewhere (CI logs) a line appears now and then.
+# On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
 TICK_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
+SHARED_TICK_SECONDS = 10.0
+"""For parallel steps, which cannot redraw one line."""
 SHOWN_LINES = 15
 STOP_SECONDS = 10
+_label: ContextVar[str] = ContextVar("label", default="")
+"""The prefix of this thread's lines."""
 
 
 def say(text: str) -> None:
     """Print one line, at once."""
-    print(text, flush=True)
+    print(f"{_label.get()}{text}", flush=True)
+
+
+class Cancelled(Exception):
+    """A job of `together` ends because another one failed or the set-up was interrupted."""
+
+
+class _Group:
+    """The commands of parallel jobs, and whether they are to end."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._children: set[subprocess.Popen[bytes]] = set()
+        self._ending = False
+
+    def check(self) -> None:
+        if self._ending:
+            raise Cancelled
+
+    def add(self, child: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._children.add(child)
+            if self._ending:
+                _stop(child)
+
+    def remove(self, child: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._children.discard(child)
+
+    def end(self) -> None:
+        """End all of them; interrupts meanwhile are handled afterwards."""
+        with _interrupts_held_back(), self._lock:
+            self._ending = True
+            for child in self._children:
+                _signal(child, signal.SIGTERM)
+            for child in self._children:
+                _stop(child)
+
+
+_group: ContextVar[_Group | None] = ContextVar("group", default=None)
+
+
+def together(jobs: Mapping[str, Callable[[], object]]) -> None:
+    """Do all ``jobs``, by the name that their lines begin with, in parallel.
+
+    The first error or an interrupt ends the commands of the others and is raised.
+    """
+    group = _Group()
+
+    def do(name: str, job: Callable[[], object]) -> None:
+        _label.set(f"[{name}] ")
+        _group.set(group)
+        job()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        try:
+            running = [pool.submit(do, name, job) for name, job in jobs.items()]
+            wait(running, return_when=FIRST_EXCEPTION)
+            if any(job.done() and job.exception() for job in running):
+                group.end()
+            wait(running)
+        except BaseException:
+            group.end()
+            raise
+    errors = [error for job in running if (error := job.exception()) is not None]
+    for error in errors:
+        if not isinstance(error, Cancelled):
+            raise error
 
 
 @contextlib.contextmanager
 def step(text: str) -> Iterator[None]:
-    """Say what begins, and how long it took if that was noticeable."""
+    """Print what begins, and how long it took if that was 2 s or more."""
     say(f"{text} ...")
     begin = time.monotonic()
     yield
@@ -44,13 +120,16 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run ``command`` with its output in ``log``, ticking with the last line of it.
+    """Run ``command`` with its output in ``log``, and print its last line now and then.
 
-    The command leads a process group and ends with this process's own interruption. Raises
-    EarshotError with ``failure``, the log's last lines and ``remedy``.
+    The command leads a process group, and an interrupt of this process ends it. Raises EarshotError
+    with ``failure``, the log's last lines and ``remedy``.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
+    group = _group.get()
+    if group is not None:
+        group.check()
     with log.open("wb") as file:
         try:
             with _interrupts_held_back():
@@ -63,11 +142,18 @@ def run(
                     stderr=subprocess.STDOUT,
                     process_group=0,
                 )
+            if group is not None:
+                group.add(child)
             code = _wait(child, log)
         except BaseException:
             if child is not None:
                 _stop(child)
             raise
+        finally:
+            if group is not None and child is not None:
+                group.remove(child)
+    if group is not None:
+        group.check()
     if code != 0:
         lines = "".join(f"\n    {line}" for line in _tail(log, SHOWN_LINES))
         raise EarshotError(
@@ -79,34 +165,37 @@ def run(
 
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Until the end of the block: one in the middle of a start would lose what has started."""
-    heard: list[int] = []
-    own = threading.current_thread() is threading.main_thread()
+    """A context that delays interrupts, which could otherwise lose a command as it starts."""
+    received: list[int] = []
+    in_main_thread = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    held = {number: it for number, it in handlers.items() if own and callable(it)}
+    held = {number: it for number, it in handlers.items() if in_main_thread and callable(it)}
     for number in held:
-        signal.signal(number, lambda number, _: heard.append(number))
+        signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
         for number, handler in held.items():
             signal.signal(number, handler)
-        if heard:
-            signal.raise_signal(heard[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _wait(child: subprocess.Popen[bytes], log: Path) -> int:
     begin = time.monotonic()
     width = 0
+    alone = _group.get() is None
+    redrawn = alone and sys.stdout.isatty()
+    tick = TICK_SECONDS if alone else max(TICK_SECONDS, SHARED_TICK_SECONDS)
     while True:
         try:
-            code = child.wait(TICK_SECONDS)
+            code = child.wait(tick)
             break
         except subprocess.TimeoutExpired:
             seconds = time.monotonic() - begin
             last = (_tail(log, 1) or [""])[0]
             line = f"  {seconds:.0f} s  {last}"[:100]
-            if sys.stdout.isatty():
+            if redrawn:
                 print(f"\r{line:<{width}}", end="", flush=True)
                 width = len(line)
             else:
@@ -117,14 +206,19 @@ def _wait(child: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
+    """End it, with SIGKILL after a while; an interrupt meanwhile is handled afterwards."""
+    with _interrupts_held_back():
+        _signal(child, signal.SIGTERM)
+        try:
+            child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            _signal(child, signal.SIGKILL)
+            child.wait()
+
+
+def _signal(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGTERM)
-    try:
-        child.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        os.killpg(child.pid, number)
 
 
 def _tail(log: Path, count: int) -> list[str]:

@@ -1,10 +1,11 @@
-"""The project's ``.venv``, exactly as ``requirements.lock`` says."""
+"""Makes the project's ``.venv`` exactly as ``requirements.lock`` says."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import json
+import os
 import platform
 import re
 import sys
@@ -22,13 +23,18 @@ PIP_FLAGS = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off
 RETRY = "check the network and the package index that pip uses, then run it again"
 
 
-def ensure() -> None:
-    """Make ``.venv`` if it is missing, unfinished or not what the lock file says.
+def ensure_interpreter() -> None:
+    """Make ``.venv``, empty, if it is missing, unfinished or not what the lock file says.
 
-    The stamp is written last, so an interrupted set-up starts over. Raises EarshotError.
+    Raises EarshotError.
     """
-    wanted = _fingerprint()
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
+    if os.pathsep in str(VENV):
+        raise EarshotError(
+            f"project folder {VENV.parent}",
+            observed=f"has a {os.pathsep} in its path, at which PATH is taken apart",
+            remedy="move the project to another path",
+        )
+    if _is_complete():
         return
     if importlib.util.find_spec("ensurepip") is None:
         raise EarshotError(
@@ -39,25 +45,39 @@ def ensure() -> None:
         )
     with progress.step(f"Python {platform.python_version()}: making .venv"):
         STAMP.unlink(missing_ok=True)
-        if VENV.is_symlink():  # never clear what a link of the user's points to
+        if VENV.is_symlink():  # never clear the target of a user's link
             VENV.unlink()
         progress.run(
-            # Not sys.executable: that may be the very environment that is cleared.
+            # Not sys.executable: that may be in the environment to be cleared.
             [getattr(sys, "_base_executable", sys.executable), "-m", "venv", "--clear", VENV],
             log=LOGS / "venv.log",
             failure="Python environment .venv",
             remedy="remove .venv and run it again",
         )
+
+
+def ensure_packages() -> None:
+    """Install what the lock file says into the ``.venv`` of `ensure_interpreter`.
+
+    The stamp is written last, so an interrupted set-up starts over. Raises EarshotError.
+    """
+    if _is_complete():
+        return
     with progress.step("Python packages: installing requirements.lock"):
-        # The builders come first: nothing is built in isolation, which would fetch unlocked ones.
+        # Build tools come first: isolated builds would fetch others than the locked ones.
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as builders:
             builders.write(locked("setuptools"))
             builders.flush()
             _pip("--require-hashes", "-r", builders.name)
-        _pip("--require-hashes", "--no-build-isolation", "--use-pep517",
+        # Python compiles modules at their first use; pip would compile all of them now
+        _pip("--require-hashes", "--no-build-isolation", "--use-pep517", "--no-compile",
              "-r", str(LOCK_FILE))  # fmt: skip
         _pip("--no-deps", "--no-index", "--no-build-isolation", "-e", str(ROOT))
-    cache.write(STAMP, wanted)
+    cache.write(STAMP, _fingerprint())
+
+
+def _is_complete() -> bool:
+    return PYTHON.exists() and STAMP.exists() and STAMP.read_text() == _fingerprint()
 
 
 def locked(name: str, lock_file: Path = LOCK_FILE) -> str:
@@ -83,7 +103,7 @@ def _pip(*arguments: str) -> None:
 
 
 def _fingerprint() -> str:
-    """What the environment was made from: lock, project, Python, and where it lies."""
+    """A hash of what the environment is made from: lock, project, Python, path."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     parts = (
         LOCK_FILE.read_text(),

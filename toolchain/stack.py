@@ -6,26 +6,21 @@ import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from earshot import cache
 from earshot.cli import run as earshot
+from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
-from earshot.spec.aws import AwsSpec
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import Spec
-from toolchain import docker_placement
+from earshot.yaml_document import read_yaml
+from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
-from toolchain.plugins import check_plugin
 from toolchain.progress import say
 from toolchain.state_files import recover
 
@@ -47,13 +42,18 @@ def main(arguments: Sequence[str]) -> int:
     except EarshotError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as reason:  # a checkout of another user, a full disk
+        if reason.filename is None:
+            raise
+        print(f"error: {reason.filename}: {reason.strerror}", file=sys.stderr)
+        return EarshotError.exit_code
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
 
 
 class Stack:
-    """One stack of this checkout and the commands that move it."""
+    """One stack of this checkout, and the commands on it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -72,7 +72,9 @@ class Stack:
         before = self._run_id()
         say(f"Updating stack {self.name} ...")
         self._select()
-        command = ["pulumi", "up", "--yes", "--refresh", "--suppress-outputs", "--non-interactive"]
+        # without a preview: the gate comes before any broker in the update as well
+        command = ["pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive"]
+        command.append("--suppress-outputs")
         code = self._pulumi([*command, "--stack", self.name])
         if code != 0:
             return code
@@ -93,26 +95,26 @@ class Stack:
 
     def clean(self) -> int:
         """Stop the brokers, forget the stack, remove its data."""
+        from components.local.data_root import remove
+
         code = self.down()
         if code == 0 and self._exists():
             command = ["pulumi", "stack", "rm", "--yes", "--preserve-config", "--non-interactive"]
             code = self._pulumi([*command, "--stack", self.name])
         if code == 0:
-            if isinstance(spec := self._spec(), DockerSpec):
-                docker_placement.remove_volumes(spec, self.name)
-            shutil.rmtree(self.project.state_dir(self.name), ignore_errors=True)
+            state = self.project.state_dir(self.name)
+            if (spec := self._spec()) is not None:
+                placements.remove_data(spec, self.name, state)
+            remove(state)
         return code
 
     def _check_needs(self) -> None:
-        """What the placement takes, before anything is made."""
-        spec = self._spec()
-        if isinstance(spec, DockerSpec):
-            docker_placement.check(spec, self.environment)
-        elif isinstance(spec, AwsSpec):
-            check_plugin("aws", self.environment)
+        """Check what the placement needs, before anything is made."""
+        if (spec := self._spec()) is not None:
+            placements.check(spec, self.environment)
 
     def _spec(self) -> Spec | None:
-        """The cluster, where the stack has a file."""
+        """The spec of the cluster, where the stack has a file."""
         return self.project.read_cluster(self.name) if self.file.exists() else None
 
     def _earshot(self, command: str) -> int:
@@ -122,13 +124,13 @@ class Stack:
         return earshot([command, "--stack", self.name])
 
     def _from_template(self) -> None:
-        """A stack without a file gets one from the template whose name its own begins with."""
+        """Make a missing stack file from the template whose name begins the stack's."""
         words = self.name.split("-")
         for count in range(len(words) - 1, 0, -1):
             template = self.project.stack_file("-".join(words[:count]))
             if not self.file.exists() and template.exists():
                 say(f"Making {self.file.name} from the template {template.name} ...")
-                self.file.write_text(SALT.sub("", template.read_text()))
+                cache.write(self.file, SALT.sub("", template.read_text()))
 
     def _select(self) -> None:
         command = ["pulumi", "stack", "select", "--create", "--non-interactive", self.name]
@@ -170,12 +172,12 @@ class Stack:
         try:
             return _run(command, self.environment, quiet)
         finally:
-            if before is not None and _says_the_same(before, self.file.read_text()):
-                # Pulumi writes a salt into the stack file of its own accord, and lays it out anew
+            if before is not None and _added_only_a_salt(before, self.file.read_text()):
+                # Pulumi adds a salt to the stack file unasked, and reformats it
                 cache.write(self.file, before)
 
     def _stop_left_over(self) -> None:
-        """Brokers that an interrupted run started and no state knows of."""
+        """Stop brokers that an interrupted run has started, and no state knows."""
         from components.local.process import stop
 
         for directory in sorted(self.project.state_dir(self.name).glob("kafka/node-*")):
@@ -184,7 +186,7 @@ class Stack:
 
 
 def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:
-    """Runs ``command`` in the foreground; on Ctrl-C waits for it to end in its own way."""
+    """The exit code of ``command``, run in the foreground; on Ctrl-C this waits for its end."""
     child = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -200,7 +202,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
                 code = child.wait()
                 break
             except KeyboardInterrupt:
-                # the terminal has told the whole group: the child cleans up and ends
+                # the terminal signals the whole group: the child cleans up and ends
                 interrupted = True
     finally:
         signal.signal(signal.SIGTERM, forward)
@@ -209,9 +211,12 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
     return code
 
 
-def _says_the_same(before: str, after: str) -> bool:
-    """Whether only a salt that nothing needs was added: no secret of the file depends on it."""
-    old, new = (yaml.safe_load(text) for text in (before, after))
+def _added_only_a_salt(before: str, after: str) -> bool:
+    """Whether only a salt was added, and the file has no secret that needs it."""
+    try:
+        old, new = (read_yaml(text, "stack file") for text in (before, after))
+    except EarshotError:
+        return False
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     added = "encryptionsalt" in new and "encryptionsalt" not in old and not SECRET.search(after)

@@ -1,8 +1,8 @@
-"""What a killed Pulumi leaves in a file backend on this machine, and the next command trips over.
+"""Removes what a killed Pulumi leaves in a file backend, and what stops the next command.
 
-A lock, whose holder is gone, and beside a state file its attributes cut short: gocloud's fileblob
-replaces the state in one step, but writes `<file>.attrs` in place, and then cannot read the state
-either (`EOF`). What they hold (content type, MD5) Pulumi does not use; without them it reads on.
+That is a lock without a process, and a truncated `<file>.attrs` beside a state file: gocloud's
+fileblob writes it in place, and with a truncated one cannot read the state (`EOF`). Pulumi uses
+none of its values (content type, MD5), and can read the state without it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILES = "file://"
 
 
 def recover(environment: Mapping[str, str], stack: str) -> None:
-    """Removes what hinders a command on ``stack``; a backend that is not of files is left alone."""
+    """Remove what stops a command on ``stack``; other backends than files are left alone."""
     backend = environment.get("PULUMI_BACKEND_URL", "")
     if not backend.startswith(FILES):
         return
@@ -41,7 +41,7 @@ def _clear_dead_locks(folder: Path, stack: str) -> None:
 
 
 def _drop_cut_attributes(folder: Path) -> None:
-    """Of any stack, as Pulumi reads all of them to list one; not while somebody writes them."""
+    """Remove truncated attributes of all stacks, as Pulumi reads all; not while one is locked."""
     for path in folder.glob("stacks/*/*.attrs"):
         project, stack = path.parent.name, path.name.partition(".json")[0]
         locks = folder.glob(f"locks/organization/{project}/{stack}/*.json")
@@ -57,16 +57,16 @@ def _drop_cut_attributes(folder: Path) -> None:
 
 
 def _gone(lock: Path) -> int | None:
-    """The pid of who made ``lock`` on this machine and runs no more; else None.
+    """The pid in ``lock`` if it was made on this machine and the process has ended; else None.
 
-    None too where it cannot be read, as when it is released at this moment: Pulumi judges then.
+    None too where the lock cannot be read, as while it is released: Pulumi decides then.
     """
     try:
         holder = json.loads(lock.read_text())
-        pid, here = int(holder["pid"]), holder["hostname"] == socket.gethostname()
+        pid, on_this_machine = int(holder["pid"]), holder["hostname"] == socket.gethostname()
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not here:
+    if not on_this_machine:
         return None
     try:
         return None if psutil.Process(pid).name() == "pulumi" else pid

@@ -1,4 +1,4 @@
-"""What tests want of the operating system. Installed in CI as root only, named elsewhere."""
+"""System packages that tests need: installed as root in CI only, elsewhere named."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tool:
                 return False
             return True
         if self.command == "dockerd" and docker_engine.answers(docker_engine.address()):
-            return True  # it need not be this machine's
+            return True  # it may be another machine's
         return any(map(shutil.which, filter(None, (self.command, self.alias))))
 
 
@@ -66,24 +66,24 @@ def install_command(tools: list[Tool]) -> str:
 
 
 def may_install(environment: Mapping[str, str] = os.environ) -> bool:
-    """Only a CI machine's root is free to be given packages unasked."""
+    """Whether packages may be installed unasked: only as root on a CI machine."""
     in_ci = environment.get("CI", "").lower() in ("1", "true")
     return in_ci and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def docker_is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Root may ask for the Docker engine's packages, and for nothing else, by one variable."""
+    """Whether root asks by a variable for the Docker engine's packages, the only such ones."""
     wanted = environment.get(DOCKER_VARIABLE) == "1"
     return wanted and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def ensure(*, for_tests: bool) -> None:
-    """Install what is missing where that is allowed, else say what tests will be skipped for.
+    """Install missing tools where that is allowed, else print which tests are skipped.
 
     Without ``for_tests`` that is Java alone. Raises EarshotError where an installation fails.
     """
     tools = [tool for tool in missing() if for_tests or tool is JAVA]
-    if not tools or (tools == [JAVA] and not may_install()):  # without Java nothing goes: see setup
+    if not tools or (tools == [JAVA] and not may_install()):  # set-up itself fails without Java
         return
     allowed = [
         tool for tool in tools if may_install() or (tool.command in DOCKER and docker_is_wanted())

@@ -8,21 +8,23 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.ground import AwsGround, Held
+from components.aws.changes import ChangePreflight, Held
 from components.aws.groups import SecurityGroups
-from components.aws.instances import Surroundings, newest_images
+from components.aws.identity import cluster_identity
+from components.aws.instances import SharedInputs, newest_images
 from components.aws.names import Names
-from components.aws.network import Ground, Network, Plot, existing
-from components.aws.node import Node
+from components.aws.network import Network, NetworkArgs, NetworkFacts, existing
+from components.aws.node import InstanceNode
+from components.aws.preflight import AwsPreflight
 from components.aws.readiness import AwsReadiness
-from components.aws.volumes import check_given, idle
-from components.gate import AdvertisedListeners, GateSeal
-from components.outputs import as_judged, told
+from components.aws.volumes import attached_id, check_given, idle
+from components.gate import AdvertisedListeners, GateApproval
+from components.outputs import told, without_dependencies
+from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
+from earshot.facts.cloud import Cloud
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import GRACE
-from earshot.rules.cloud import Cloud
-from earshot.spec.aws import AwsSpec
 
 
 class Cluster(pulumi.ComponentResource):
@@ -30,29 +32,32 @@ class Cluster(pulumi.ComponentResource):
 
     plan: pulumi.Output[AwsPlan]
     """Unknown as long as any of its names is."""
+    cluster_id: pulumi.Output[str]
     incarnations: dict[str, pulumi.Output[str]]
     """By node id, what changes when its instance does."""
-    _unsealed = "gate: off - nobody has judged the advertised listeners"
+    _gate_note = "gate: off - nobody has judged the advertised listeners"
 
     def __init__(
         self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """``name`` is the stack's: what is made is called by it."""
+        """``name`` is the stack's, and begins the names of all resources."""
         super().__init__("earshot:aws:AwsCluster", name, {}, opts)
         self._name, self._spec = name, spec
         check_region(spec, self)
-        check_given(name, spec, self)
-        if said := idle(name, spec, self):
-            pulumi.log.warn(said, self)
-        # groups need ports and clients alone, which no name decides
-        foreseen = plan_aws(spec, name)
-        self.network = ground = self._ground()
-        self.vpc_id = pulumi.Output.from_input(ground.vpc_id)
-        own = pulumi.ResourceOptions(parent=self)
-        groups = SecurityGroups(name, foreseen.groups, ground.vpc_id, own)
+        attached = attached_id(name, self)
+        check_given(name, spec, spec.cluster_id or attached, self)
+        if warning := idle(name, spec, spec.cluster_id or attached, self):
+            pulumi.log.warn(warning, self)
+        # groups need only ports and clients, which do not depend on names
+        draft = plan_aws(spec, name)
+        self.network = self._network_facts()
+        self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
+        child = pulumi.ResourceOptions(parent=self)
+        self.cluster_id = cluster_identity(name, spec.cluster_id, attached, self)
+        groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
         self.groups = groups.ids
-        self.names = Names(name, spec, ground, groups.ids, own)
-        planned = told(lambda given: plan_aws(spec, name, given, ground.dns))
+        self.names = Names(name, spec, self.network, groups.ids, child)
+        planned = told(lambda given: plan_aws(spec, name, given, self.network.dns))
         shown = self.names.provisioned.apply(planned)
         self.plan = self.names.settled.apply(planned)
         self.gate = AdvertisedListeners(
@@ -60,50 +65,51 @@ class Cluster(pulumi.ComponentResource):
             shown.apply(lambda made: made.plan),
             spec.placement,
             shown.apply(lambda made: made.addresses),
-            own,
+            child,
             cloud=shown.apply(lambda made: Cloud(made.instances, made.clients, made.declared)),
         )
-        seal: GateSeal | None = None
+        approval: GateApproval | None = None
         if spec.gate == "required":
-            seal = GateSeal(name, as_judged(shown.apply(lambda made: made.plan)), self.gate)
+            approval = GateApproval(name, self.gate)
         else:
-            pulumi.log.warn(self._unsealed, self)
-        self.around = around = Surroundings(
+            pulumi.log.warn(self._gate_note, self)
+        self.shared = shared = SharedInputs(
             name,
             spec,
             self.names,
-            as_judged(self.plan),
+            self.cluster_id,
+            without_dependencies(self.plan),
             self.gate,
-            seal,
-            self._lay_ground(seal),
+            approval,
+            self._preflight(approval),
             newest_images(spec, self),
         )
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
-            node = self.nodes[id] = Node(around, id, last)
-            last = self._back(node)
+            node = self.nodes[id] = InstanceNode(shared, id, last)
+            last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
 
-    def _ground(self) -> Ground:
+    def _network_facts(self) -> NetworkFacts:
         if self._spec.vpc.id is not None:
             return existing(self._spec, self)
-        own = pulumi.ResourceOptions(parent=self)
-        return Network(self._name, Plot.of(self._spec), own).ground
+        child = pulumi.ResourceOptions(parent=self)
+        return Network(self._name, NetworkArgs.of(self._spec), child).facts
 
-    def _lay_ground(self, seal: GateSeal | None) -> pulumi.Resource | None:
-        """What compares the stack with what it was before an instance is touched; None: nobody."""
+    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource | None:
+        """The resource that checks an update before an instance is touched, if there is one."""
         return None
 
-    def _back(self, node: Node) -> pulumi.Output[Any]:
-        """Known once ``node`` is back after a change, so that the next may be touched."""
+    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
+        """An output that is known once ``node`` is in sync: the next node's changes wait for it."""
         raise NotImplementedError
 
     @property
     def _voters(self) -> list[str]:
         """The parameters in which the quorum reports.
 
-        By name, for the last voter's comes after the first node's readiness.
+        Names, not resources: the last voter's parameter is made after the first node's readiness.
         """
         spec = self._spec
         return [report_parameter(self._name, spec.name_of(id)) for id in spec.controller_ids]
@@ -113,8 +119,8 @@ class Cluster(pulumi.ComponentResource):
         return self._spec.ready_seconds + GRACE
 
 
-class AwsCluster(Cluster):
-    """A cluster whose stack waits for readiness with resources of its own."""
+class AwsStackCluster(Cluster):
+    """A cluster that waits for readiness by dynamic resources."""
 
     ready: AwsReadiness
     _last: AwsReadiness | None = None
@@ -122,30 +128,37 @@ class AwsCluster(Cluster):
     def __init__(
         self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """``name`` is the stack's: what is made is called by it."""
+        """``name`` is the stack's, and begins the names of all resources."""
         super().__init__(name, spec, opts)
         every = list(self.nodes.values())
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", every, after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
-    def _lay_ground(self, seal: GateSeal | None) -> AwsGround:
-        after = [seal] if seal is not None else []
-        own = pulumi.ResourceOptions(parent=self.gate, depends_on=after)
-        return AwsGround(self._name, Held.of(self._name, self._spec), own)
+    def _preflight(self, approval: GateApproval | None) -> AwsPreflight:
+        spec, after = self._spec, [approval] if approval is not None else []
+        fits = ChangePreflight(
+            self._name,
+            Held.of(self._name, spec),
+            spec.region,
+            [report_parameter(self._name, spec.name_of(id)) for id in spec.node_ids],
+            pulumi.ResourceOptions(parent=self.gate, depends_on=after),
+        )
+        child = pulumi.ResourceOptions(parent=self.gate, depends_on=[fits])
+        return AwsPreflight(self._name, spec, without_dependencies(self.plan), child)
 
-    def _back(self, node: Node) -> pulumi.Output[Any]:
+    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])
         return self._last.id
 
     def _readiness(
         self,
         name: str,
-        nodes: Sequence[Node],
+        nodes: Sequence[InstanceNode],
         after: Sequence[pulumi.Resource],
         whole: bool = False,
     ) -> AwsReadiness:
-        """Of one node: a change waits here before the next is touched; or of the whole cluster."""
+        """The readiness of one node, for which the next one waits, or of the whole cluster."""
         return AwsReadiness(
             f"{self._name}-{name}",
             [node.awaited for node in nodes],

@@ -1,6 +1,6 @@
-"""What a stack's own `aws:` settings say of credentials and endpoints, for whoever else asks AWS.
+"""Credentials and endpoints in a stack's `aws:` settings, for calls of AWS outside Pulumi.
 
-What they do not say comes from the environment, as for Pulumi's own provider.
+Other settings come from the environment, as for Pulumi's own provider.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KEYS = {
     "aws_secret_access_key": "aws:secretKey",
     "aws_session_token": "aws:token",
 }
-"""By what a session of boto3 calls it."""
+"""The setting by parameter of a boto3 session."""
 _VARIABLES = {
     "AWS_PROFILE": "aws:profile",
     "AWS_ACCESS_KEY_ID": "aws:accessKey",
@@ -26,7 +26,7 @@ _VARIABLES = {
 
 
 def endpoint(config: Any, service: str) -> str | None:
-    """The endpoint of ``service``, where the stack has one of its own."""
+    """The endpoint of ``service``, if the stack sets one."""
     setting = config.get("aws:endpoints")
     listed = json.loads(setting) if isinstance(setting, str) else setting or []
     found = [item[service] for item in listed if service in item]
@@ -34,7 +34,7 @@ def endpoint(config: Any, service: str) -> str | None:
 
 
 def environment(config: Any, own: Mapping[str, str]) -> dict[str, str]:
-    """``own`` as a command needs it that reaches S3 as the stack does."""
+    """The environment ``own``, changed for a command that reaches S3 as the stack does."""
     found = dict(own)
     if config.get("aws:accessKey"):
         found.pop("AWS_SESSION_TOKEN", None)  # of other credentials

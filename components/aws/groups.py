@@ -1,4 +1,4 @@
-"""Security groups as they follow from the plan: in comes who a listener is for, nothing else."""
+"""Security groups from the plan: only a listener's clients may reach it."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.tags import tags
-from earshot.aws.groups import Group, Ingress
-from earshot.aws.sources import Members
+from earshot.facts.clients import Members
+from earshot.facts.security_groups import Ingress, SecurityGroup
 
 
 class SecurityGroups(pulumi.ComponentResource):
     """One group per role of a node."""
 
     ids: Mapping[str, pulumi.Output[str]]
-    """By the plan's name of the group."""
+    """By the group's name in the plan."""
 
     def __init__(
         self,
         name: str,
-        groups: Sequence[Group],
+        groups: Sequence[SecurityGroup],
         vpc_id: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("earshot:aws:SecurityGroups", name, {}, opts)
         self._name = name
-        own = pulumi.ResourceOptions(parent=self)
+        child = pulumi.ResourceOptions(parent=self)
         self.ids = {
             group.name: aws.ec2.SecurityGroup(
                 f"{name}-{group.name}",
                 description=f"Kafka {group.name} of {name}",
                 vpc_id=vpc_id,
                 tags=tags(name, f"{name}-{group.name}"),
-                opts=own,
+                opts=child,
             ).id
             for group in groups
         }
@@ -49,11 +49,11 @@ class SecurityGroups(pulumi.ComponentResource):
                 ip_protocol="-1",
                 cidr_ipv4="0.0.0.0/0",
                 description="Packages, Kafka itself, AWS services, other nodes",
-                opts=own,
+                opts=child,
             )
         self.register_outputs({"ids": self.ids})
 
-    def _let_in(self, group: Group, rule: Ingress) -> None:
+    def _let_in(self, group: SecurityGroup, rule: Ingress) -> None:
         source: dict[str, Any]
         if isinstance(rule.source, Members):
             source = {

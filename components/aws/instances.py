@@ -1,4 +1,4 @@
-"""What every instance of a stack is like, whatever runs on it."""
+"""What all instances of a stack have in common, nodes and validator."""
 
 from __future__ import annotations
 
@@ -11,57 +11,58 @@ import pulumi_aws as aws
 
 from components.aws.names import Names
 from components.aws.tags import tags
-from components.gate import GateSeal
+from components.gate import GateApproval
 from earshot.aws.roles import trust_policy
+from earshot.config.aws import AwsSpec
+from earshot.config.aws_parts import Architecture, InstanceSpec
 from earshot.placement.aws import AwsPlan
-from earshot.spec.aws import AwsSpec
-from earshot.spec.aws_parts import Architecture, InstanceSpec
 
 _IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the instances of one stack have in common."""
+class SharedInputs:
+    """The inputs that all instances of one stack share."""
 
     stack: str
     spec: AwsSpec
     names: Names
+    cluster_id: pulumi.Output[str]
     planned: pulumi.Output[AwsPlan]
     """Unknown as long as a name is."""
     gate: pulumi.Resource
-    """Parent of everything here: nothing is made before the names were judged."""
-    seal: GateSeal | None
-    """Says that they were judged; None with `gate: off`."""
-    ground: pulumi.Resource | None
-    """Says that what is there may become this; None where nothing remembers."""
+    """Parent of all resources here: none is made before the names were evaluated."""
+    approval: GateApproval | None
+    """Known once they were evaluated; None with `gate: off`."""
+    preflight: pulumi.Resource | None
+    """Known once an update was checked; None where none is."""
     images: Mapping[Architecture, str]
     """By architecture, the id of the current Amazon Linux 2023."""
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        before = [item for item in (self.seal, self.ground) if item is not None]
+        before = [item for item in (self.approval, self.preflight) if item is not None]
         return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
 
     @property
-    def sealed(self) -> pulumi.Input[str]:
-        """The judged digest: what has it as an input is not even shown in a preview without."""
-        return self.seal.digest if self.seal is not None else "off"
+    def approved_digest(self) -> pulumi.Input[str]:
+        """The digest that the pack approved; without it, even a preview registers no instance."""
+        return self.approval.approved if self.approval is not None else "off"
 
 
 class Profile:
-    """A role of one instance alone, which may do what ``policy`` says."""
+    """The instance profile and role of one instance, with ``policy``."""
 
-    def __init__(self, around: Surroundings, name: str, policy: pulumi.Input[str]) -> None:
-        marks = tags(around.stack, name)
-        role = aws.iam.Role(name, assume_role_policy=trust_policy(), tags=marks, opts=around.opts())
-        self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=around.opts())
+    def __init__(self, shared: SharedInputs, name: str, policy: pulumi.Input[str]) -> None:
+        marks = tags(shared.stack, name)
+        role = aws.iam.Role(name, assume_role_policy=trust_policy(), tags=marks, opts=shared.opts())
+        self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
         self.name = aws.iam.InstanceProfile(
-            name, role=role.name, tags=marks, opts=around.opts()
+            name, role=role.name, tags=marks, opts=shared.opts()
         ).name
 
 
 def instance(
-    around: Surroundings,
+    shared: SharedInputs,
     name: str,
     wanted: InstanceSpec,
     zone: str,
@@ -75,7 +76,7 @@ def instance(
     """An instance at ``interface``, an id, once ``after`` is there."""
     return aws.ec2.Instance(
         name,
-        ami=wanted.ami or around.images[wanted.arch],
+        ami=wanted.ami or shared.images[wanted.arch],
         instance_type=wanted.type,
         availability_zone=zone,
         primary_network_interface=aws.ec2.InstancePrimaryNetworkInterfaceArgs(
@@ -91,18 +92,18 @@ def instance(
             volume_size=wanted.root_gib,
             delete_on_termination=True,
         ),
-        user_data=user_data,
-        # otherwise EC2 would stop and start the instance, and cloud-init not run again
+        user_data=pulumi.Output.secret(user_data),  # it contains brokers' settings
+        # otherwise EC2 would only restart the instance, and cloud-init would not run again
         user_data_replace_on_change=True,
         disable_api_termination=protected,
         force_destroy=protected,
-        tags=tags(around.stack, name),
-        opts=around.opts(
+        tags=tags(shared.stack, name),
+        opts=shared.opts(
             profile.policy,
             *after,
             # an interface, an address and a volume are attached to one instance at a time
             delete_before_replace=True,
-            # a newer image is no reason to replace an instance that serves
+            # a newer image does not replace an instance that serves
             ignore_changes=[] if wanted.ami else ["ami"],
         ),
     )

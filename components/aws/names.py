@@ -8,19 +8,20 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.network import Ground
+from components.aws.network import NetworkFacts
 from components.aws.tags import tags
-from earshot.aws.groups import BROKERS, CONTROLLERS
+from components.outputs import known_or
+from earshot.config.aws import AwsSpec
+from earshot.facts.security_groups import BROKERS, CONTROLLERS
 from earshot.listeners.model import UnknownHost
-from earshot.placement.aws import Known, Provisioned, foreseen
-from earshot.spec.aws import AwsSpec
+from earshot.placement.aws import Known, Provisioned, unknown_names
 
 
 class Names(pulumi.ComponentResource):
     """What gives every node its names, and keeps them when its instance is replaced."""
 
     provisioned: pulumi.Output[dict[int, Provisioned]]
-    """Always known: what a preview cannot know yet stands there as a marker."""
+    """Always known: markers stand for values that a preview cannot know yet."""
     settled: pulumi.Output[dict[int, Provisioned]]
     """The same, unknown as long as any part of it is."""
 
@@ -28,13 +29,13 @@ class Names(pulumi.ComponentResource):
         self,
         name: str,
         spec: AwsSpec,
-        ground: Ground,
+        network: NetworkFacts,
         groups: Mapping[str, pulumi.Input[str]],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``groups`` are the ids of the security groups by name."""
         super().__init__("earshot:aws:Names", name, {}, opts)
-        self._name, self._spec, self._ground, self._groups = name, spec, ground, groups
+        self._name, self._spec, self._network, self._groups = name, spec, network, groups
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
         public = [id for id in spec.node_ids if spec.is_public(id)]
         self.addresses = {id: self._address(id) for id in public}
@@ -53,12 +54,12 @@ class Names(pulumi.ComponentResource):
         roles += [CONTROLLERS] if id in spec.controller_ids else []
         return aws.ec2.NetworkInterface(
             f"{self._name}-{name}",
-            subnet_id=self._ground.subnets[spec.zone_of[id], spec.is_public(id)],
+            subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],
             security_groups=[self._groups[role] for role in roles],
             description=f"{name} of {self._name}",
             tags=tags(self._name, f"{self._name}-{name}"),
-            # and so does the instance that it is for: it needs a way to what it boots from
-            opts=self._opts(protect=spec.deletion_protection, depends_on=list(self._ground.ways)),
+            # so the instance waits too: it needs a route to what it boots from
+            opts=self._opts(protect=spec.deletion_protection, depends_on=list(self._network.ways)),
         )
 
     def _address(self, id: int) -> aws.ec2.Eip:
@@ -82,12 +83,12 @@ class Names(pulumi.ComponentResource):
         """By node id, the names that the private and the public zone give."""
         zone = self._spec.zone
         assert zone is not None  # the spec has one wherever names come from it
-        own = aws.route53.Zone(
+        private_zone = aws.route53.Zone(
             self._name,
             name=zone.name,
             comment=f"Kafka of {self._name}",
             vpcs=[
-                aws.route53.ZoneVpcArgs(vpc_id=self._ground.vpc_id, vpc_region=self._spec.region)
+                aws.route53.ZoneVpcArgs(vpc_id=self._network.vpc_id, vpc_region=self._spec.region)
             ],
             tags=tags(self._name, zone.name),
             opts=self._opts(protect=self._spec.deletion_protection),
@@ -97,7 +98,7 @@ class Names(pulumi.ComponentResource):
             host = zone.broker(id) if id in self._spec.ids else zone.controller(id)
             private[id] = self._record(
                 f"{self._spec.name_of(id)}-private",
-                own.zone_id,
+                private_zone.zone_id,
                 host,
                 self.interfaces[id].private_ip,
             )
@@ -142,9 +143,9 @@ def _provisioned(
     beyond: Mapping[int, pulumi.Output[str]],
     read: Read,
 ) -> pulumi.Output[dict[int, Provisioned]]:
-    """Every node's, each value through ``read`` with its marker."""
+    """The provisioned names of all nodes; ``read`` gets each value and its marker."""
     found: dict[str, pulumi.Output[Any]] = {}
-    for id, marks in foreseen(spec).items():
+    for id, marks in unknown_names(spec).items():
         values = {
             "private_name": private[id],
             "private_address": names.interfaces[id].private_ip,
@@ -166,6 +167,5 @@ def _joined(flat: Mapping[str, Any]) -> dict[int, Provisioned]:
 
 
 def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[Known]:
-    return value.apply(
-        lambda found: mark if pulumi.contains_unknowns(found) else found, run_with_unknowns=True
-    )
+    known: pulumi.Output[Known] = value.apply(lambda found: found)
+    return known_or(known, mark)

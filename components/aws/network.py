@@ -1,4 +1,4 @@
-"""The network that nodes stand in: a VPC of the stack's own, or one that is there."""
+"""The nodes' network: a VPC that the stack makes, or an existing one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from components.aws.buckets import without_public_access
 from components.aws.tags import tags
-from earshot.aws.costs import Nat
-from earshot.aws.subnets import Subnet
+from earshot.aws.subnets import Nat, Subnet
+from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.names.aws import VpcDns
-from earshot.spec.aws import AwsSpec
 
 ANYWHERE = "0.0.0.0/0"
 
 
 @dataclass(frozen=True)
-class Plot:
-    """What a new network is to be like."""
+class NetworkArgs:
+    """What a new network is made from."""
 
     region: str
     cidr: str
@@ -30,7 +30,7 @@ class Plot:
     deletion_protection: bool
 
     @classmethod
-    def of(cls, spec: AwsSpec) -> Plot:
+    def of(cls, spec: AwsSpec) -> NetworkArgs:
         return cls(
             region=spec.region,
             cidr=spec.vpc.cidr,
@@ -42,7 +42,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Ground:
+class NetworkFacts:
     """What a node's interface needs of a network."""
 
     vpc_id: pulumi.Input[str]
@@ -50,47 +50,49 @@ class Ground:
     subnets: Mapping[tuple[str, bool], pulumi.Input[str]]
     """Ids by zone, and by whether the subnet is public."""
     ways: tuple[pulumi.Resource, ...] = ()
-    """What must be there before an instance reaches anything beyond its subnet."""
+    """What an instance needs to reach anything beyond its subnet: routes and associations."""
 
 
 class Network(pulumi.ComponentResource):
     """A VPC over two or three zones, each with a public and a private subnet."""
 
-    ground: Ground
+    facts: NetworkFacts
 
-    def __init__(self, name: str, plot: Plot, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
         super().__init__("earshot:aws:Network", name, {}, opts)
-        self._name, self._plot = name, plot
+        self._name, self._args = name, args
         self.vpc = aws.ec2.Vpc(
             name,
-            cidr_block=plot.cidr,
-            # without both, EC2 gives no public names, and a private zone answers to nobody
+            cidr_block=args.cidr,
+            # without both, EC2 gives no public names, and private zones do not resolve
             enable_dns_support=True,
             enable_dns_hostnames=True,
             tags=tags(name, name),
-            opts=self._opts(protect=plot.deletion_protection),
+            opts=self._opts(protect=args.deletion_protection),
         )
         self._gateway = aws.ec2.InternetGateway(
             name, vpc_id=self.vpc.id, tags=tags(name, name), opts=self._opts()
         )
         self._ways: list[pulumi.Resource] = []
-        self._subnets = {item: self._subnet(item) for item in plot.subnets}
+        self._subnets = {item: self._subnet(item) for item in args.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
             f"{name}-s3",  # Amazon Linux has its packages in S3
             vpc_id=self.vpc.id,
-            service_name=f"com.amazonaws.{plot.region}.s3",
+            service_name=f"com.amazonaws.{args.region}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[table.id for table in tables],
             tags=tags(name, f"{name}-s3"),
             opts=self._opts(),
         )
-        if plot.flow_logs:
+        if args.flow_logs:
             self._log()
-        self.ground = Ground(
+        self.facts = NetworkFacts(
             vpc_id=self.vpc.id,
             dns=VpcDns(support=True, hostnames=True),
-            subnets={(item.zone, item.public): own.id for item, own in self._subnets.items()},
+            subnets={(item.zone, item.public): made.id for item, made in self._subnets.items()},
             ways=tuple(self._ways),
         )
         self.register_outputs({"vpc_id": self.vpc.id})
@@ -102,7 +104,7 @@ class Network(pulumi.ComponentResource):
             vpc_id=self.vpc.id,
             cidr_block=str(subnet.cidr),
             availability_zone=subnet.zone,
-            map_public_ip_on_launch=False,  # an address that AWS lends ends with a stop
+            map_public_ip_on_launch=False,  # an instance that stops loses such an address
             tags=tags(self._name, name),
             opts=self._opts(),
         )
@@ -113,13 +115,13 @@ class Network(pulumi.ComponentResource):
         self._way("public", public, gateway_id=self._gateway.id)
         tables = [public]
         shared: aws.ec2.NatGateway | None = None
-        for subnet, own in self._subnets.items():
+        for subnet, made in self._subnets.items():
             table = public
             if not subnet.public:
                 table = self._table(subnet.name)
                 tables.append(table)
-                if self._plot.nat_gateways == "per-zone" or (
-                    self._plot.nat_gateways == "one" and shared is None
+                if self._args.nat_gateways == "per-zone" or (
+                    self._args.nat_gateways == "one" and shared is None
                 ):
                     shared = self._nat(subnet.zone)
                 if shared is not None:
@@ -127,7 +129,7 @@ class Network(pulumi.ComponentResource):
             self._ways.append(
                 aws.ec2.RouteTableAssociation(
                     f"{self._name}-{subnet.name}",
-                    subnet_id=own.id,
+                    subnet_id=made.id,
                     route_table_id=table.id,
                     opts=self._opts(),
                 )
@@ -153,7 +155,9 @@ class Network(pulumi.ComponentResource):
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
         name = f"{self._name}-nat-{zone[-1]}"
-        public = next(own for at, own in self._subnets.items() if at.public and at.zone == zone)
+        public = next(
+            made for subnet, made in self._subnets.items() if subnet.public and subnet.zone == zone
+        )
         address = aws.ec2.Eip(name, domain="vpc", tags=tags(self._name, name), opts=self._opts())
         return aws.ec2.NatGateway(
             name,
@@ -167,19 +171,11 @@ class Network(pulumi.ComponentResource):
         name = f"{self._name}-flow-logs"
         bucket = aws.s3.Bucket(
             name,
-            force_destroy=not self._plot.deletion_protection,
+            force_destroy=not self._args.deletion_protection,
             tags=tags(self._name, name),
             opts=self._opts(),
         )
-        closed = aws.s3.BucketPublicAccessBlock(
-            name,
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=self._opts(),
-        )
+        closed = without_public_access(name, bucket, self._opts())
         aws.ec2.FlowLog(
             name,
             vpc_id=self.vpc.id,
@@ -194,8 +190,8 @@ class Network(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self, **options)  # type: ignore[arg-type]
 
 
-def existing(spec: AwsSpec, parent: pulumi.Resource) -> Ground:
-    """The VPC that ``spec`` names by id. Raises EarshotError where it is not as the spec says."""
+def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
+    """The VPC that ``spec`` names by id. Raises EarshotError where it differs from the spec."""
     found = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
     if found.cidr_block != spec.vpc.cidr:
         raise EarshotError(
@@ -203,7 +199,7 @@ def existing(spec: AwsSpec, parent: pulumi.Resource) -> Ground:
             observed=f"the range of {spec.vpc.id} is {found.cidr_block}",
             remedy=f"write vpc.cidr: {found.cidr_block}",
         )
-    return Ground(
+    return NetworkFacts(
         vpc_id=found.id,
         dns=VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames),
         subnets={

@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.instances import Profile, Surroundings, instance
+from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.tags import tags
 from components.aws.volumes import of_volume
 from components.outputs import once, told
@@ -16,32 +16,36 @@ from earshot.placement.aws import node_user_data, report_parameter
 from earshot.user_data.render import digest
 
 SILENT = "nothing yet"
-"""In a node's parameter before its first report."""
+"""The value of a node's parameter before its first report."""
 DEVICE = "/dev/sdf"
-"""What EC2 calls the data volume; the instance itself finds it by its id."""
+"""EC2's name of the data volume; the instance finds it by the volume's id."""
 
 
-class Node:
+class InstanceNode:
     """The resources of node ``id``, whose instance is touched once ``turn`` is known."""
 
-    def __init__(self, around: Surroundings, id: int, turn: pulumi.Output[Any] | None) -> None:
-        self._around, self.id = around, id
-        self.name = around.spec.name_of(id)
-        self._full = f"{around.stack}-{self.name}"
+    def __init__(self, shared: SharedInputs, id: int, turn: pulumi.Output[Any] | None) -> None:
+        self._shared, self.id = shared, id
+        self.name = shared.spec.name_of(id)
+        self._full = f"{shared.stack}-{self.name}"
         self.parameter = aws.ssm.Parameter(
             self._full,
-            name=report_parameter(around.stack, self.name),
+            name=report_parameter(shared.stack, self.name),
             type="String",
             insecure_value=SILENT,
-            description=f"What {self.name} of {around.stack} reports of itself",
-            tags=tags(around.stack, self._full),
-            opts=around.opts(ignore_changes=["insecureValue", "value"]),
+            description=f"What {self.name} of {shared.stack} reports of itself",
+            tags=tags(shared.stack, self._full),
+            opts=shared.opts(ignore_changes=["insecureValue", "value"]),
         )
-        # one that is given is used and left alone: it is nobody's resource
-        self.volume_id = around.spec.volumes.get(id) or self._volume().id
+        # a volume that the stack was given is no resource of it
+        self.volume_id = shared.spec.volumes.get(id) or self._volume().id
         self.user_data = pulumi.Output.all(
-            around.planned, self.volume_id, self.parameter.name, around.sealed
-        ).apply(told(lambda found: node_user_data(found[0], around.spec, id, found[1], found[2])))
+            shared.planned,
+            shared.cluster_id,
+            self.volume_id,
+            self.parameter.name,
+            shared.approved_digest,
+        ).apply(told(lambda found: node_user_data(found[0], shared.spec, id, *found[1:4])))
         if turn is not None:
             self.user_data = once(turn, self.user_data)
         self.instance = self._instance()
@@ -52,7 +56,7 @@ class Node:
             instance_id=self.instance.id,
             # Kafka closes its files before they go
             stop_instance_before_detaching=True,
-            opts=around.opts(delete_before_replace=True),
+            opts=shared.opts(delete_before_replace=True),
         )
 
     @property
@@ -64,7 +68,7 @@ class Node:
 
     @property
     def awaited(self) -> dict[str, Any]:
-        """What readiness waits for."""
+        """The inputs of `Awaited.of`."""
         return {
             "node": self.id,
             "parameter": self.parameter.name,
@@ -73,7 +77,7 @@ class Node:
         }
 
     def _volume(self) -> aws.ebs.Volume:
-        spec, wanted = self._around.spec, self._around.spec.volume_of(self.id)
+        spec, wanted = self._shared.spec, self._shared.spec.volume_of(self.id)
         return aws.ebs.Volume(
             self._full,
             availability_zone=spec.zone_of[self.id],
@@ -82,31 +86,33 @@ class Node:
             iops=wanted.iops,
             throughput=wanted.throughput,
             encrypted=True,
-            tags=tags(self._around.stack, self._full) | of_volume(spec, self.id),
-            opts=self._around.opts(
+            tags=self._shared.cluster_id.apply(
+                lambda known: tags(self._shared.stack, self._full) | of_volume(spec, self.id, known)
+            ),
+            opts=self._shared.opts(
                 protect=spec.deletion_protection, retain_on_delete=spec.data == "keep"
             ),
         )
 
     def _profile(self) -> Profile:
-        around = self._around
-        secrets = [name.replace("{id}", str(self.id)) for name in around.spec.secrets.values()]
+        shared = self._shared
+        secrets = [name.replace("{id}", str(self.id)) for name in shared.spec.secrets.values()]
         return Profile(
-            around, self._full, self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
+            shared, self._full, self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
         )
 
     def _instance(self) -> aws.ec2.Instance:
-        around, spec = self._around, self._around.spec
-        associated = around.names.associations.get(self.id)
+        shared, spec = self._shared, self._shared.spec
+        associated = shared.names.associations.get(self.id)
         return instance(
-            around,
+            shared,
             self._full,
             spec.instance_of(self.id),
             spec.zone_of[self.id],
-            around.names.interfaces[self.id].id,
+            shared.names.interfaces[self.id].id,
             self._profile(),
             self.user_data,
             [associated] if associated else [],
-            # against other hands than Pulumi's, which must replace it when the plan changes
+            # protects from all but Pulumi, which must replace it when the plan changes
             protected=spec.deletion_protection,
         )

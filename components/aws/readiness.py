@@ -1,4 +1,4 @@
-"""Readiness of instances as a resource: the next node is touched when the last is back."""
+"""Readiness of instances as a resource: each node's changes wait for that of the one before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Updat
 
 from components.aws.reports import Awaited, Read, quorum_with, wait_for
 from components.aws.ssm import reader
+from components.checked import on_lines_of_its_own
 from components.owner import OwnedProvider
-from earshot.errors import EarshotError
 
 Props = dict[str, Any]
 
@@ -29,7 +29,7 @@ class ReadinessProvider(OwnedProvider):
         return DiffResult(changes=any(olds.get(key) != news.get(key) for key in ("nodes", "whole")))
 
     def create(self, props: Props) -> CreateResult:
-        # all voters of a new cluster start together; the wait for the whole of it comes last
+        # all voters of a new cluster start together, then one wait covers the whole cluster
         if props["whole"]:
             _wait(props, self._read(props))
         return CreateResult("ready", props)
@@ -52,13 +52,10 @@ def _nodes(props: Props) -> list[Awaited]:
 
 
 def _wait(props: Props, read: Read) -> None:
-    try:
+    with on_lines_of_its_own():
         wait_for(
             _nodes(props), read, props["deadline"], progress=lambda text: print(text, flush=True)
         )
-    except EarshotError as error:
-        # the engine puts "Exception calling application:" before it
-        raise EarshotError(f"\n{error}") from None
 
 
 class AwsReadiness(Resource, module="earshot", name="AwsReadiness"):

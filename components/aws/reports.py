@@ -1,7 +1,7 @@
-"""What nodes report of themselves through SSM, and waiting until they say that they are in sync.
+"""Nodes' reports in SSM parameters, and waiting until all nodes report that they are in sync.
 
-Nobody outside sees a broker in a private subnet, so each one tells, through its role, which
-instance it is, which user data it booted with, and how it fares.
+Brokers in private subnets cannot be reached from outside. So each node reports which instance it
+is, which user data it booted with, and its state.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 
 POLL = 5.0
-"""Seconds between two looks; parameters can be read 40 times a second in all:
+"""Seconds between two reads; an account may read parameters 40 times a second:
 https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 AT_ONCE = 10
-"""Parameters that one call reads."""
+"""Parameters per call."""
 
 Read = Callable[[Sequence[str]], dict[str, str]]
 """The values of the parameters that exist, by name."""
@@ -32,7 +32,7 @@ class Awaited:
     parameter: str
     instance: str
     user_data: str
-    """The digest of what the instance was given."""
+    """The digest of the instance's user data."""
 
     @classmethod
     def of(cls, props: Any) -> Awaited:
@@ -54,41 +54,41 @@ def wait_for(
 ) -> None:
     """Returns when every one of ``nodes`` has reported that it is in sync, as deployed.
 
-    Raises EarshotError with what each missing one last said, as soon as one has given up, or when
-    ``deadline`` (s) has passed.
+    Raises EarshotError with the last report of each missing one, as soon as one has given up or
+    when ``deadline`` (s) has passed.
     """
     began = time.monotonic()
     shown = began
     while True:
-        missing, lost = _missing(nodes, read([item.parameter for item in nodes]))
+        missing, gave_up = _missing(nodes, read([item.parameter for item in nodes]))
         now = time.monotonic()
         if not missing:
             return
-        if lost or now - began > deadline:
-            raise _not_ready(missing, "" if lost else f" after {deadline:.0f} s")
+        if gave_up or now - began > deadline:
+            raise _not_ready(missing, "" if gave_up else f" after {deadline:.0f} s")
         if now - shown > 15:
             shown = now
-            said = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
-            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s): {said}")
+            details = "; ".join(f"node {id}: {text}" for id, text in sorted(missing.items())[:3])
+            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s): {details}")
         time.sleep(poll)
 
 
 def quorum_with(nodes: Sequence[Awaited], voters: Sequence[str], read: Read) -> bool:
-    """Whether ``nodes`` and those that last said they were in sync are most of the ``voters``.
+    """Whether ``nodes`` and the nodes last reported in sync are a majority of the ``voters``.
 
-    If not, as before a cluster ever had a quorum, waiting for ``nodes`` would be in vain. What they
-    last said themselves counts for nothing: a new instance may have reported by now, or not.
+    If not, as in a new cluster, waiting for ``nodes`` would never end. The reports of ``nodes``
+    themselves do not matter: their new instances may or may not have reported yet.
     """
     reports = {name: NodeReport.read(text) for name, text in read(voters).items()}
-    counted = {name for name, it in reports.items() if it and it.state is State.IN_SYNC}
+    counted = {name for name, it in reports.items() if it and it.state is NodeState.IN_SYNC}
     counted |= {item.parameter for item in nodes} & set(voters)
     return len(counted) * 2 > len(voters)
 
 
 def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int, str], bool]:
-    """What the nodes that are not in sync say, and whether one of them has given up."""
+    """By node that is not in sync, what it lacks; and whether one of them has given up."""
     found: dict[int, str] = {}
-    lost = False
+    gave_up = False
     for item in nodes:
         if item.parameter not in values:
             found[item.node] = f"its parameter {item.parameter} is gone"
@@ -100,17 +100,17 @@ def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int
         if lack := report.lacks(item.node, item.instance, item.user_data):
             found[item.node] = lack
             as_deployed = (report.instance, report.user_data) == (item.instance, item.user_data)
-            lost = lost or (report.is_final and as_deployed)
-    return found, lost
+            gave_up = gave_up or (report.is_final and as_deployed)
+    return found, gave_up
 
 
 def _not_ready(missing: dict[int, str], late: str) -> EarshotError:
-    said = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
+    details = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
     return EarshotError(
         f"node {_listed(missing)}",
-        observed=f"not in sync{late}; last heard:{said}",
+        observed=f"not in sync{late}; last heard:{details}",
         remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
-        "`journalctl -u kafka-prepare -u kafka`), mend it, and run the same command again",
+        "`journalctl -u kafka-prepare -u kafka`), fix it, and run the same command again",
     )
 
 

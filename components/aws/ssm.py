@@ -1,4 +1,4 @@
-"""SSM parameters as the stack's own provider settings reach them."""
+"""Reading SSM parameters with the stack's own provider settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TIMEOUT = 20
 
 
 def reader(config: Any, region: str) -> Read:
-    """Reads parameters in ``region`` with what the stack's `aws:` settings say of credentials and
-    endpoints; what they do not say comes from the environment, as for Pulumi's own provider.
+    """A function that reads parameters in ``region``, with the credentials and endpoints of the
+    stack's `aws:` settings or else of the environment, as Pulumi's own provider.
 
-    The result raises EarshotError where AWS cannot be asked.
+    It raises EarshotError where AWS does not answer.
     """
     import boto3  # slow to import
     from botocore.client import Config

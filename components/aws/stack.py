@@ -1,4 +1,4 @@
-"""A stack of placement aws: the cluster, what it exports, and the proof of its listeners.
+"""A stack of placement aws: the cluster, its outputs, and the validation of its listeners.
 
 Outputs: `contract` is all that clients need to know; `bootstrap_LISTENER` the addresses to connect
 to first; `names` what each node is called inside and beyond the VPC; `ids` the instance, volume,
@@ -12,27 +12,27 @@ from pathlib import Path
 
 import pulumi
 
-from components.aws.cluster import AwsCluster
+from components.aws.cluster import AwsStackCluster
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
+from earshot.config.aws import AwsSpec
 from earshot.listeners.model import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
-from earshot.spec.aws import AwsSpec
+from earshot.remote.bundle import bundle
 from earshot.validation.contract import Contract
-from earshot.vantages.bundle import bundle
 
 
-def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsCluster:
+def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     """Registers the stack's resources and outputs; ``state`` is where reports are kept.
 
     Raises EarshotError.
     """
     for note in plan_aws(spec, stack).notes:
         pulumi.log.info(note)
-    cluster = AwsCluster(stack, spec)
-    contract = cluster.plan.apply(
-        lambda made: Contract.of(made.plan, cluster=stack, placement=spec.placement)
+    cluster = AwsStackCluster(stack, spec)
+    contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
+        lambda found: Contract.of(found[0].plan, stack, spec.placement, found[1])
     )
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
@@ -44,7 +44,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsCluster:
     validator = None
     if spec.validator is not None:
         validator = Validator(
-            cluster.around,
+            cluster.shared,
             spec.validator,
             cluster.network,
             cluster.groups[VALIDATOR],
@@ -62,22 +62,22 @@ def _bootstrap(contract: pulumi.Output[Contract], name: str) -> pulumi.Output[st
 def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
     client = (Scope.INTERNAL, Scope.EXTERNAL)
     return {
-        str(id): {str(scope): str(own.hosts[scope]) for scope in client if scope in own.hosts}
-        for id, own in made.names.items()
+        str(id): {str(scope): str(names.hosts[scope]) for scope in client if scope in names.hosts}
+        for id, names in made.names.items()
     }
 
 
-def _ids(cluster: AwsCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
+def _ids(cluster: AwsStackCluster) -> dict[str, dict[str, pulumi.Input[str]]]:
     found: dict[str, dict[str, pulumi.Input[str]]] = {}
     for id, node in cluster.nodes.items():
-        own: dict[str, pulumi.Input[str]] = {
+        ids: dict[str, pulumi.Input[str]] = {
             "instance": node.instance.id,
             "volume": node.volume_id,
             "interface": cluster.names.interfaces[id].id,
         }
         if id in cluster.names.addresses:
-            own["address"] = cluster.names.addresses[id].id
-        found[str(id)] = own
+            ids["address"] = cluster.names.addresses[id].id
+        found[str(id)] = ids
     return found
 
 
@@ -85,17 +85,19 @@ def _prove(
     stack: str,
     spec: AwsSpec,
     contract: pulumi.Output[Contract],
-    cluster: AwsCluster,
+    cluster: AwsStackCluster,
     validator: Validator | None,
     state: Path,
 ) -> None:
-    """From each scope's own vantage; where nobody stands, the report says so and does not pass."""
+    """Validates each scope from its own vantage; without one, the report does not pass."""
     bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
-    places = pulumi.Output.all(bucket, instance).apply(lambda found: aws_standpoints(spec, *found))
-    for place in aws_standpoints(spec):
+    standpoints = pulumi.Output.all(bucket, instance).apply(
+        lambda found: aws_standpoints(spec, *found)
+    )
+    for standpoint in aws_standpoints(spec):
         for item in spec.listeners:
-            if place.scope in item.scopes and (why := place.leaves_out(item.name)):
-                pulumi.log.warn(f"{item.name} for scope {place.scope}: {why}")
+            if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
+                pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
     AwsValidation(
         stack,
         contract,
@@ -103,5 +105,5 @@ def _prove(
         spec.validation,
         state,
         pulumi.ResourceOptions(depends_on=[cluster.ready, *(validator.ready if validator else ())]),
-        vantages=places,
+        vantages=standpoints,
     )

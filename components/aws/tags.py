@@ -1,4 +1,4 @@
-"""What everything that a stack makes on AWS is marked with."""
+"""Tags of all that a stack makes on AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The validation of a stack on AWS: as any other, with the stack's own way to its bucket."""
+"""The validation of a stack on AWS: as any other, with the stack's credentials for its bucket."""
 
 from __future__ import annotations
 

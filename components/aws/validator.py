@@ -1,22 +1,23 @@
-"""The validator in the VPC: an instance without a public address, and the bucket it answers in."""
+"""The validator in the VPC: an instance without a public address, and a bucket for its reports."""
 
 from __future__ import annotations
 
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.instances import Profile, Surroundings, instance
-from components.aws.network import Ground
+from components.aws.buckets import without_public_access
+from components.aws.instances import Profile, SharedInputs, instance
+from components.aws.network import NetworkFacts
 from components.aws.tags import tags
 from components.outputs import told
 from earshot.aws.roles import over_tls, validator_policy
+from earshot.config.aws_validator import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
-from earshot.spec.aws_validator import ValidatorSpec
+from earshot.remote.bundle import Bundle
+from earshot.remote.orders import LATEST, ORDER, REPORTS, STATUS
+from earshot.remote.user_data import BundleRef, ValidatorSettings, validator_user_data
 from earshot.user_data.boot import ssm_secret
 from earshot.user_data.systems import System
-from earshot.user_data.validator import Parcel, Place, validator_user_data
-from earshot.vantages.bundle import Bundle
-from earshot.vantages.post import LATEST, ORDER, REPORTS, STATUS
 
 
 class Validator:
@@ -26,61 +27,61 @@ class Validator:
     """The name of its bucket."""
     instance: aws.ec2.Instance
     ready: tuple[pulumi.Resource, ...]
-    """What must be there before it is asked anything."""
+    """What must exist before it gets an order."""
     reports: pulumi.Output[str]
     """The URL of its latest report."""
 
     def __init__(
         self,
-        around: Surroundings,
-        spec: ValidatorSpec,
-        network: Ground,
+        shared: SharedInputs,
+        spec: ValidatorInstanceSpec,
+        network: NetworkFacts,
         group: pulumi.Input[str],
         bundle: Bundle,
     ) -> None:
-        """``group`` is the id of its security group, which lets nobody in."""
-        self._around, self._spec, self._network = around, spec, network
-        self._full = f"{around.stack}-{VALIDATOR}"
-        self._zone = around.spec.vpc.zones[0]
+        """``group`` is the id of its security group, which has no ingress."""
+        self._shared, self._spec, self._network = shared, spec, network
+        self._full = f"{shared.stack}-{VALIDATOR}"
+        self._zone = shared.spec.vpc.zones[0]
         made = aws.s3.Bucket(
             self._full,
-            force_destroy=True,  # reports are made anew at any time
-            tags=tags(around.stack, self._full),
-            opts=around.opts(),
+            force_destroy=True,  # reports can be made again at any time
+            tags=tags(shared.stack, self._full),
+            opts=shared.opts(),
         )
         self.bucket = made.bucket
         closed = self._close(made)
-        parcel = Parcel(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
-        carried = aws.s3.BucketObject(
+        bundle_ref = BundleRef(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
+        uploaded = aws.s3.BucketObject(
             self._full,
             bucket=made.bucket,
-            key=parcel.key,
+            key=bundle_ref.key,
             source=pulumi.FileAsset(bundle.file),
-            opts=around.opts(*closed),
+            opts=shared.opts(*closed),
         )
         self.instance = instance(
-            around,
+            shared,
             self._full,
             spec.instance,
             self._zone,
             self._interface(group).id,
-            Profile(around, self._full, self._policy(made, parcel)),
-            pulumi.Output.all(made.bucket, around.sealed).apply(
-                told(lambda found: validator_user_data(self._place(found[0], parcel)))
+            Profile(shared, self._full, self._policy(made, bundle_ref)),
+            pulumi.Output.all(made.bucket, shared.approved_digest).apply(
+                told(lambda found: validator_user_data(self._settings(found[0], bundle_ref)))
             ),
-            [carried],
+            [uploaded],
             protected=False,  # it holds nothing
         )
         self.ready = (self.instance, *closed)
         self.reports = pulumi.Output.concat("s3://", made.bucket, "/", LATEST)
 
-    def _place(self, bucket: str, parcel: Parcel) -> Place:
-        region = self._around.spec.region
-        return Place(
+    def _settings(self, bucket: str, bundle_ref: BundleRef) -> ValidatorSettings:
+        region = self._shared.spec.region
+        return ValidatorSettings(
             system=System.AMAZON_LINUX_2023,
             region=region,
             bucket=bucket,
-            bundle=parcel,
+            bundle=bundle_ref,
             every=self._spec.every,
             client=self._spec.client,
             secrets=tuple(
@@ -89,43 +90,35 @@ class Validator:
         )
 
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:
-        around = self._around
+        shared = self._shared
         return aws.ec2.NetworkInterface(
             self._full,
             subnet_id=self._network.subnets[self._zone, False],
             security_groups=[group],
-            description=f"{VALIDATOR} of {around.stack}",
-            tags=tags(around.stack, self._full),
-            # and so does the instance that it is for: it needs a way to what it boots from
-            opts=around.opts(*self._network.ways),
+            description=f"{VALIDATOR} of {shared.stack}",
+            tags=tags(shared.stack, self._full),
+            # so the instance waits too: it needs a route to what it boots from
+            opts=shared.opts(*self._network.ways),
         )
 
-    def _policy(self, bucket: aws.s3.Bucket, parcel: Parcel) -> pulumi.Output[str]:
+    def _policy(self, bucket: aws.s3.Bucket, bundle_ref: BundleRef) -> pulumi.Output[str]:
         secrets = list(self._spec.secrets.values())
         account = ""
         if secrets:
-            own = pulumi.InvokeOptions(parent=self._around.gate)
-            account = aws.get_caller_identity(opts=own).account_id
+            child = pulumi.InvokeOptions(parent=self._shared.gate)
+            account = aws.get_caller_identity(opts=child).account_id
 
         def policy(arn: str) -> str:
-            parameters = f"arn:{arn.split(':')[1]}:ssm:{self._around.spec.region}:{account}"
-            reads, writes = (ORDER, parcel.key), (STATUS, f"{REPORTS}*")
+            parameters = f"arn:{arn.split(':')[1]}:ssm:{self._shared.spec.region}:{account}"
+            reads, writes = (ORDER, bundle_ref.key), (STATUS, f"{REPORTS}*")
             return validator_policy(arn, reads, writes, parameters, secrets)
 
         return bucket.arn.apply(policy)
 
     def _close(self, bucket: aws.s3.Bucket) -> tuple[pulumi.Resource, ...]:
-        """Private, encrypted, over TLS alone, and rid of old reports."""
-        name, opts = self._full, self._around.opts()
-        block = aws.s3.BucketPublicAccessBlock(
-            name,
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=opts,
-        )
+        """The settings of ``bucket``: private, encrypted, TLS only, old reports expire."""
+        name, opts = self._full, self._shared.opts()
+        block = without_public_access(name, bucket, opts)
         encryption = aws.s3.BucketServerSideEncryptionConfiguration(
             name,
             bucket=bucket.bucket,
@@ -142,7 +135,7 @@ class Validator:
             name,
             bucket=bucket.bucket,
             policy=bucket.arn.apply(over_tls),
-            opts=self._around.opts(block),  # S3 takes one change of this kind at a time
+            opts=self._shared.opts(block),  # S3 takes one change of this kind at a time
         )
         expiry = aws.s3.BucketLifecycleConfiguration(
             name,

@@ -1,4 +1,4 @@
-"""Data volumes that outlive their stack, and how a later stack of that name takes them over."""
+"""Data volumes that outlive their stack, and checks where a later stack takes them over."""
 
 from __future__ import annotations
 
@@ -9,25 +9,40 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.tags import STACK
+from earshot.cluster_id import of_stack_name
+from earshot.config.aws import AwsSpec
 from earshot.errors import SpecError
-from earshot.spec.aws import AwsSpec
 
 NODE: Final = "earshot:node"
 VOTERS: Final = "earshot:voters"
-"""The ids of the quorum: they are in the data, and never change."""
-
+"""The ids of the voters, which are in the data and never change."""
+CLUSTER: Final = "earshot:cluster-id"
+"""Earlier releases set none: they derived the id from the stack's name."""
 
 SHOWN: Final = 9
 """Volumes that one warning names."""
 
 
-def of_volume(spec: AwsSpec, id: int) -> dict[str, str]:
-    """What tells later which node's data is on a volume, beside its stack."""
-    return {NODE: str(id), VOTERS: _voters(spec)}
+def of_volume(spec: AwsSpec, id: int, cluster_id: str) -> dict[str, str]:
+    """Tags of a data volume, besides its stack's: whose data is on it."""
+    return {NODE: str(id), VOTERS: _voters(spec), CLUSTER: cluster_id}
 
 
-def check_given(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> None:
-    """Raises SpecError for volumes of ``spec`` that are not there, or hold something else."""
+def attached_id(stack: str, parent: pulumi.Resource) -> str | None:
+    """The id of the cluster whose data the volumes at the instances of ``stack`` hold, or None."""
+    listed = aws.ebs.get_ebs_volumes(
+        tags={STACK: stack},
+        filters=[{"name": "status", "values": ["in-use"]}],
+        opts=pulumi.InvokeOptions(parent=parent),
+    )
+    return _id_of(_tags_of(min(listed.ids), parent)) if listed.ids else None
+
+
+def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> None:
+    """Raises SpecError for volumes of ``spec`` that are not there, or hold something else.
+
+    ``cluster_id`` is the cluster's, if the stack's file or attached volumes decide it.
+    """
     if not spec.volumes:
         return
     listed = aws.ebs.get_ebs_volumes(
@@ -41,16 +56,16 @@ def check_given(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> None:
         there = aws.ebs.get_volume(
             filters=[_by_id([volume])], opts=pulumi.InvokeOptions(parent=parent)
         )
-        told = f"volumes.{id}: {volume}"
-        found += [f"{told} {text}" for text in problems(stack, spec, id, there)]
+        subject = f"volumes.{id}: {volume}"
+        found += [f"{subject} {text}" for text in problems(stack, spec, id, cluster_id, there)]
     if found:
         raise SpecError.of(f"stack {stack}", found)
 
 
-def idle(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> str:
-    """What to say of volumes of ``stack`` that are attached to nothing; empty where there are none.
+def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> str:
+    """A warning about volumes of ``stack`` that are not attached; empty where there are none.
 
-    An earlier stack of that name has kept them, as a rule; nodes start on blank ones all the same.
+    Usually an earlier stack of that name has kept them, and the nodes start on blank ones.
     """
     listed = aws.ebs.get_ebs_volumes(
         tags={STACK: stack},
@@ -60,26 +75,44 @@ def idle(stack: str, spec: AwsSpec, parent: pulumi.Resource) -> str:
     ids = sorted(set(listed.ids) - set(spec.volumes.values()))
     if not ids:
         return ""
-    nodes = [f"{_node_of(id, parent)}: {id}" for id in ids[:SHOWN]]
+    held = [_tags_of(id, parent) for id in ids[:SHOWN]]
+    nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, held, strict=False)]
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
     return (
         f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
-        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}` takes the first over"
+        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}`"
+        + (
+            f" and `cluster_id: {first}` take"
+            if (first := _id_of(held[0])) != cluster_id
+            else " takes"
+        )
+        + " the first over"
     )
 
 
-def _node_of(id: str, parent: pulumi.Resource) -> str:
+def _tags_of(id: str, parent: pulumi.Resource) -> Mapping[str, str]:
     found = aws.ebs.get_volume(filters=[_by_id([id])], opts=pulumi.InvokeOptions(parent=parent))
-    return (found.tags or {}).get(NODE, "?")
+    return found.tags or {}
 
 
-def problems(stack: str, spec: AwsSpec, id: int, there: Any) -> Iterator[str]:
+def _id_of(tags: Mapping[str, str]) -> str:
+    """The id of the cluster whose data a stack's volume holds."""
+    return tags.get(CLUSTER) or of_stack_name(tags[STACK])
+
+
+def problems(
+    stack: str, spec: AwsSpec, id: int, cluster_id: str | None, there: Any
+) -> Iterator[str]:
     """Why node ``id`` must not get the volume ``there``, as AWS describes it."""
     tags: Mapping[str, str] = there.tags or {}
-    if (held := tags.get(STACK)) != stack:
+    if not tags.get(STACK):
+        yield f"is of no stack; allowed: volumes of stack {stack}"
+    elif (held := _id_of(tags)) != cluster_id:
+        whose = f"is of stack {tags[STACK]}, and " if tags[STACK] != stack else ""
         yield (
-            f"is of {f'stack {held}' if held else 'no stack'}, and holds data of a cluster with "
-            f"another id; allowed: volumes of stack {stack}"
+            f"{whose}holds data of cluster {held}"
+            + (f"; this stack's is {cluster_id}" if cluster_id else "")
+            + f". A new stack takes it over with `cluster_id: {held}`"
         )
     elif (node := tags.get(NODE)) != str(id):
         yield f"holds the data of node {node or '(unknown)'}; allowed: that of node {id}"

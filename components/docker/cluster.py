@@ -1,4 +1,4 @@
-"""The `docker` placement as a component: gate, ground, then per host and per node what it takes."""
+"""The `docker` placement as a component: gate, preflight, then resources of hosts and nodes."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ import pulumi_docker as docker
 from pulumi.dynamic import Resource
 
 from components.docker import labels
-from components.docker.ground import Wanted
+from components.docker.container_address import ContainerAddress
+from components.docker.identity import TO_BE_MADE, ClusterIdentity
 from components.docker.leftovers import clearing
-from components.docker.place import Place
-from components.docker.providers import GRACE, GroundProvider, ReadinessProvider
-from components.gate import AdvertisedListeners, GateSeal
+from components.docker.on_engines import Wanted
+from components.docker.preflight import ImagePreflight
+from components.docker.providers import GRACE, EnginePreflightProvider, ReadinessProvider
+from components.gate import AdvertisedListeners, GateApproval
+from components.outputs import kept, known_or
+from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of
 from earshot.listeners.model import Node
 from earshot.placement import DockerPlan, NodeContainer
-from earshot.spec.docker import DockerHost, DockerSpec
 
 LOGS = {"max-size": "50m", "max-file": "3"}
 
 
-class DockerGround(Resource, module="earshot", name="DockerGround"):
+class EnginePreflight(Resource, module="earshot", name="DockerGround"):
     """What must hold on the engines before anything is touched."""
 
     deployment: pulumi.Output[str]
-    """A word that the labels of this deployment's containers and networks carry."""
+    """The random id in the labels of this deployment's containers and networks."""
 
 
 class DockerReadiness(Resource, module="earshot", name="DockerReadiness"):
-    """Sees to it that containers run, and waits until their nodes are in sync."""
+    """Starts containers that do not run, and waits until their nodes are in sync."""
 
     incarnation: pulumi.Output[str]
 
 
 class _Host:
-    """What one Docker host gets beside its containers."""
+    """The provider, network and image of one Docker host."""
 
     def __init__(
         self,
@@ -56,8 +59,8 @@ class _Host:
             host.name,
             name=container.network,
             driver="bridge",
-            labels=cluster.ground.deployment.apply(
-                lambda own: _labels(labels.of_network(cluster.stack, own))
+            labels=cluster.preflight.deployment.apply(
+                lambda deployment: _labels(labels.of_network(cluster.stack, deployment))
             ),
             opts=opts(provider=self.provider, hooks=self.hooks),
         )
@@ -77,72 +80,94 @@ class DockerCluster(pulumi.ComponentResource):
         name: str,
         spec: DockerSpec,
         planned: DockerPlan,
+        state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``name`` is the stack's: names of volumes and networks come from it."""
+        """``name`` is the stack's, and part of the names of volumes and networks.
+
+        In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
+        """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
         self.plan = planned.plan
+        self._wanted = Wanted(name, "", "", self.plan, planned.containers, planned.hosts)
+        child = pulumi.ResourceOptions(parent=self)
+        self.cluster_id = ClusterIdentity(
+            name, planned, spec.cluster_id, state_dir, child
+        ).cluster_id
         self._gate = AdvertisedListeners(
             name,
             self.plan,
             spec.placement,
             {},
-            pulumi.ResourceOptions(parent=self),
-            containers={id: item.inputs() for id, item in planned.containers.items()},
+            child,
+            containers={
+                id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
+                for id, item in planned.containers.items()
+            },
         )
-        self.ground = self._lay_ground()
-        self._places = {node.id: self._place(node) for node in self.plan.nodes}
-        self._hosts: dict[int, _Host] = {}
+        self.preflight = self._engine_preflight()
+        self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
+        self._hosts = {
+            index: _Host(self, planned.hosts[index], container, self._opts)
+            for index, container in {it.host: it for it in planned.containers.values()}.items()
+        }
+        self._image_preflight = ImagePreflight(
+            self.stack,
+            self._wanted,
+            {index: host.image.image_id for index, host in self._hosts.items()},
+            self._opts(),
+        )
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         self._containers: dict[int, docker.Container] = {}
-        last: pulumi.Resource = self.ground
+        last: pulumi.Resource = self._image_preflight
         for node in self.plan.nodes:
             last = self._node(node, after=last)
         self.ready = self._readiness("cluster", self.plan.nodes, last, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
-    def _lay_ground(self) -> DockerGround:
-        sealed: pulumi.Input[str] = "off"
+    def _engine_preflight(self) -> EnginePreflight:
+        approved_digest: pulumi.Input[str] = "off"
         if self._spec.gate == "required":
-            sealed = GateSeal(self.stack, self.plan, self._gate).digest
+            approved_digest = GateApproval(self.stack, self._gate).approved
         else:
             pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
-        planned = self._planned
-        wanted = Wanted(self.stack, "", self.plan, planned.containers, planned.hosts)
-        return DockerGround(
-            GroundProvider(),
+        return EnginePreflight(
+            EnginePreflightProvider(),
             self.stack,
-            {**wanted.to_props(), "gate": sealed, "deployment": None},
+            {
+                **self._wanted.to_props(),
+                "plan": kept(self.plan),
+                "cluster_id": self.cluster_id,
+                "gate": approved_digest,
+                "deployment": None,
+            },
             pulumi.ResourceOptions(parent=self._gate),
         )
 
-    def _place(self, node: Node) -> Place:
+    def _address(self, node: Node) -> ContainerAddress:
         container = self._planned.containers[node.id]
-        return Place.of(self.plan, node, container, self._planned.hosts[container.host])
+        return ContainerAddress.of(self.plan, node, container, self._planned.hosts[container.host])
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
-        """Nothing is made on an engine before the ground was found good."""
-        after = options.pop("depends_on", [self.ground])
+        """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
+        after = options.pop("depends_on", [self.preflight])
         return pulumi.ResourceOptions(parent=self._gate, depends_on=after, **options)
 
-    def _host(self, container: NodeContainer) -> _Host:
-        if container.host not in self._hosts:
-            host = self._planned.hosts[container.host]
-            self._hosts[container.host] = _Host(self, host, container, self._opts)
-        return self._hosts[container.host]
-
     def _node(self, node: Node, after: pulumi.Resource) -> pulumi.Resource:
-        """The node and its readiness; a change waits here before the next node is touched."""
+        """The readiness of a node, made with its container; the next node waits for it."""
         container = self._planned.containers[node.id]
-        host, name = self._host(container), f"{node.roles[0]}-{node.id}"
+        host, name = self._hosts[container.host], f"{node.roles[0]}-{node.id}"
         volume = docker.Volume(
             name,
             name=container.volume,
             driver="local",
-            labels=_labels(labels.of_volume(self.stack, self.plan, node)),
+            labels=self.cluster_id.apply(
+                lambda known: _labels(labels.of_volume(self.stack, known, self.plan, node))
+            ),
             opts=self._opts(
                 provider=host.provider,
+                depends_on=[self._image_preflight],
                 retain_on_delete=self._spec.data == "keep",
                 # a volume with other labels would be another volume, and an empty one
                 ignore_changes=["labels", "driver", "driverOpts"],
@@ -161,14 +186,16 @@ class DockerCluster(pulumi.ComponentResource):
         return self._readiness(name, (node,), self._containers[node.id])
 
     def _settings(self, node: Node, host: _Host, volume: docker.Volume) -> dict[str, Any]:
-        """All inputs of a node's container, defaults too: what is not said may be said by the
-        engine, and then a second update would find a difference."""
+        """All inputs of a node's container. Defaults too: where the engine filled one in, the next
+        update would find a difference."""
         container = self._planned.containers[node.id]
         return {
             "name": container.name,
             "hostname": container.name,
             "image": host.image.image_id,
-            "envs": [f"{key}={value}" for key, value in sorted(container.environment.items())],
+            "envs": pulumi.Output.secret(
+                self.cluster_id.apply(lambda own: _envs(container.variables(own)))
+            ),
             "ports": [
                 docker.ContainerPortArgs(
                     internal=item.container_port,
@@ -189,13 +216,13 @@ class DockerCluster(pulumi.ComponentResource):
             ],
             "dns": list(self._spec.dns),
             "healthcheck": docker.ContainerHealthcheckArgs(
-                tests=self._places[node.id].door.health(),
+                tests=self._addresses[node.id].door.health(),
                 interval="10s",
                 timeout="10s",
                 start_period="1m0s",
                 retries=3,
             ),
-            "labels": self.ground.deployment.apply(
+            "labels": self.preflight.deployment.apply(
                 lambda own: _labels(labels.of_container(self.stack, own, self.plan, node))
             ),
             "restart": "unless-stopped",
@@ -222,18 +249,19 @@ class DockerCluster(pulumi.ComponentResource):
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
-        places = self._places
+        addresses = self._addresses
         ready = DockerReadiness(
             ReadinessProvider(),
             name,
             {
                 "nodes": [
-                    {"place": places[it.id].to_props(), "container": self._containers[it.id].id}
+                    {"place": addresses[it.id].to_props(), "container": self._containers[it.id].id}
                     for it in nodes
                 ],
-                "voters": [places[it.id].to_props() for it in self.plan.controllers],
-                "tellers": [it.to_props() for it in places.values() if it.can_tell],
+                "voters": [addresses[it.id].to_props() for it in self.plan.controllers],
+                "tellers": [it.to_props() for it in addresses.values() if it.can_be_asked],
                 "incarnations": dict(self.incarnations) if whole else {},
+                "cluster_id": self.cluster_id,
                 "whole": whole,
                 "incarnation": None,
             },
@@ -242,6 +270,10 @@ class DockerCluster(pulumi.ComponentResource):
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation
         return ready
+
+
+def _envs(variables: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(variables.items())]
 
 
 def _labels(values: Mapping[str, str]) -> Any:

@@ -1,21 +1,29 @@
-"""Labels by which a stack knows its own on an engine, also after its state is gone."""
+"""Labels by which a stack recognises its objects on an engine, even without its state."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from earshot.cluster_id import of_stack_name
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import voters
 
 STACK: Final = "earshot.stack"
 DEPLOYMENT: Final = "earshot.deployment"
-"""A word that one deployment of a stack made up: another checkout may use the stack's name too."""
+"""A random id of one deployment: another checkout may use the stack's name too."""
 NODE: Final = "earshot.node"
 ROLES: Final = "earshot.roles"
 VOTERS: Final = "earshot.voters"
-"""On a container the quorum's addresses, on a volume the ids alone: those are in the data."""
+"""On a container the voters with addresses; on a volume their ids, which are in the data."""
+CLUSTER: Final = "earshot.cluster-id"
+"""On a volume. Earlier releases set none: they derived the id from the stack's name."""
 KAFKA: Final = "earshot.kafka-version"
-"""On a volume: the version that has formatted it; labels of a volume never change."""
+"""On a volume: the version that it was made for, and that formatted it if it ever started. Labels
+of a volume never change."""
+
+THROWAWAY: Final = "earshot.throwaway"
+"""On a short-lived container for one command, of no deployment."""
 
 
 def of_network(stack: str, deployment: str) -> dict[str, str]:
@@ -30,14 +38,20 @@ def of_container(stack: str, deployment: str, plan: ClusterPlan, node: Node) -> 
     }
 
 
-def of_volume(stack: str, plan: ClusterPlan, node: Node) -> dict[str, str]:
+def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dict[str, str]:
     return {
         STACK: stack,
+        CLUSTER: cluster_id,
         NODE: str(node.id),
         ROLES: ",".join(node.roles),
         VOTERS: voter_ids(plan),
         KAFKA: plan.kafka_version,
     }
+
+
+def cluster_id_of(volume: Mapping[str, str]) -> str:
+    """The id of the cluster whose data a volume of a stack holds, by its labels."""
+    return volume.get(CLUSTER) or of_stack_name(volume.get(STACK, ""))
 
 
 def voter_ids(plan: ClusterPlan) -> str:

@@ -1,4 +1,4 @@
-"""What an interrupted run has made and no state knows of: in the way of making it again."""
+"""Removing what an interrupted run has made, and no state knows, before it is made again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any, Final
 import pulumi
 
 from components.docker import labels
+from earshot.config.docker import DockerHost
 from earshot.engine import connect
-from earshot.spec.docker import DockerHost
 
 GRACE: Final = 10
 
 
 def clearing(host: DockerHost) -> pulumi.ResourceHookBinding:
-    """A hook for the containers and the network of ``host`` that clears the way for each.
+    """A hook that removes a container or the network of ``host`` before Pulumi makes it.
 
-    When Pulumi is about to make one, its state knows none of that name. If there is one of this
-    very deployment all the same, an interrupted run has left it; its data is in a named volume.
-    What is of others is left alone.
+    Pulumi's state has none of that name then. If the engine has one of this deployment, an
+    interrupted run has left it; its data is in a named volume. Those of others are left alone.
     """
 
     def clear(args: pulumi.ResourceHookArgs) -> None:
@@ -32,8 +31,8 @@ def clearing(host: DockerHost) -> pulumi.ResourceHookBinding:
 
 
 def _deployment(inputs: Mapping[str, Any]) -> str:
-    own = {item["label"]: item["value"] for item in inputs["labels"]}
-    return str(own[labels.DEPLOYMENT])
+    values = {item["label"]: item["value"] for item in inputs["labels"]}
+    return str(values[labels.DEPLOYMENT])
 
 
 def _remove_container(host: DockerHost, name: str, deployment: str) -> bool:
@@ -54,8 +53,8 @@ def _remove_container(host: DockerHost, name: str, deployment: str) -> bool:
 def _remove_network(host: DockerHost, name: str, deployment: str) -> bool:
     with connect(host) as client:
         for network in client.networks.list(names=[name]):
-            own = (network.attrs or {}).get("Labels") or {}
-            if network.name == name and own.get(labels.DEPLOYMENT) == deployment:
+            found = (network.attrs or {}).get("Labels") or {}
+            if network.name == name and found.get(labels.DEPLOYMENT) == deployment:
                 network.remove()
                 return True
     return False

@@ -1,8 +1,8 @@
-"""Dynamic providers of the `docker` placement: the cluster's ground, and its nodes' readiness.
+"""Dynamic providers of the `docker` placement: the preflight, and the nodes' readiness.
 
-Containers, volumes and networks themselves are the official provider's. These live in an
-importable module so that Pulumi stores a reference and not byte code. Every number arrives as a
-float here.
+The official provider makes containers, volumes and networks. The providers here are in an
+importable module, so that Pulumi stores a reference instead of byte code. All numbers in their
+inputs are floats.
 """
 
 from __future__ import annotations
@@ -10,38 +10,36 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
-from components.docker import ground, labels
-from components.docker.ground import Wanted, hosts_of
-from components.docker.place import Engines, Place, incarnation, inspected
-from components.docker.readiness import fits, majority_runs, mend, wait_for
+from components.checked import CheckedProvider, Props, on_lines_of_its_own
+from components.docker import data_version, labels, on_engines, removal, rolling
+from components.docker.container_address import ContainerAddress, Engines, incarnation, inspected
+from components.docker.on_engines import Wanted, hosts_of
+from components.docker.readiness import fits, majority_runs, repair, wait_for
 from components.owner import OwnedProvider
+from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.spec.docker import DockerHost
-
-Props = dict[str, Any]
 
 GRACE: Final = 60
-"""Seconds that a broker has to hand over what it leads, while there is a quorum to hand it to."""
+"""Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
 NO_QUORUM_GRACE: Final = 3
-"""Without one it waits in vain for leave to go; its data is on disk anyway."""
+"""Seconds without a quorum: nothing can be handed over, and all data is on disk."""
 
 
-class GroundProvider(OwnedProvider):
-    """What must hold before any container is touched; also what makes this deployment known."""
+class EnginePreflightProvider(CheckedProvider):
+    """Checks before any container is touched; also makes up this deployment's id."""
 
-    def check(self, olds: Props, news: Props) -> CheckResult:
-        # as names that Pulumi makes up: once, then for good
+    def problems(self, olds: Props, news: Props) -> Iterator[str]:
+        # made up once and then kept, like names that Pulumi makes up
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
-        try:
-            found = _problems(olds, news)
-        except EarshotError as error:
-            found = [str(error)]
-        text = "\n".join(f"- {problem}" for problem in found)
-        return CheckResult(news, [CheckFailure("plan", f"\n{text}")] if found else [])
+        return _problems(olds, news)
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        # not the gate's digest: a new evaluation of the plan is no change here
+        return DiffResult(changes=any(olds.get(key) != news[key] for key in news if key != "gate"))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult(props["deployment"], props)
@@ -51,77 +49,83 @@ class GroundProvider(OwnedProvider):
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
             for host in _hosts(olds, news):
-                with _whatever_docker_says():
-                    # the engine deletes last, after the validation, which must not see it any more
-                    for found in engines.of(host).containers.list(filters=_own(news)):
+                with _docker_errors_ignored():
+                    # Pulumi deletes it only after the validation, which must not find it any more
+                    for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
                             found.stop(timeout=GRACE)
         return UpdateResult(news)
 
     def delete(self, _id: str, props: Props) -> None:
-        """Everything that the state knew is gone; what an interrupted run has left goes now."""
+        """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
         with Engines() as engines:
             for host in hosts_of(props):
-                with _whatever_docker_says():
+                with _docker_errors_ignored():
                     client = engines.of(host)
-                    for found in client.containers.list(all=True, filters=_own(props)):
+                    for found in client.containers.list(all=True, filters=_of_deployment(props)):
                         found.remove(force=True, v=True)
-                    for network in client.networks.list(filters=_own(props)):
+                    for network in client.networks.list(filters=_of_deployment(props)):
                         network.remove()
 
 
 class ReadinessProvider(OwnedProvider):
     """One node after a change, or the whole cluster at the end of a run.
 
-    It is updated when a container was replaced, and when one is found killed, disconnected or
-    started anew since: then it is mended, waited for, and its incarnation is another.
+    It is updated when a container was replaced, or is found killed, disconnected or restarted. The
+    update repairs the container, waits for the node, and so changes the incarnation.
     """
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         inputs = (key for key in news if key != "incarnation")
         changed = any(olds.get(key) != news[key] for key in inputs)
-        return DiffResult(changes=changed or (not news["whole"] and not _as_it_was(olds)))
+        return DiffResult(changes=changed or (not news["whole"] and not _is_unchanged(olds)))
 
     def create(self, props: Props) -> CreateResult:
-        # a first start: all voters together, then one wait for the whole
+        # a first start: all voters start together, then one wait covers the whole cluster
         return CreateResult("ready", self._run(props, wait=props["whole"]))
 
     def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
         return UpdateResult(self._run(news, wait=True))
 
     def delete(self, _id: str, props: Props) -> None:
-        """The container is about to go: let it take leave of a cluster that is still there."""
+        """Stops the container in order, while the rest of its cluster still runs."""
         if props["whole"]:
             return
-        ((place, id),) = _nodes(props)
-        with Engines() as engines, _whatever_docker_says():
-            grace = GRACE if majority_runs(engines, _places(props["voters"])) else NO_QUORUM_GRACE
-            engines.of(place).api.stop(id, timeout=grace)
+        ((address, id),) = _nodes(props)
+        with Engines() as engines, _docker_errors_ignored():
+            grace = (
+                GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
+            )
+            engines.of(address).api.stop(id, timeout=grace)
 
     def _run(self, props: Props, wait: bool) -> Props:
         nodes, whole = _nodes(props), bool(props["whole"])
-        with _told(), Engines() as engines:
-            found = [mend(engines, place, id) for place, id in nodes]
-            if wait and (whole or majority_runs(engines, _places(props["voters"]))):
-                tellers = _places(props["tellers"])
-                wait_for(engines, nodes, tellers, whole, progress=print)
+        with on_lines_of_its_own(), Engines() as engines:
+            found = [repair(engines, address, id) for address, id in nodes]
+            if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
+                asked = _addresses(props["tellers"])
+                wait_for(engines, nodes, asked, props["cluster_id"], whole, progress=print)
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
 
 
-def _problems(olds: Props, news: Props) -> list[str]:
+def _problems(olds: Props, news: Props) -> Iterator[str]:
     wanted, hosts = Wanted.from_props(news), _hosts(olds, news)
     with Engines() as engines:
         for host in wanted.hosts:
             engines.of(host)
-        seen = ground.look(engines, _answering(engines, hosts, wanted))
-        found = list(ground.problems(wanted, seen))
-        return found + list(ground.removal_problems(engines, wanted, seen, hosts))
+        seen = on_engines.look(engines, _answering(engines, hosts, wanted))
+        yield from on_engines.problems(wanted, seen)
+        yield from rolling.problems(engines, wanted, seen)
+        # states of earlier releases have no cluster id
+        before = Wanted.from_props({"cluster_id": "", **olds}) if olds else None
+        yield from data_version.problems(engines, wanted, seen, before)
+        yield from removal.problems(engines, wanted, seen, hosts)
 
 
 def _answering(
     engines: Engines, hosts: tuple[DockerHost, ...], wanted: Wanted
 ) -> Iterator[DockerHost]:
-    """Those of the stack, and those that it is about to lose as far as they answer."""
+    """The stack's hosts, and of those that it is about to lose the ones that answer."""
     for host in hosts:
         if host in wanted.hosts:
             yield host
@@ -132,47 +136,44 @@ def _answering(
 
 
 def _hosts(*props: Props) -> tuple[DockerHost, ...]:
-    """The hosts of several inputs, each engine once, as the last one calls it."""
+    """The hosts of several inputs, each engine once, by its name in the last inputs."""
     found = {it.engine: it for inputs in props for it in hosts_of(inputs)}
     return tuple(found.values())
 
 
-def _own(props: Props) -> dict[str, str]:
+def _of_deployment(props: Props) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _nodes(props: Props) -> list[tuple[Place, str]]:
-    return [(Place.from_props(node["place"]), node["container"]) for node in props["nodes"]]
+def _nodes(props: Props) -> list[tuple[ContainerAddress, str]]:
+    return [
+        (ContainerAddress.from_props(node["place"]), node["container"]) for node in props["nodes"]
+    ]
 
 
-def _places(listed: list[Props]) -> list[Place]:
-    return [Place.from_props(it) for it in listed]
+def _addresses(listed: list[Props]) -> list[ContainerAddress]:
+    return [ContainerAddress.from_props(it) for it in listed]
 
 
-def _as_it_was(olds: Props) -> bool:
-    """Whether the container runs, fits, and was not started anew since."""
-    ((place, id),) = _nodes(olds)
+def _is_unchanged(olds: Props) -> bool:
+    """Whether the container runs, needs no repair, and was not restarted since."""
+    ((address, id),) = _nodes(olds)
     try:
         with Engines() as engines:
-            found = inspected(engines, place, id)
+            found = inspected(engines, address, id)
     except EarshotError:
         return False
-    return fits(found, place) and incarnation(found) == olds.get("incarnation")
+    return fits(found, address) and incarnation(found) == olds.get("incarnation")
 
 
 @contextlib.contextmanager
-def _whatever_docker_says() -> Iterator[None]:
-    """For what is done so that it goes more smoothly, and is done by others if it fails."""
+def _docker_errors_ignored() -> Iterator[None]:
+    """A context for steps that may fail, because others do the same later."""
     from docker.errors import DockerException
 
     with contextlib.suppress(DockerException, OSError, EarshotError):
         yield
 
 
-@contextlib.contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except EarshotError as error:
-        # the engine puts "Exception calling application:" before it
-        raise EarshotError(f"\n{error}") from None
+GroundProvider = EnginePreflightProvider
+"""The name in states that earlier releases wrote."""

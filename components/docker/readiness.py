@@ -1,8 +1,8 @@
 """Waiting for containers: running, on their network, answering, in sync.
 
-Everything is asked through the engine, from inside the containers: this machine may reach none of
-their ports. Listeners with TLS or SASL can be asked nothing without keys; a node that has no other
-counts as ready when it accepts connections.
+All requests run inside the containers, by way of the engine: this machine may reach none of their
+ports. Listeners with TLS or SASL answer nothing without keys, so a node with no other listener is
+ready when it accepts connections.
 """
 
 from __future__ import annotations
@@ -12,110 +12,122 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from components.docker import inquiry
-from components.docker.inquiry import CAUGHT_UP_MS, NoAnswer
-from components.docker.place import Engines, Place, check_engine, inspected, is_up
+from components.docker import kafka_protocol
+from components.docker.container_address import (
+    ContainerAddress,
+    Engines,
+    check_engine,
+    inspected,
+    is_up,
+)
+from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer
 from earshot.engine import said
 from earshot.errors import EarshotError
+from earshot.jvm.broker_log import cause_of_end
 
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 POLL: Final = 0.5
 SAY_SECONDS: Final = 5.0
 RESTARTS: Final = 2
-"""More than these during one wait are a loop."""
+"""More restarts than these during one wait are a loop."""
 LINES: Final = 12
 SETTLE: Final = 0.1
-"""Seconds; an engine takes down a container's last line about when it ends."""
+"""Seconds; an engine may log a container's last line shortly after its end."""
 _SCANNED: Final = 300
-_AGAIN: Final = "mend what the log names, then run the same command again"
+_AGAIN: Final = (
+    "take the change back in the stack's file, or change what the log names, then run the same "
+    "command again"
+)
 _NO_ROOM: Final = ("No space left on device", "unsafe memory access")
-"""The second is Java's word for a page of a mapped file (Kafka's indexes) that has no room."""
+"""The second is Java's message for a mapped file (Kafka's indexes) on a full disk."""
 _MAKE_ROOM: Final = (
     "the disk that its data is on seems to be full; make room there, then run the same command "
     "again"
 )
 
 
-def mend(engines: Engines, place: Place, id: str) -> dict[str, Any]:
-    """Sees to it that the container runs on its network, and says what the engine knows of it.
+def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+    """The container, inspected after it was connected, unpaused or started where needed.
 
-    A provider knows whether the container exists; a killed, paused or disconnected one it leaves
-    alone unless a refresh has noticed. Raises EarshotError.
+    The official provider leaves a killed, paused or disconnected container alone, unless a refresh
+    has noticed. Raises EarshotError.
     """
     from docker.errors import DockerException
 
-    found = inspected(engines, place, id)
-    api = engines.of(place).api
+    found = inspected(engines, address, id)
+    api = engines.of(address).api
     try:
-        if place.network not in found["NetworkSettings"]["Networks"]:
-            api.connect_container_to_network(id, place.network, aliases=[place.name])
+        if address.network not in found["NetworkSettings"]["Networks"]:
+            api.connect_container_to_network(id, address.network, aliases=[address.name])
         if found["State"]["Paused"]:
             api.unpause(id)
         if not is_up(found):
             api.start(id)
     except (DockerException, OSError) as reason:
         raise EarshotError(
-            str(place),
+            str(address),
             observed=f"cannot be started: {said(reason)}",
-            remedy="mend what the engine names, then run the same command again",
+            remedy="fix what the engine names, then run the same command again",
         ) from None
-    return inspected(engines, place, id)
+    return inspected(engines, address, id)
 
 
-def fits(found: dict[str, Any], place: Place) -> bool:
-    """Whether there is nothing to mend."""
+def fits(found: dict[str, Any], address: ContainerAddress) -> bool:
+    """Whether the container needs no repair."""
     state = found["State"]
     return (
         is_up(found)
         and not state["Paused"]
-        and place.network in found["NetworkSettings"]["Networks"]
+        and address.network in found["NetworkSettings"]["Networks"]
     )
 
 
-def majority_runs(engines: Engines, voters: Sequence[Place]) -> bool:
+def majority_runs(engines: Engines, voters: Sequence[ContainerAddress]) -> bool:
     """Whether enough voters run for a quorum; a lone voter of three never answers."""
-    return sum(_runs(engines, place) for place in voters) * 2 > len(voters)
+    return sum(_runs(engines, address) for address in voters) * 2 > len(voters)
 
 
-def _runs(engines: Engines, place: Place) -> bool:
+def _runs(engines: Engines, address: ContainerAddress) -> bool:
     try:
-        return is_up(inspected(engines, place, place.name))
+        return is_up(inspected(engines, address, address.name))
     except EarshotError:
         return False
 
 
 def wait_for(
     engines: Engines,
-    nodes: Sequence[tuple[Place, str]],
-    tellers: Sequence[Place],
+    nodes: Sequence[tuple[ContainerAddress, str]],
+    asked: Sequence[ContainerAddress],
+    cluster_id: str,
     whole: bool = False,
     deadline: float = DEADLINE,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Returns when each of ``nodes`` (with its container's id) answers and is in sync.
 
-    ``tellers`` are brokers that know the quorum. With ``whole``, partitions without a leader are
-    waited for too. Raises EarshotError with the last lines of a container's log where it died,
-    restarts in a loop, or is not ready when ``deadline`` (s) has passed.
+    ``asked`` are the brokers to ask about the quorum. With ``whole``, partitions without a leader
+    must be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
+    EarshotError with the last lines of a container's log where it died, restarts in a loop, or is
+    not ready when ``deadline`` (s) has passed.
     """
     began = shown = time.monotonic()
-    restarts = {id: inspected(engines, place, id)["RestartCount"] for place, id in nodes}
+    restarts = {id: inspected(engines, address, id)["RestartCount"] for address, id in nodes}
     waiting = dict(nodes)
-    missing: dict[Place, str] = {}
+    missing: dict[ContainerAddress, str] = {}
     while True:
         before, missing = missing, {}
-        everyone = time.monotonic() - shown > SAY_SECONDS
-        for place, id in waiting.items():
-            _check_alive(engines, place, id, restarts[id])
-            if missing and place in before and not everyone:
-                # one is enough to wait for, and asking takes from what starts in the containers
-                missing[place] = before[place]
+        ask_all = time.monotonic() - shown > SAY_SECONDS
+        for address, id in waiting.items():
+            _check_alive(engines, address, id, restarts[id])
+            if missing and address in before and not ask_all:
+                # one missing node is enough to go on waiting, and asking slows the starting brokers
+                missing[address] = before[address]
                 continue
-            reason = _hindrance(engines, place, id, tellers, whole)
+            reason = _hindrance(engines, address, id, asked, cluster_id, whole)
             if reason is not None:
-                missing[place] = reason
-        waiting = {place: id for place, id in waiting.items() if place in missing}
+                missing[address] = reason
+        waiting = {address: id for address, id in waiting.items() if address in missing}
         now = time.monotonic()
         if not waiting:
             return
@@ -123,53 +135,62 @@ def wait_for(
             raise _late(engines, waiting, missing, deadline)
         if now - shown > SAY_SECONDS:
             shown = now
-            told = "; ".join(f"{place.name} ({reason})" for place, reason in missing.items())
-            progress(f"waiting for {told}, {now - began:.0f} s")
+            reasons = "; ".join(f"{address.name} ({reason})" for address, reason in missing.items())
+            progress(f"waiting for {reasons}, {now - began:.0f} s")
         time.sleep(POLL)
 
 
 def _hindrance(
-    engines: Engines, place: Place, id: str, tellers: Sequence[Place], whole: bool
+    engines: Engines,
+    address: ContainerAddress,
+    id: str,
+    asked: Sequence[ContainerAddress],
+    cluster_id: str,
+    whole: bool,
 ) -> str | None:
     """Why a node is not ready yet, or None."""
-    client = engines.of(place)
-    if not place.door.plaintext:
-        return _health(engines, place, id)
+    client = engines.of(address)
+    if not address.door.plaintext:
+        return _health(engines, address, id)
     try:
-        if place.broker:
-            known = inquiry.metadata(client, id, place.door)
-            if place.node_id not in known.brokers:
+        if address.broker:
+            known = kafka_protocol.metadata(client, id, address.door)
+            if known.cluster_id not in (cluster_id, ""):
+                return f"answers as a broker of cluster {known.cluster_id}, not of {cluster_id}"
+            if address.node_id not in known.brokers:
                 return "does not count itself among the brokers"
-            if behind := known.behind(place.node_id, led=not whole):
+            if behind := known.behind(address.node_id, led=not whole):
                 return f"{len(behind)} partition(s) not in sync"
-        elif (answer := _health(engines, place, id)) is not None:
+        elif (answer := _health(engines, address, id)) is not None:
             return answer
     except NoAnswer as reason:
         return _short(str(reason))
-    return _quorum_hindrance(engines, place, tellers) if place.voter else None
+    return _quorum_hindrance(engines, address, asked) if address.voter else None
 
 
-def _quorum_hindrance(engines: Engines, place: Place, tellers: Sequence[Place]) -> str | None:
+def _quorum_hindrance(
+    engines: Engines, address: ContainerAddress, asked: Sequence[ContainerAddress]
+) -> str | None:
     reason: str | None = None
-    for teller in sorted(tellers, key=lambda item: item.node_id != place.node_id):
+    for broker in sorted(asked, key=lambda item: item.node_id != address.node_id):
         try:
-            known = inquiry.quorum(engines.of(teller), teller.name, teller.door)
+            known = kafka_protocol.quorum(engines.of(broker), broker.name, broker.door)
         except (NoAnswer, EarshotError) as error:
             reason = _short(str(error))
             continue
-        lag = known.lag(place.node_id)
+        lag = known.lag(address.node_id)
         return None if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
     return reason
 
 
-def _health(engines: Engines, place: Place, id: str) -> str | None:
-    """What the container's own health check says against it."""
+def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
+    """Why the container's own health check fails, or None."""
     from docker.errors import DockerException
 
-    kind, *command = place.door.health()
+    kind, *command = address.door.health()
     assert kind == "CMD"
     try:
-        code, output = engines.of(place).containers.get(id).exec_run(command)
+        code, output = engines.of(address).containers.get(id).exec_run(command)
     except (DockerException, OSError) as reason:
         return _short(said(reason))
     return None if code == 0 else _short(output.decode(errors="replace"))
@@ -182,64 +203,92 @@ def _short(text: str) -> str:
     return words if len(words) <= 80 else f"{words[:77]}..."
 
 
-def _check_alive(engines: Engines, place: Place, id: str, restarts: int) -> None:
-    found = inspected(engines, place, id)
-    state, until = found["State"], None
+def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts: int) -> None:
+    found = inspected(engines, address, id)
+    state = found["State"]
+    since: str | None = None
+    until: str | None = None
     if state["Status"] == "removing":
-        return  # killed first, by whoever removes it; the next look finds it gone
+        return  # it was killed to be removed; the next inspection finds it gone
     if not is_up(found):
-        check_engine(place)
-        reason = f"ended with status {state['ExitCode']}"
+        check_engine(address)
+        reason, since = f"ended with status {state['ExitCode']}", state["StartedAt"]
         if state["Error"]:
             reason += f" ({state['Error']})"
     elif state["Paused"]:
         reason = "was paused by somebody"
-    elif place.network not in found["NetworkSettings"]["Networks"]:
-        reason = f"was taken off its network {place.network}"
+    elif address.network not in found["NetworkSettings"]["Networks"]:
+        reason = f"was taken off its network {address.network}"
     elif found["RestartCount"] - restarts > RESTARTS:
         reason, until = "restarts in a loop", state["FinishedAt"]
         if state["Restarting"]:  # while it runs it has no status
             reason += f", the last time with status {state['ExitCode']}"
     else:
         return
-    words = last_words(engines, place, id, until=until)
+    log = _log(engines, address, id, since, until)
+    last_lines = _last_lines(log)
     raise EarshotError(
-        str(place),
-        observed=f"{reason}; the last lines of its log:\n{words}",
-        remedy=_MAKE_ROOM if any(sign in words for sign in _NO_ROOM) else _AGAIN,
+        str(address),
+        observed=_why(address, reason, last_lines, cause_of_end(log) if since or until else ""),
+        remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
     )
+
+
+def _why(address: ContainerAddress, reason: str, last_lines: str, cause: str) -> str:
+    """``reason`` with the ``cause`` that Kafka logged, or else with the last lines."""
+    if cause:
+        return f"{reason}: {cause}\n  (`docker logs {address.name}` has the whole)"
+    return f"{reason}; the last lines of its log:\n{last_lines}"
 
 
 def _late(
-    engines: Engines, waiting: dict[Place, str], missing: dict[Place, str], deadline: float
+    engines: Engines,
+    waiting: dict[ContainerAddress, str],
+    missing: dict[ContainerAddress, str],
+    deadline: float,
 ) -> EarshotError:
-    told = "".join(
-        f"\n{place}: {missing[place]}; the last lines of its log:\n"
-        + last_words(engines, place, id, 5)
-        for place, id in list(waiting.items())[:3]
+    details = "".join(
+        f"\n{address}: {missing[address]}; the last lines of its log:\n"
+        + _last_lines(_log(engines, address, id), 5)
+        for address, id in list(waiting.items())[:3]
     )
-    names = ", ".join(place.name for place in waiting)
-    return EarshotError(names, observed=f"not in sync after {deadline:.0f} s{told}", remedy=_AGAIN)
+    names = ", ".join(address.name for address in waiting)
+    return EarshotError(
+        names, observed=f"not in sync after {deadline:.0f} s{details}", remedy=_AGAIN
+    )
 
 
-def last_words(
-    engines: Engines, place: Place, id: str, lines: int = LINES, until: str | None = None
+def _log(
+    engines: Engines,
+    address: ContainerAddress,
+    id: str,
+    since: str | None = None,
+    until: str | None = None,
 ) -> str:
-    """The end of a container's log, without the frames of Java's stack traces.
+    """The end of a container's log.
 
-    ``until`` is when it ended (as an engine tells time), where it has begun anew since.
+    ``since`` is when the container started, ``until`` when it ended if it was restarted since; both
+    in the engine's format.
     """
     from docker.errors import DockerException
 
-    end = None if until is None else datetime.fromisoformat(until).timestamp() + SETTLE
     try:
-        log = engines.of(place).api.logs(id, tail=_SCANNED, until=end)
-        text = log.decode(errors="replace")
+        log = engines.of(address).api.logs(
+            id,
+            tail=_SCANNED,
+            since=since and datetime.fromisoformat(since).timestamp(),
+            until=until and datetime.fromisoformat(until).timestamp() + SETTLE,
+        )
     except (DockerException, OSError, EarshotError):
-        text = ""
-    told = [
+        return ""
+    return str(log.decode(errors="replace"))
+
+
+def _last_lines(log: str, lines: int = LINES) -> str:
+    """The end of ``log``, without the frames of Java's stack traces."""
+    kept = [
         line.rstrip()
-        for line in text.splitlines()
+        for line in log.splitlines()
         if line.strip() and not line.startswith(("\tat ", "\t... "))
     ]
-    return "\n".join(f"    {line}" for line in told[-lines:]) or "    (it wrote none)"
+    return "\n".join(f"    {line}" for line in kept[-lines:]) or "    (it wrote none)"

@@ -1,20 +1,21 @@
-"""The `local` placement as a component: names, gate, nodes one after the other, one last wait."""
+"""The `local` placement as a component: gate, preflight, nodes in turn, a last readiness check."""
 
 from __future__ import annotations
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.gate import AdvertisedListeners, GateSeal
-from components.local.providers import GroundProvider, NodeProvider, ReadinessProvider
+from components.gate import AdvertisedListeners, GateApproval
+from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
+from components.outputs import kept
+from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import LocalPlan
-from earshot.spec.local import LocalSpec
 
 
-class LocalGround(Resource, module="earshot", name="LocalGround"):
-    """What must hold before any node is touched; also the cluster's id."""
+class LocalPreflight(Resource, module="earshot", name="LocalGround"):
+    """Checks before any node is touched; also decides the cluster's id."""
 
     cluster_id: pulumi.Output[str]
 
@@ -46,25 +47,26 @@ class LocalCluster(pulumi.ComponentResource):
         gate = AdvertisedListeners(
             name, self.plan, spec.placement, {}, pulumi.ResourceOptions(parent=self)
         )
-        sealed: pulumi.Input[str] = "off"
+        approved_digest: pulumi.Input[str] = "off"
         if spec.gate == "required":
-            sealed = GateSeal(name, self.plan, gate).digest
+            approved_digest = GateApproval(name, gate).approved
         else:
             pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
-        self._ground = LocalGround(
-            GroundProvider(),
+        self._preflight = LocalPreflight(
+            LocalPreflightProvider(),
             name,
             {
-                "plan": self.plan.model_dump(mode="json"),
+                "plan": kept(self.plan),
                 "root": str(local.root),
                 "data": spec.data,
-                "gate": sealed,
+                "gate": approved_digest,
                 "cluster_id": None,
             },
             pulumi.ResourceOptions(parent=gate),
         )
+        self.cluster_id = self._preflight.cluster_id
         self.incarnations: dict[str, pulumi.Output[str]] = {}
-        last: pulumi.Resource = self._ground
+        last: pulumi.Resource = self._preflight
         for node in self.plan.nodes:
             last = self._node(node, gate, after=last)
         self.ready = self._readiness("cluster", list(self.plan.brokers), gate, last, whole=True)
@@ -73,17 +75,17 @@ class LocalCluster(pulumi.ComponentResource):
     def _node(
         self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource
     ) -> pulumi.Resource:
-        """The node and its readiness; a change waits here before the next node is touched."""
+        """The readiness of a node, made with its process; the next node waits for it."""
         resource = LocalNode(
             NodeProvider(),
             f"{node.roles[0]}-{node.id}",
             {
                 "node_id": node.id,
                 "root": str(self._local.root),
-                "properties": server_properties(self.plan, node),
+                "properties": pulumi.Output.secret(server_properties(self.plan, node)),
                 "heap": self._spec.heap,
                 "kafka_version": self.plan.kafka_version,
-                "cluster_id": self._ground.cluster_id,
+                "cluster_id": self.cluster_id,
                 "pid": None,
                 "incarnation": None,
             },
@@ -115,6 +117,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "nodes": ids,
                 "brokers": {str(node.id): _address(self.plan, node) for node in brokers},
                 "incarnations": waited_for,
+                "cluster_id": self.cluster_id,
                 "whole": whole,
             },
             pulumi.ResourceOptions(parent=gate, depends_on=[after]),

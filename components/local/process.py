@@ -1,37 +1,53 @@
 """Kafka processes of this machine: format once, start detached, recognise, stop exactly that one.
 
-No Pulumi in here. A node lives in a directory of its own:
+This module does without Pulumi. Each node has its own directory:
 
     node-1/log                data (Kafka's log.dirs); outlives the process
     node-1/server.properties  what it was started with
     node-1/server.log         the broker's log, rotated
     node-1/console.log        what the JVM itself prints
-    node-1/process.json       which process it is: pid, start time, digest of its settings
+    node-1/process.json       which process it is: see components.local.record
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 import psutil
 
+from components.local.data_root import writing
+from components.local.record import (
+    FILE,
+    MAIN_CLASS,
+    PROPERTIES,
+    Record,
+    process_of,
+    running,
+    user,
+)
 from earshot import cache
 from earshot.errors import EarshotError
+from earshot.jvm.jars import class_path
+from earshot.jvm.java import jvm_environment
 
-START_TIME_SLACK = 0.05
-"""Seconds by which two readings of one process's start time may differ (kernel ticks)."""
+FORMAT_SECONDS = 120
+KILL_SECONDS = 10.0
+_UMASK = 0o077
+"""Kafka's umask: its logs contain the secrets in `extra`."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """All that decides how a node runs; a change of any of it means a restart."""
+    """All that decides how a node runs; see `digest` for what means a restart."""
 
     id: int
     directory: Path
@@ -52,100 +68,117 @@ class Launch:
         return self.directory / "log"
 
 
-@dataclass(frozen=True)
-class Record:
-    """The process of a node, as it was started; pid and start time together are its identity."""
-
-    pid: int
-    started: float
-    digest: str
-
-    @property
-    def incarnation(self) -> str:
-        return f"{self.pid}@{self.started:.2f}"
-
-    def process(self) -> psutil.Process | None:
-        """The living process, or None when it is gone or its pid now belongs to another."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < START_TIME_SLACK
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.Error:
-            return None
-
-
-def read_record(directory: Path) -> Record | None:
-    """Whatever was last started in ``directory``, alive or not."""
-    try:
-        return Record(**json.loads((directory / "process.json").read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def running(directory: Path) -> Record | None:
-    """The node's record where its process is alive."""
-    record = read_record(directory)
-    return record if record is not None and record.process() is not None else None
-
-
 def start(launch: Launch, cluster_id: str) -> Record:
-    """The node's process: the one that runs already with these settings, or a new one.
+    """The node's process: the one that already runs with these settings, or a new one.
 
-    Returns as soon as the JVM is there; a voter of three cannot answer before the others start.
-    Raises EarshotError where storage cannot be formatted.
+    Returns as soon as the JVM has started: one voter of three cannot answer on its own.
+    Raises EarshotError where storage cannot be formatted, the old process cannot be stopped, the
+    directory cannot be written, or Java cannot be run.
     """
     alive = running(launch.directory)
     if alive is not None and alive.digest == launch.digest:
-        return alive  # of an interrupted run: adopted
+        return alive  # an interrupted run started it
+    command = [*_java(launch), MAIN_CLASS, str(launch.directory / PROPERTIES)]
     stop(launch.directory)
-    launch.directory.mkdir(parents=True, exist_ok=True)
-    properties = launch.directory / "server.properties"
-    properties.write_text(launch.properties)
-    (launch.directory / "log4j2.properties").write_text(_log4j2(launch.directory))
-    (launch.directory / "log4j.properties").write_text(_log4j1(launch.directory))
-    if not (launch.log_dir / "meta.properties").exists():
-        _format(launch, properties, cluster_id)
-    with (launch.directory / "console.log").open("ab") as console:
+    with writing(f"node {launch.id}", launch.directory):
+        cache.write(launch.directory / PROPERTIES, launch.properties, mode=0o600)
+        cache.write(launch.directory / "log4j2.properties", _LOG4J2)
+        cache.write(launch.directory / "log4j.properties", _LOG4J1)
+        console = _appended(launch.directory / "console.log")
+    with console, _starting(launch):
+        if not (launch.log_dir / "meta.properties").exists():
+            _format(launch, cluster_id)
         process = subprocess.Popen(
-            [*_java(launch), "kafka.Kafka", str(properties)],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=console,
             cwd=launch.directory,
-            # a session of its own: the engine signals its plugins' process groups when it ends
+            env=jvm_environment(),
+            umask=_UMASK,
+            # a new session: the engine signals its plugins' process groups when it ends
             start_new_session=True,
         )
-    process.returncode = 0  # it is meant to outlive this handle, which would complain
-    record = Record(process.pid, psutil.Process(process.pid).create_time(), launch.digest)
-    cache.write(launch.directory / "process.json", json.dumps(asdict(record)))
+    try:
+        record = Record.of(process.pid, launch.digest)
+        with writing(f"node {launch.id}", launch.directory):
+            cache.write(launch.directory / FILE, json.dumps(asdict(record)))
+    except BaseException:
+        process.kill()  # it would run without a record
+        process.wait()
+        raise
+    process.returncode = 0  # it outlives this handle, which would warn about that
     return record
 
 
+@contextlib.contextmanager
+def _starting(launch: Launch) -> Iterator[None]:
+    """A context in which an OSError, as Java cannot be started, becomes an EarshotError."""
+    try:
+        yield
+    except OSError as reason:
+        raise EarshotError(
+            f"node {launch.id}: {launch.java}",
+            observed=f"cannot be started ({reason.strerror})",
+            remedy="see that Java is there and that this machine has memory left, then run the "
+            "same command again",
+        ) from None
+
+
+def _appended(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+
+
 def stop(directory: Path, grace: float = 30.0) -> bool:
-    """Stops the node's own process; True where there was one. Waits ``grace`` s before SIGKILL."""
-    record = read_record(directory)
-    process = (record.process() if record is not None else None) or unrecorded(directory)
+    """Stops the node's process; True where there was one. Waits ``grace`` s before SIGKILL.
+
+    Raises EarshotError where this user may not stop it, or it does not end.
+    """
+    process = process_of(directory)
     if process is None:
         return False
-    for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
+    for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
         try:
             process.send_signal(send)
             process.wait(patience)
-            break
+            return True
         except psutil.NoSuchProcess:
-            break
+            return True
+        except psutil.AccessDenied:
+            raise _not_ours(directory, process) from None
         except psutil.TimeoutExpired:
             continue
-    return True
+    raise EarshotError(
+        f"{_node(directory)}: process {process.pid}",
+        observed=f"still runs {KILL_SECONDS:.0f} s after SIGKILL",
+        remedy="see what it waits for (a disk or a network file system that does not answer), "
+        "then run the same command again",
+    )
 
 
-def unrecorded(directory: Path) -> psutil.Process | None:
-    """A node of ``directory`` that was started a moment before its starter was killed."""
-    properties = str(directory / "server.properties")
-    for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[-2:] == ["kafka.Kafka", properties]:
-            return process
-    return None
+def _not_ours(directory: Path, process: psutil.Process) -> EarshotError:
+    try:
+        holder = process.username()
+    except psutil.Error:
+        holder = "another user"
+    return EarshotError(
+        f"{_node(directory)}: process {process.pid}",
+        observed=f"belongs to {holder}, and this user ({user()}) may not stop it",
+        remedy=f"run the same command as {holder}",
+    )
+
+
+def _node(directory: Path) -> str:
+    return directory.name.replace("-", " ")
+
+
+def settings_of(pid: int | None) -> str:
+    """The path of the server.properties of the Kafka process ``pid``; empty if it is none."""
+    try:
+        command = psutil.Process(pid).cmdline() if pid else []
+    except psutil.Error:
+        return ""
+    return command[-1] if command[-2:-1] == ["kafka.Kafka"] else ""
 
 
 def last_words(directory: Path, lines: int = 12) -> str:
@@ -156,60 +189,33 @@ def last_words(directory: Path, lines: int = 12) -> str:
             text = (directory / name).read_text(errors="replace")
         except OSError:
             continue
-        found += [f"  {name}: {line}" for line in _said(text)[-lines:]]
-    return "\n".join(found[-2 * lines :]) or "  (it wrote no log)"
+        found += [f"  {name}: {line}" for line in _log_lines(text)[-lines:]]
+    return "\n".join(found) or "  (it wrote no log)"
 
 
-def _said(text: str) -> list[str]:
+def _log_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
 
 
-@dataclass(frozen=True)
-class Holder:
-    """Who listens on a port."""
-
-    port: int
-    pid: int | None
-    name: str
-
-    def __str__(self) -> str:
-        who = f"pid {self.pid} ({self.name})" if self.pid else "a process of another user"
-        return f"port {self.port} is in use by {who}"
-
-
-def holders(binds: Iterable[tuple[str, int]]) -> list[Holder]:
-    """Processes that listen where ``binds`` (host, port) want to, one per port, in their order."""
-    wanted: dict[int, list[str]] = {}
-    for host, port in binds:
-        wanted.setdefault(port, []).append(host)
-    found: dict[int, Holder] = {}
-    for connection in psutil.net_connections("tcp"):
-        if connection.status != psutil.CONN_LISTEN or not connection.laddr:
-            continue
-        host, port = connection.laddr.ip, connection.laddr.port
-        if any(_overlap(host, other) for other in wanted.get(port, ())):
-            found[port] = Holder(port, connection.pid, _process_name(connection.pid))
-    return [found[port] for port in sorted(found)]
-
-
-def _overlap(one: str, other: str) -> bool:
-    wildcards = ("0.0.0.0", "::")
-    return one == other or one in wildcards or other in wildcards
-
-
-def _process_name(pid: int | None) -> str:
-    try:
-        return psutil.Process(pid).name() if pid else ""
-    except psutil.Error:
-        return "gone by now"
-
-
-def _format(launch: Launch, properties: Path, cluster_id: str) -> None:
+def _format(launch: Launch, cluster_id: str) -> None:
     command = [*_java(launch), "kafka.tools.StorageTool", "format"]
-    command += ["-t", cluster_id, "-c", str(properties)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode != 0:
-        output = _said((done.stderr or done.stdout).strip())
+    command += ["-t", cluster_id, "-c", str(launch.directory / PROPERTIES)]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FORMAT_SECONDS,
+            check=False,
+            cwd=launch.directory,  # Kafka's tool writes its logs there
+            env=jvm_environment(),
+            umask=_UMASK,
+        )
+        failed, output = done.returncode != 0, _log_lines((done.stderr or done.stdout).strip())
+    except subprocess.TimeoutExpired:
+        failed, output = True, [f"Kafka's storage tool did not end within {FORMAT_SECONDS} s"]
+    if failed:
         raise EarshotError(
             f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
             observed=" ".join(output[-2:]),
@@ -228,19 +234,19 @@ def _java(launch: Launch) -> list[str]:
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
         f"-Dkafka.logs.dir={directory}",
-        f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
-        f"-Dlog4j.configuration=file:{directory / 'log4j.properties'}",
+        f"-Dlog4j2.configurationFile={(directory / 'log4j2.properties').as_uri()}",
+        f"-Dlog4j.configuration={(directory / 'log4j.properties').as_uri()}",
         "-cp",
-        os.pathsep.join(map(str, launch.jars)),
+        class_path(launch.jars),
     ]
 
 
-def _log4j2(directory: Path) -> str:
-    return f"""\
+# Relative to the node's directory: Log4j would replace `$` and `%` in an absolute path.
+_LOG4J2 = """\
 appender.file.type=RollingFile
 appender.file.name=file
-appender.file.fileName={directory}/server.log
-appender.file.filePattern={directory}/server.log.%i
+appender.file.fileName=server.log
+appender.file.filePattern=server.log.%i
 appender.file.layout.type=PatternLayout
 appender.file.layout.pattern=[%d] %p %m (%c)%n
 appender.file.policies.type=Policies
@@ -252,12 +258,10 @@ rootLogger.level=INFO
 rootLogger.appenderRef.file.ref=file
 """
 
-
-def _log4j1(directory: Path) -> str:
-    return f"""\
+_LOG4J1 = """\
 log4j.rootLogger=INFO, file
 log4j.appender.file=org.apache.log4j.RollingFileAppender
-log4j.appender.file.File={directory}/server.log
+log4j.appender.file.File=server.log
 log4j.appender.file.MaxFileSize=10MB
 log4j.appender.file.MaxBackupIndex=3
 log4j.appender.file.layout=org.apache.log4j.PatternLayout

@@ -1,64 +1,62 @@
-"""Dynamic providers of the `local` placement: the cluster's ground, its nodes, their readiness.
+"""Dynamic providers of the `local` placement: the preflight, the nodes, their readiness.
 
-They live in an importable module so that Pulumi stores a reference and not byte code.
-Every number arrives as a float here.
+They are in an importable module, so that Pulumi stores a reference instead of byte code.
+All numbers in their inputs are floats.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from pulumi.dynamic import (
-    CheckFailure,
-    CheckResult,
     CreateResult,
     DiffResult,
     ReadResult,
     UpdateResult,
 )
 
-from components.local import process, quorum, readiness
+from components.checked import CheckedProvider, Props, on_lines_of_its_own
+from components.local import changes, data_root, on_disk, process, quorum, readiness, restart
+from components.local.record import Record, process_of, running
 from components.owner import OwnedProvider
 from earshot.errors import EarshotError
-from earshot.jvm.jars import kafka_broker_jars
-from earshot.jvm.java import find_java
 from earshot.listeners.model import ClusterPlan
+from earshot.project import Project
 
-Props = dict[str, Any]
 
+class LocalPreflightProvider(CheckedProvider):
+    """Checks before any node is touched: quorum, removals, versions, ports."""
 
-class GroundProvider(OwnedProvider):
-    """What must hold before any node is touched: quorum, removals, versions, ports."""
+    def problems(self, _olds: Props, news: Props) -> Iterator[str]:
+        root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
+        yield from quorum.problems(root, plan)
+        yield from changes.problems(root, plan)
 
-    def check(self, _olds: Props, news: Props) -> CheckResult:
-        plan = ClusterPlan.model_validate(news["plan"])
-        found = list(quorum.problems(Path(news["root"]), plan))
-        text = "\n".join(f"- {problem}" for problem in found)
-        return CheckResult(news, [CheckFailure("plan", f"\n{text}")] if found else [])
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        # not the gate's digest: a new evaluation of the plan is no change here
+        return DiffResult(
+            changes=any(olds.get(key) != news[key] for key in ("plan", "root", "data"))
+        )
 
     def create(self, props: Props) -> CreateResult:
-        memory = quorum.settle(Path(props["root"]), ClusterPlan.model_validate(props["plan"]))
-        return CreateResult(memory.cluster_id, {**props, "cluster_id": memory.cluster_id})
+        id = _settled(props)
+        return CreateResult(id, {**props, "cluster_id": id})
 
     def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        root, plan = Path(news["root"]), ClusterPlan.model_validate(news["plan"])
-        for id in quorum.removed(root, plan):
-            # the engine deletes last, after the validation, which must not see it any more
-            process.stop(quorum.node_directory(root, id))
-        memory = quorum.settle(root, plan)
-        return UpdateResult({**news, "cluster_id": memory.cluster_id})
+        return UpdateResult({**news, "cluster_id": _settled(news)})
 
     def read(self, id_: str, props: Props) -> ReadResult:
         return ReadResult(id_, props)
 
     def delete(self, _id: str, props: Props) -> None:
-        root = Path(props["root"])
-        quorum.mark_serving(root, False)
+        root = _root(props)
+        with contextlib.suppress(EarshotError):  # the next start reports it
+            quorum.mark_stopped(root)
         if props["data"] == "delete":
-            shutil.rmtree(root, ignore_errors=True)
+            with on_lines_of_its_own():
+                data_root.remove(root)
 
 
 class NodeProvider(OwnedProvider):
@@ -70,34 +68,31 @@ class NodeProvider(OwnedProvider):
         return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
 
     def create(self, props: Props) -> CreateResult:
-        return CreateResult(f"node-{int(props['node_id'])}", self._run(props))
+        with on_lines_of_its_own():
+            record = process.start(_launch(props), props["cluster_id"])
+        return CreateResult(f"node-{int(props['node_id'])}", {**props, **_identity(record)})
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _stop(news)
-        return UpdateResult(self._run(news))
+    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
+        root = _root(news)
+        with on_lines_of_its_own():
+            launch = _launch(news)  # fetches what is missing, before anything is stopped
+            record = restart.restart(root, launch, _previous(olds), news["cluster_id"])
+        return UpdateResult({**news, **_identity(record)})
 
     def read(self, id_: str, props: Props) -> ReadResult:
-        record = process.running(_directory(props))
+        record = running(_directory(props))
         if record is None:
-            return ReadResult("", {})  # gone: the next update brings it back
+            return ReadResult("", {})  # gone: the next update starts it again
         return ReadResult(id_, {**props, **_identity(record)})
 
     def delete(self, _id: str, props: Props) -> None:
-        _stop(props)
-
-    def _run(self, props: Props) -> Props:
-        id = int(props["node_id"])
-        launch = process.Launch(
-            id=id,
-            directory=_directory(props),
-            properties=props["properties"],
-            heap=props["heap"],
-            kafka_version=props["kafka_version"],
-            java=find_java().executable,
-            jars=kafka_broker_jars(props["kafka_version"]),
-        )
-        record = process.start(launch, props["cluster_id"])
-        return {**props, **_identity(record)}
+        original, here = Path(props["root"]), _root(props)
+        with contextlib.suppress(EarshotError):
+            if original != here and process_of(_node(original, props)) is not None:
+                # do not stop it: this checkout is a copy, and the process is the original's
+                print(f"node {int(props['node_id'])} in {original} runs on", flush=True)
+        with on_lines_of_its_own():
+            process.stop(_directory(props), restart.grace(here))
 
 
 class ReadinessProvider(OwnedProvider):
@@ -116,36 +111,76 @@ class ReadinessProvider(OwnedProvider):
 
 
 def _wait(props: Props) -> None:
-    root = Path(props["root"])
+    root = _root(props)
     brokers = {int(id): str(address) for id, address in props["brokers"].items()}
     nodes = [int(id) for id in props["nodes"]]
-    memory = quorum.recall(root)
-    if not props["whole"] and not (
-        memory is not None and memory.serving and quorum.majority_runs(root)
-    ):
-        return  # the first start: all voters together, then one wait
-    _told(lambda: readiness.wait_for(root, nodes, brokers, progress=print))
-    if props["whole"]:
-        quorum.mark_serving(root, True)
+    if not props["whole"] and not quorum.serves(root):
+        return  # a first start: all voters start together, then one wait covers the whole cluster
+    with on_lines_of_its_own():
+        readiness.wait_for(root, nodes, brokers, props["cluster_id"], progress=print)
+        reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
+        versions = [version for version in reported if version]
+        quorum.mark_serving(root, versions, whole=bool(props["whole"]))
 
 
-def _told(act: Callable[[], None]) -> None:
+def _settled(props: Props) -> str:
+    """The cluster's id, after the checks of `changes.prepare`; removed brokers are stopped.
+
+    Where `cluster.json` is lost, the id comes from the nodes' data.
+    """
+    root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
+    with on_lines_of_its_own():
+        changes.prepare(root, plan)
+        for id in quorum.removed(root, plan):
+            # Pulumi deletes it only after the validation, which must not find it any more
+            process.stop(quorum.node_directory(root, id))
+        lost = quorum.kept(root) is None
+        memory = quorum.settle(root, plan)
+    if lost and on_disk.found(root) is not None:
+        print(f"cluster.json in {root} was lost; made again from the nodes' own files", flush=True)
+    return memory.cluster_id
+
+
+def _launch(props: Props, *, fetching: bool = True) -> process.Launch:
+    """Raises EarshotError where Java or Kafka's jars are missing."""
+    kafka = changes.kafka_at_hand(props["kafka_version"], fetching=fetching)
+    return process.Launch(
+        id=int(props["node_id"]),
+        directory=_directory(props),
+        properties=props["properties"],
+        heap=props["heap"],
+        kafka_version=kafka.version,
+        java=kafka.java.executable,
+        jars=kafka.jars,
+    )
+
+
+def _previous(olds: Props) -> process.Launch | None:
+    """How the node was last started, or None where that cannot be repeated."""
+    if Path(olds["root"]) != _root(olds):
+        return None  # its settings name another checkout's data, or where this one was before
     try:
-        act()
-    except EarshotError as error:
-        # the engine puts "Exception calling application:" before it
-        raise EarshotError(f"\n{error}") from None
+        return _launch(olds, fetching=False)
+    except EarshotError:
+        return None
 
 
-def _stop(props: Props) -> None:
-    root = Path(props["root"])
-    # without a quorum a broker waits in vain for leave to go: 30 s, and its data is on disk anyway
-    process.stop(_directory(props), grace=30.0 if quorum.majority_runs(root) else 3.0)
+def _root(props: Props) -> Path:
+    """The data root in this checkout, whichever checkout wrote the state."""
+    return Project.find().here(Path(props["root"]))
 
 
 def _directory(props: Props) -> Path:
-    return quorum.node_directory(Path(props["root"]), int(props["node_id"]))
+    return _node(_root(props), props)
 
 
-def _identity(record: process.Record) -> Props:
+def _node(root: Path, props: Props) -> Path:
+    return quorum.node_directory(root, int(props["node_id"]))
+
+
+def _identity(record: Record) -> Props:
     return {"pid": record.pid, "incarnation": record.incarnation}
+
+
+GroundProvider = LocalPreflightProvider
+"""The name in states that earlier releases wrote."""

@@ -1,24 +1,30 @@
-"""What a cluster of this machine must keep: its id, its voters, the version that its data has.
+"""What a cluster of this machine must keep: its id, its voters, its newest Kafka version.
 
-`cluster.json` in the data root is the memory, not Pulumi's state: data outlives a stack.
+`cluster.json` in the data root holds it, and not Pulumi's state: data outlives a stack. Where it is
+lost, it is made again from the nodes' own files.
 """
 
 from __future__ import annotations
 
-import base64
+import contextlib
 import json
-import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from components.local.process import holders, running
-from components.refusals import goes_back, moving_controllers, older_kafka, other_voters
-from earshot import cache
-from earshot.listeners.model import ClusterPlan
-from earshot.listeners.render import voters
+import psutil
 
-METADATA_TOPIC = "__cluster_metadata"
+from components.local import on_disk
+from components.local.data_root import obstacles, writing
+from components.local.process import settings_of
+from components.local.record import owner, read_record, running, runs_from, user
+from components.node_data import replicas
+from components.refusals import holds_replicas, moving_controllers, other_voters, release
+from earshot import cache, sockets
+from earshot.cluster_id import new_cluster_id
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.render import voters
 
 
 @dataclass(frozen=True)
@@ -29,23 +35,57 @@ class Memory:
     voters: dict[str, str]
     """host:port by node id."""
     kafka_version: str
+    """The newest that a broker has served with; before that, the first one planned."""
     brokers: tuple[int, ...]
     serving: bool = False
-    """A quorum was seen since the last orderly stop."""
+    """Whether there was a quorum since the last orderly stop."""
 
 
 def recall(root: Path) -> Memory | None:
-    """The memory of the cluster under ``root``, or None before its first start."""
+    """The memory of the cluster under ``root``, or None before its first start.
+
+    Raises EarshotError where it is lost and cannot be made again from the nodes' data.
+    """
+    return kept(root) or rebuilt(root)
+
+
+def kept(root: Path) -> Memory | None:
+    """What `cluster.json` holds, or None where it is missing, empty or cut short."""
+    path = root / "cluster.json"
     try:
-        document = json.loads((root / "cluster.json").read_text())
+        document = json.loads(path.read_text())
         document["brokers"] = tuple(document["brokers"])
         return Memory(**document)
+    except PermissionError:
+        raise EarshotError(
+            str(path),
+            observed=f"this user ({user()}) may not read it",
+            remedy=f"run the command as its owner ({owner(path)})",
+        ) from None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
+def rebuilt(root: Path) -> Memory | None:
+    """The memory made from the nodes' own files, or None where no node has data.
+
+    Raises EarshotError.
+    """
+    found = on_disk.found(root)
+    if found is None:
+        return None
+    return Memory(
+        cluster_id=found.cluster_id,
+        voters=found.voters,
+        kafka_version=found.kafka_version,
+        brokers=found.brokers,
+        serving=True,  # assumed: then a change waits for each broker
+    )
+
+
 def remember(root: Path, memory: Memory) -> None:
-    cache.write(root / "cluster.json", json.dumps(asdict(memory), indent=2))
+    with writing("the cluster", root):
+        cache.write(root / "cluster.json", json.dumps(asdict(memory), indent=2))
 
 
 def settle(root: Path, plan: ClusterPlan) -> Memory:
@@ -54,7 +94,8 @@ def settle(root: Path, plan: ClusterPlan) -> Memory:
     memory = Memory(
         cluster_id=old.cluster_id if old else new_cluster_id(),
         voters=_voters(plan),
-        kafka_version=plan.kafka_version,
+        # the wanted version may never run
+        kafka_version=old.kafka_version if old else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
         serving=old.serving if old else False,
     )
@@ -62,10 +103,29 @@ def settle(root: Path, plan: ClusterPlan) -> Memory:
     return memory
 
 
-def mark_serving(root: Path, serving: bool) -> None:
+def mark_stopped(root: Path) -> None:
+    """Record that all nodes stop, so that the next start starts all voters together."""
     memory = recall(root)
-    if memory is not None and memory.serving != serving:
-        remember(root, replace(memory, serving=serving))
+    if memory is not None and memory.serving:
+        remember(root, replace(memory, serving=False))
+
+
+def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
+    """Record that nodes with these Kafka ``versions`` serve: with ``whole``, all of the cluster."""
+    memory = recall(root)
+    if memory is None:
+        return
+    seen = versions if whole and versions else (*versions, memory.kafka_version)
+    newest = max(seen, key=release)
+    changed = replace(memory, kafka_version=newest, serving=memory.serving or whole)
+    if changed != memory:
+        remember(root, changed)
+
+
+def serves(root: Path) -> bool:
+    """Whether there is a quorum that a started node can join."""
+    memory = recall(root)
+    return memory is not None and memory.serving and majority_runs(root)
 
 
 def majority_runs(root: Path) -> bool:
@@ -81,26 +141,32 @@ def node_directory(root: Path, id: int) -> Path:
     return root / f"node-{id}"
 
 
-def new_cluster_id() -> str:
-    """22 characters, as Kafka's own `random-uuid` prints; never with a leading hyphen."""
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text
-
-
 def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    """Why ``plan`` must not be applied over what is there; nothing has been touched yet.
+    """Why ``plan`` must not be applied over the data under ``root``.
 
-    Each text says what was found, what is allowed and how to mend it.
+    Each text says what was found, what is allowed and how to fix it. Raises EarshotError where the
+    data cannot be read.
     """
+    if blocked := list(obstacles(root, [node_directory(root, node.id) for node in plan.nodes])):
+        yield from blocked
+        return
     memory = recall(root)
     if memory is not None:
+        yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
         yield from _removal_problems(root, memory, plan)
-        if goes_back(plan.kafka_version, memory.kafka_version):
-            yield older_kafka(plan.kafka_version, memory.kafka_version, "`make clean`")
     yield from _port_problems(root, plan)
+
+
+def _foreign_data(root: Path, memory: Memory) -> Iterator[str]:
+    for name, id in on_disk.cluster_ids(root).items():
+        if id != memory.cluster_id:
+            yield (
+                f"the data in {root / name} is of the cluster {id}, and cluster.json says "
+                f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; "
+                "if all nodes are of one other cluster, remove cluster.json, and it is made again "
+                "from their data"
+            )
 
 
 def _quorum_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[str]:
@@ -121,15 +187,11 @@ def _removal_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator
     for id in _gone(memory, plan):
         held = replicas_on_disk(node_directory(root, id))
         if held:
-            shown = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
-            yield (
-                f"broker {id} would be removed and still holds {len(held)} replica(s): {shown}. "
-                "Move them to the brokers that stay (kafka-reassign-partitions), or keep the broker"
-            )
+            yield holds_replicas(id, held)
 
 
 def removed(root: Path, plan: ClusterPlan) -> list[int]:
-    """Brokers of the cluster under ``root`` that ``plan`` has no more."""
+    """Brokers of the cluster under ``root`` that ``plan`` no longer has."""
     memory = recall(root)
     return _gone(memory, plan) if memory is not None else []
 
@@ -140,34 +202,51 @@ def _gone(memory: Memory, plan: ClusterPlan) -> list[int]:
 
 def replicas_on_disk(directory: Path) -> list[str]:
     """The `topic-partition` replicas in a node's data, without the metadata log."""
-    log = directory / "log"
-    found = (path.name for path in log.glob("*-*") if path.is_dir())
-    return sorted(
-        name
-        for name in found
-        if name.rpartition("-")[2].isdigit() and name.rpartition("-")[0] != METADATA_TOPIC
-    )
+    return replicas(path.name for path in (directory / "log").glob("*-*") if path.is_dir())
 
 
 def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    own: dict[int, int] = {}
-    directories = [*root.glob("node-*"), *(node_directory(root, node.id) for node in plan.nodes)]
-    for directory in directories:
-        record = running(directory)
-        if record is not None:
-            own[record.pid] = int(directory.name.removeprefix("node-"))
-    binds = [(item.bind_host, item.bind_port) for node in plan.nodes for item in node.listeners]
-    taken = {holder.port: holder for holder in holders(binds)}
+    directories = {*root.glob("node-*"), *(node_directory(root, node.id) for node in plan.nodes)}
+    listening = sockets.listening()
     for node in plan.nodes:
         for item in node.listeners:
-            holder = taken.get(item.bind_port)
-            neighbour = own.get(holder.pid or -1) if holder else None
-            if holder and neighbour != node.id:
-                yield (
-                    f"listener {item.name} of node {node.id}: {holder}"
-                    + (f", which is node {neighbour} of this cluster" if neighbour else "")
-                    + f". Free the port, or choose another `port` for {item.name}"
-                )
+            for holder in _holders(item, listening):
+                neighbour = _node_of(holder.pid, directories)
+                if neighbour != node.id:
+                    settings = settings_of(holder.pid)
+                    yield (
+                        f"listener {item.name} of node {node.id}: {holder}"
+                        + (f" (Kafka with {settings})" if settings and not neighbour else "")
+                        + (f", which is node {neighbour} of this cluster" if neighbour else "")
+                        + f". Free the port, or choose another `port` for {item.name}"
+                    )
+                    break
+
+
+def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
+    """The id of the node whose process ``pid`` is, or None.
+
+    A process without a record counts too: its starter was killed before it could write one.
+    """
+    for directory in directories if pid else ():
+        record = read_record(directory)
+        recorded = record is not None and record.pid == pid and record.process(directory)
+        with contextlib.suppress(psutil.Error):
+            if recorded or runs_from(psutil.Process(pid), directory):
+                return int(directory.name.removeprefix("node-"))
+    return None
+
+
+def _holders(listener: Listener, listening: list[sockets.Listening]) -> Iterator[sockets.Listening]:
+    """Those of ``listening`` that keep a JVM from binding ``listener``."""
+    try:
+        wanted = sockets.of_java(listener.bind_host, listener.bind_port)
+    except OSError:
+        return  # the name does not resolve: the broker's log reports it
+    for held in listening:
+        verdict = sockets.conflict(wanted, held.bound)
+        if verdict or (verdict is None and not sockets.free(wanted)):
+            yield held
 
 
 def _voters(plan: ClusterPlan) -> dict[str, str]:

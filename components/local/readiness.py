@@ -3,53 +3,77 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from components.local.process import last_words, read_record
+from components.local.logs import why_ended
+from components.local.process import last_words
 from components.local.quorum import node_directory
+from components.local.record import running
 from earshot.errors import EarshotError
+from earshot.listeners.address import Address
 
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
 POLL = 0.25
-_SILENT = logging.getLogger("earshot.readiness")  # a refused connection is what we wait to end
+CONNECT_SECONDS = 2.0
+AGAIN = "correct what the cause names, then run the same command again"
+_SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
+
+
+class Progress(Enum):
+    SILENT = auto()
+    BEHIND = auto()
+    READY = auto()
+
+
+class CatchingUp(EarshotError):
+    """A broker serves, but is not in sync yet."""
 
 
 def wait_for(
     root: Path,
     nodes: Sequence[int],
     brokers: Mapping[int, str],
+    cluster_id: str,
     deadline: float = DEADLINE,
     progress: Callable[[str], None] = lambda _: None,
+    controllers: Mapping[int, Address] | None = None,
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
-    ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. Raises
-    EarshotError with the last lines of a node's log where it died, or of the missing brokers'
-    when ``deadline`` (s) has passed.
+    ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. A controller that
+    is no broker answers no clients, so it is ready when it accepts connections. Raises EarshotError
+    where a node died, where another cluster than ``cluster_id`` answers, or with the last log lines
+    of silent brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some
+    are not in sync.
     """
     began = time.monotonic()
     shown = began
     admins = {id: _admin(address) for id, address in brokers.items()}
     while True:
         _check_alive(root, nodes)
-        # each by its own word: for seconds the others still list a broker that was killed
-        missing = [id for id, admin in admins.items() if not _in_sync(id, admin)]
+        # ask each broker about itself: others list a killed broker for some seconds
+        states = {id: _state(id, admin, brokers[id], cluster_id) for id, admin in admins.items()}
+        states |= {id: _accepts_connections(address) for id, address in (controllers or {}).items()}
+        missing = [id for id, state in states.items() if state is not Progress.READY]
         now = time.monotonic()
         if not missing:
             return
         if now - began > deadline:
-            raise _late(root, missing, deadline)
+            silent = [id for id in missing if states[id] is Progress.SILENT]
+            raise _late(root, silent, deadline) if silent else _behind(missing, deadline)
         if now - shown > 5:
             shown = now
-            progress(f"waiting for broker {_listed(missing)} ({now - began:.0f} s)")
+            progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s)")
         time.sleep(POLL)
 
 
@@ -63,37 +87,60 @@ def _admin(address: str) -> AdminClient:
     return AdminClient(settings, logger=_SILENT)
 
 
-def _in_sync(id: int, admin: AdminClient) -> bool:
+def _state(id: int, admin: AdminClient, address: str, cluster_id: str) -> Progress:
     try:
         metadata = admin.list_topics(timeout=2)
     except KafkaException:
-        return False
+        return Progress.SILENT
+    found: str | None = metadata.cluster_id  # the stubs have it as always None
+    if found and found != cluster_id:
+        raise EarshotError(
+            f"broker {id}",
+            observed=f"cluster {found} answers at {address}",
+            allowed=f"cluster {cluster_id}, which this stack has formatted",
+            remedy="see whose brokers listen there (another checkout of the stack, a container): "
+            "stop them, or give one of the two other ports; then run the same command again",
+        )
+    if id not in metadata.brokers:
+        return Progress.SILENT
     partitions = (
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     )
     behind = any(id in item.replicas and id not in item.isrs for item in partitions)
-    return id in metadata.brokers and not behind
+    return Progress.BEHIND if behind else Progress.READY
+
+
+def _accepts_connections(address: Address) -> Progress:
+    try:
+        socket.create_connection(address, CONNECT_SECONDS).close()
+    except OSError:
+        return Progress.SILENT
+    return Progress.READY
 
 
 def _check_alive(root: Path, nodes: Sequence[int]) -> None:
     for id in nodes:
         directory = node_directory(root, id)
-        record = read_record(directory)
-        if record is None or record.process() is None:
+        if running(directory) is None:
             raise EarshotError(
-                f"node {id} did not come up",
-                observed=f"its process has ended; the last lines of its logs in {directory}:\n"
-                + last_words(directory),
-                remedy="mend what the log names, then run the same command again",
+                f"node {id} did not come up", observed=why_ended(directory), remedy=AGAIN
             )
 
 
-def _late(root: Path, missing: Sequence[int], deadline: float) -> EarshotError:
-    words = "\n".join(last_words(node_directory(root, id), 5) for id in missing[:3])
+def _late(root: Path, silent: Sequence[int], deadline: float) -> EarshotError:
+    words = "\n".join(last_words(node_directory(root, id), 5) for id in silent[:3])
     return EarshotError(
+        f"node {_listed(silent)} did not come up",
+        observed=f"no answer after {deadline:.0f} s; the last lines of the logs:\n{words}",
+        remedy=AGAIN,
+    )
+
+
+def _behind(missing: Sequence[int], deadline: float) -> CatchingUp:
+    return CatchingUp(
         f"broker {_listed(missing)}",
-        observed=f"not in sync after {deadline:.0f} s; the last lines of the logs:\n{words}",
-        remedy="mend what the log names, then run the same command again",
+        observed=f"answers, and is not in sync with all of its replicas after {deadline:.0f} s",
+        remedy="wait until it has caught up, then run the same command again",
     )
 
 

@@ -1,1 +1,1 @@
-"""The parts of placement aws that programs in other languages can use, as a Pulumi package."""
+"""Components of placement aws as a Pulumi package, for programs in any language."""

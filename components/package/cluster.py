@@ -1,7 +1,7 @@
 """Kafka brokers on AWS, as any program can ask for them.
 
-The package's schema is read from the annotations below and in `cluster_args`, so they are no
-strings here: both modules do without postponed annotations.
+Pulumi reads the package's schema from the annotations below and in `cluster_args`. They must not be
+strings, so both modules do without `from __future__ import annotations`.
 """
 
 from typing import Any
@@ -9,17 +9,16 @@ from typing import Any
 import pulumi
 
 from components.aws.cluster import Cluster
-from components.aws.node import Node
+from components.aws.node import InstanceNode
 from components.aws.reports import Awaited
 from components.package.cluster_args import AwsClusterArgs
 from components.package.patience import in_sync
-from earshot.placement.aws import AwsPlan
-from earshot.spec.aws import AwsSpec
-from earshot.spec.document import read_spec
+from earshot.config.aws import AwsSpec
+from earshot.config.document import read_spec
 from earshot.validation.contract import Contract
 
 SETTLED = {"placement": "aws", "gate": "off", "prove": "later", "validator": False}
-"""What the spec of a stack of ours may say otherwise, and a component's cannot."""
+"""Parts of the spec that a stack's file may set, but a component's inputs may not."""
 
 
 class AwsCluster(pulumi.ComponentResource):
@@ -38,10 +37,10 @@ class AwsCluster(pulumi.ComponentResource):
         self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         """Raises EarshotError for what cannot be planned."""
-        super().__init__("earshot:index:AwsCluster", name, dict(args), opts)
+        super().__init__("earshot:index:AwsCluster", name, _kept(args), opts)
         spec = read_spec({**args, **SETTLED}, name)
         assert isinstance(spec, AwsSpec)  # as SETTLED says
-        # reports stand under names that must be one stack's own
+        # nodes report in parameters whose names must be unique to the stack
         brokers = _Brokers(
             f"{pulumi.get_stack()}-{name}", spec, pulumi.ResourceOptions(parent=self)
         )
@@ -49,8 +48,8 @@ class AwsCluster(pulumi.ComponentResource):
         self.instances = pulumi.Output.all(
             **{str(id): node.instance.id for id, node in brokers.nodes.items()}
         )
-        contract = pulumi.Output.all(brokers.plan, brokers.served).apply(
-            lambda both: _contract(both[0], name)
+        contract = pulumi.Output.all(brokers.plan, brokers.cluster_id, brokers.served).apply(
+            lambda found: Contract.of(found[0].plan, name, spec.placement, found[1])
         )
         self.contract = contract.apply(lambda known: known.model_dump(mode="json"))
         self.bootstrap = contract.apply(
@@ -66,26 +65,34 @@ class AwsCluster(pulumi.ComponentResource):
         )
 
 
-class _Brokers(Cluster):
-    """A cluster whose readiness is waited for where it is constructed.
+def _kept(args: AwsClusterArgs) -> dict[str, Any]:
+    """``args`` as Pulumi keeps them in its state: free properties as secrets."""
+    return {
+        key: pulumi.Output.secret(value) if key in ("extra", "client") else value
+        for key, value in args.items()
+    }
 
-    A package holds no dynamic resource, so nothing remembers what was: other voters, the removal of
-    a broker with replicas and a node's move from its volume's zone are refused by nobody here.
+
+class _Brokers(Cluster):
+    """A cluster whose construction waits for its readiness.
+
+    A package can have no dynamic resources, so nothing remembers the last run. Nothing refuses
+    other voters, the removal of a broker with replicas, or a node's move out of its volume's zone.
     """
 
     served: pulumi.Output[None]
     """Known once all nodes are in sync."""
-    _unsealed = "advertised listeners are judged only where this runs with earshot's policy pack"
+    _gate_note = "advertised listeners are judged only where this runs with earshot's policy pack"
 
     def __init__(self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, spec, opts)
         self.served = self._in_sync(list(self.nodes.values()), whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
-    def _back(self, node: Node) -> pulumi.Output[Any]:
+    def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         return self._in_sync([node], whole=False)
 
-    def _in_sync(self, nodes: list[Node], *, whole: bool) -> pulumi.Output[None]:
+    def _in_sync(self, nodes: list[InstanceNode], *, whole: bool) -> pulumi.Output[None]:
         deployed = [
             pulumi.Output.all(attachment=node.attachment.id, **node.awaited) for node in nodes
         ]
@@ -98,7 +105,3 @@ class _Brokers(Cluster):
                 whole=whole,
             )
         )
-
-
-def _contract(made: AwsPlan, name: str) -> Contract:
-    return Contract.of(made.plan, cluster=name, placement="aws")

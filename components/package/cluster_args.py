@@ -21,7 +21,7 @@ class Vpc(TypedDict):
     """Of a VPC that is there: by zone, one that is not, and still reaches AWS's services."""
 
 
-class Listener(TypedDict):
+class ClusterListener(TypedDict):
     """One listener, for all brokers."""
 
     name: str
@@ -66,7 +66,7 @@ class Zone(TypedDict):
     """Seconds for which resolvers keep a record. Default: 60."""
 
 
-class Clients(TypedDict):
+class AllowedClients(TypedDict):
     """Who may come in, beside the nodes themselves and, for scope internal, the VPC."""
 
     ranges: NotRequired[dict[str, str]]
@@ -77,7 +77,7 @@ class Clients(TypedDict):
     """Of scope internal: security groups by what they are called."""
 
 
-class Instance(TypedDict):
+class NodeInstance(TypedDict):
     """The instances of one role. They run Amazon Linux 2023."""
 
     type: NotRequired[str]
@@ -90,7 +90,7 @@ class Instance(TypedDict):
     """The size of the root volume. Default: 16."""
 
 
-class Volume(TypedDict):
+class DataVolume(TypedDict):
     """The data volume of each node of one role. It is encrypted, and outlives its instance."""
 
     size_gib: NotRequired[int]
@@ -103,7 +103,7 @@ class Volume(TypedDict):
     """MiB/s, of gp3. Default: what it comes with."""
 
 
-class Archive(TypedDict):
+class KafkaDistribution(TypedDict):
     """Kafka as its project publishes it; the instances must reach it."""
 
     url: str
@@ -119,13 +119,13 @@ class AwsClusterArgs(TypedDict):
     """The region, the same as the AWS provider's."""
     vpc: Vpc
     """The network that nodes stand in."""
-    archive: Archive
+    archive: KafkaDistribution
     """What they run."""
     brokers: NotRequired[int]
     """Brokers have the ids 1, 2, 3, ... One that goes must hold no replica. Default: 3."""
     kafka_version: NotRequired[str]
     """3.9.x or 4.x.y, the same as in the archive."""
-    listeners: NotRequired[list[Listener]]
+    listeners: NotRequired[list[ClusterListener]]
     """Default: INTERNAL on port 19092, for scope internal."""
     inter_broker: NotRequired[str]
     """The listener between brokers. Default: the first of scope internal."""
@@ -141,17 +141,17 @@ class AwsClusterArgs(TypedDict):
     """aws: EC2's own names; zone: names of a domain of yours. Default: aws."""
     zone: NotRequired[Zone]
     """The domain, with naming zone."""
-    clients: NotRequired[Clients]
+    clients: NotRequired[AllowedClients]
     """Who may come in."""
     clear_text: NotRequired[dict[str, str]]
     """By listener, why it needs no TLS although it is for scope external."""
-    instance: NotRequired[Instance]
+    instance: NotRequired[NodeInstance]
     """The instances of brokers."""
-    volume: NotRequired[Volume]
+    volume: NotRequired[DataVolume]
     """The data volumes of brokers."""
-    controller_instance: NotRequired[Instance]
+    controller_instance: NotRequired[NodeInstance]
     """The instances of separate controllers."""
-    controller_volume: NotRequired[Volume]
+    controller_volume: NotRequired[DataVolume]
     """The data volumes of separate controllers."""
     pinned: NotRequired[dict[str, str]]
     """By node id, the zone it stays in: where a zone is added or taken away."""
@@ -169,6 +169,8 @@ class AwsClusterArgs(TypedDict):
     """Keep records of the VPC's traffic in a bucket. Default: false."""
     data: NotRequired[str]
     """What a destroy does with the data volumes: keep or delete. Default: keep."""
+    cluster_id: NotRequired[str]
+    """Kafka's id of the data that an earlier cluster has kept. Default: a new one, once."""
     deletion_protection: NotRequired[bool]
     """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
     ready_seconds: NotRequired[int]

@@ -8,9 +8,8 @@ from typing import NotRequired, TypedDict, get_args
 
 import pulumi
 
-from components.aws.network import Network, Plot
-from earshot.aws.costs import Nat
-from earshot.aws.subnets import check_zones, lay_out
+from components.aws.network import Network, NetworkArgs
+from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import EarshotError
 
 NATS: tuple[Nat, ...] = get_args(Nat)
@@ -46,11 +45,11 @@ class AwsNetwork(pulumi.ComponentResource):
     ) -> None:
         """Raises EarshotError for what AWS has no such network for."""
         super().__init__("earshot:index:AwsNetwork", name, dict(args), opts)
-        ground = Network(name, _plot(args), pulumi.ResourceOptions(parent=self)).ground
-        self.vpc_id = pulumi.Output.from_input(ground.vpc_id)
+        network = Network(name, _network_args(args), pulumi.ResourceOptions(parent=self)).facts
+        self.vpc_id = pulumi.Output.from_input(network.vpc_id)
         self.public_subnets, self.private_subnets = (
             pulumi.Output.all(
-                **{zone: id for (zone, beyond), id in ground.subnets.items() if beyond is public}
+                **{zone: id for (zone, beyond), id in network.subnets.items() if beyond is public}
             )
             for public in (True, False)
         )
@@ -63,9 +62,9 @@ class AwsNetwork(pulumi.ComponentResource):
         )
 
 
-def _plot(args: AwsNetworkArgs) -> Plot:
+def _network_args(args: AwsNetworkArgs) -> NetworkArgs:
     cidr = args.get("cidr", "10.0.0.0/16")
-    return Plot(
+    return NetworkArgs(
         region=check_zones(args["zones"]),
         cidr=cidr,
         subnets=lay_out(cidr, args["zones"]),

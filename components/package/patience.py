@@ -1,4 +1,4 @@
-"""Waiting for readiness in the package's host, which can have no resource of its own code."""
+"""Waiting for readiness in the package's host, which can have no dynamic resources."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
 
-class Settings:
-    """What the stack that asks for the component is configured with."""
+class StackSettings:
+    """The configuration of the stack that uses the component."""
 
     def get(self, key: str) -> Any:
         return pulumi.runtime.get_config(key)
@@ -30,9 +30,9 @@ async def in_sync(
 ) -> None:
     """Returns when ``nodes`` have reported as deployed; at once in a preview.
 
-    Unless they are the ``whole`` cluster, also where there is no quorum yet, for then they would
+    Single nodes, not the ``whole`` cluster, are not waited for before there is a quorum: they would
     wait for each other. ``voters`` are the parameters in which the quorum reports. Raises
-    InputPropertiesError, which is what the host can tell without a stack trace.
+    InputPropertiesError, which the host shows without a stack trace.
     """
     if pulumi.runtime.is_dry_run():
         return
@@ -46,17 +46,17 @@ async def in_sync(
             wait_for(nodes, read, deadline, progress=log)
 
     try:
-        await aside(partial(wait, reader(Settings(), region)))
+        await aside(partial(wait, reader(StackSettings(), region)))
     except EarshotError as error:
         raise InputPropertiesError(str(error), []) from None
 
 
 async def aside(act: Callable[[], None]) -> None:
-    """``act`` in a thread that does not hold up the end of this process."""
+    """Runs ``act`` in a thread that does not delay the end of this process."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
-    def tell(error: BaseException | None) -> None:
+    def finish(error: BaseException | None) -> None:
         if done.cancelled():
             return
         if error is None:
@@ -70,8 +70,8 @@ async def aside(act: Callable[[], None]) -> None:
             act()
         except BaseException as raised:
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
-            loop.call_soon_threadsafe(tell, error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(finish, error)
 
     threading.Thread(target=run, daemon=True).start()
     await done

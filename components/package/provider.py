@@ -1,4 +1,4 @@
-"""The provider that constructs the package's components and tells their schema."""
+"""The provider that constructs the package's components and serves their schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPONENTS = (AwsCluster, AwsNetwork)
 
 
 class PackageProvider(ComponentProvider):
-    """As `component_provider_host` has it; what is wrong with inputs is told without a trace."""
+    """As `component_provider_host` makes it, but errors in inputs show without a stack trace."""
 
     def __init__(self) -> None:
         super().__init__(list(COMPONENTS), PACKAGE, None, __version__)

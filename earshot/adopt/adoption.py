@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.adopt.cluster_document import docker_document, local_document
-from earshot.adopt.compose import Compose, Service
-from earshot.adopt.compose_brokers import brokers_in
-from earshot.adopt.kafka_broker import KafkaBroker
 from earshot.adopt.leftovers import Leftover, leftovers
-from earshot.adopt.mistakes import facts_of, left_out, mistakes_in
-from earshot.adopt.properties import read_broker
+from earshot.checks.adopted import facts_of, mistakes_in, skipped_rules
 from earshot.errors import EarshotError
+from earshot.facts.settings import controller_names
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.model import CLIENT_SCOPES, Scope
-from earshot.rules.container_facts import Heard, controller_names
-from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.finding import Finding
+from earshot.rules.grouped import numbered
+from earshot.sources.compose import Compose, Service
+from earshot.sources.compose_brokers import brokers_in
+from earshot.sources.kafka_broker import KafkaBroker
+from earshot.sources.parsed_listener import ParsedListener
+from earshot.sources.properties_file import read_broker
 
 Scopes = Mapping[str, tuple[Scope, ...]]
 
@@ -31,7 +33,7 @@ class Understood:
 
     broker: str
     id: int
-    listener: Heard
+    listener: ParsedListener
     published: tuple[str, ...]
 
 
@@ -62,11 +64,8 @@ class Adoption:
     @property
     def exit_code(self) -> int:
         """1 where something is undecided or a rule is broken, else 0."""
-        grave = any(
-            item.severity is Severity.ERROR and item.state is State.VIOLATED
-            for item in self.mistakes
-        )
-        return 1 if grave or self.undecided else 0
+        broken = any(item.is_certain_error for item in self.mistakes)
+        return 1 if broken or self.undecided else 0
 
 
 def adopt_compose(
@@ -105,7 +104,9 @@ def _adoption(
     notes: list[str],
     scopes: Scopes,
 ) -> Adoption:
-    listeners = tuple(_understood(broker, heard) for broker in brokers for heard in broker.heard)
+    listeners = tuple(
+        _understood(broker, listener) for broker in brokers for listener in broker.listeners
+    )
     known = {item.listener.name for item in listeners}
     for name in scopes:
         if name not in known:
@@ -115,7 +116,7 @@ def _adoption(
                 allowed=", ".join(sorted(known)) or "none: no listener could be read",
             )
     facts = facts_of(brokers, placement)
-    notes = [*notes, *(note for broker in brokers for note in _unadvertised(broker))]
+    notes = [*notes, *_unadvertised(brokers)]
     undecided = tuple(question for broker in brokers for question in _questions(broker))
     clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
     document: dict[str, Any] | None = None
@@ -128,32 +129,34 @@ def _adoption(
         listeners=listeners,
         undecided=undecided,
         mistakes=mistakes_in(brokers, facts),
-        unjudged=tuple(f"{rule.id}: {reason}" for rule, reason in left_out(brokers, facts)),
+        unjudged=tuple(f"{rule.id}: {reason}" for rule, reason in skipped_rules(brokers, facts)),
         leftovers=leftovers(brokers, services),
         notes=tuple(notes),
         document=document,
     )
 
 
-def _understood(broker: KafkaBroker, heard: Heard) -> Understood:
-    ports = broker.container.published_at(heard.bind.port) if broker.container is not None else ()
-    return Understood(broker.name, broker.id, heard, tuple(map(str, ports)))
+def _understood(broker: KafkaBroker, listener: ParsedListener) -> Understood:
+    ports = (
+        broker.container.published_at(listener.bind.port) if broker.container is not None else ()
+    )
+    return Understood(broker.name, broker.id, listener, tuple(map(str, ports)))
 
 
 def _questions(broker: KafkaBroker) -> Iterator[Question]:
     """Listeners that cannot be read, and those that nothing tells the clients of."""
     for key in ("listeners", "advertised.listeners"):
         for name, why in _unread(broker.values.get(key), key != "listeners"):
-            remedy = "mend it in the source, and adopt that"
+            remedy = "fix it in the source, and adopt that"
             yield Question(broker.name, broker.id, name or "?", f"{key}: {why}", remedy)
-    for heard in broker.heard:
-        if not heard.audience.scopes:
+    for listener in broker.listeners:
+        if not listener.audience.scopes:
             yield Question(
                 broker.name,
                 broker.id,
-                heard.name,
-                heard.audience.why,
-                f"--scope {heard.name}={'|'.join(CLIENT_SCOPES)}",
+                listener.name,
+                listener.audience.why,
+                f"--scope {listener.name}={'|'.join(CLIENT_SCOPES)}",
             )
 
 
@@ -166,13 +169,17 @@ def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
             yield entry[0], f"{entry[0]}://:{entry[1].port} has no host"
 
 
-def _unadvertised(broker: KafkaBroker) -> Iterator[str]:
-    heard = {item.name for item in broker.heard}
-    asked = {item.listener for item in _questions(broker)}
-    controllers = controller_names(broker.values)
-    for entry in read_listeners(broker.values.get("listeners", "")):
-        if not isinstance(entry, Bad) and entry[0] not in heard | asked | {*controllers}:
-            yield (
-                f"broker {broker.id}: {entry[0]} is bound and not advertised, so that no client "
-                "is sent to it; it is left out"
-            )
+def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
+    found: dict[str, list[int]] = {}
+    for broker in brokers:
+        read = {item.name for item in broker.listeners}
+        asked = {item.listener for item in _questions(broker)}
+        known = read | asked | {*controller_names(broker.values)}
+        for entry in read_listeners(broker.values.get("listeners", "")):
+            if not isinstance(entry, Bad) and entry[0] not in known:
+                found.setdefault(entry[0], []).append(broker.id)
+    for name, ids in found.items():
+        yield (
+            f"{numbered('broker', ids)}: {name} is bound and not advertised, so that no client is "
+            "sent to it; it is left out"
+        )

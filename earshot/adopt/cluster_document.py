@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from earshot.adopt.kafka_broker import KafkaBroker
 from earshot.adopt.leftovers import free_properties
-from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
+from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.facts.container import Container, is_loopback
+from earshot.facts.settings import controller_names
+from earshot.listeners.model import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.container import Container, is_loopback
-from earshot.rules.container_facts import Heard, controller_names, version_of
-from earshot.spec.cluster import DEFAULT_KAFKA, FIRST_SEPARATE_CONTROLLER
+from earshot.rules.grouped import numbered, shortened
+from earshot.sources.container import version_of
+from earshot.sources.kafka_broker import KafkaBroker
+from earshot.sources.parsed_listener import ParsedListener
 
 CONTROLLER_PORT = 9093
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
@@ -49,14 +52,17 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
     if broker.id != 1:
         notes.append(f"node id {broker.id} becomes 1: on this machine ids follow `brokers`")
     listeners = []
-    for heard in broker.heard:
-        if Scope.CONTROLLER in heard.audience.scopes:
+    for listener in broker.listeners:
+        if Scope.CONTROLLER in listener.audience.scopes:
             continue
-        item: dict[str, Any] = _common(heard)
-        if heard.bind.host:
-            item["bind"] = heard.bind.host
-        if not is_loopback(heard.advertised.host) or heard.advertised.port != heard.bind.port:
-            item["advertised"] = {1: str(heard.advertised)}
+        item: dict[str, Any] = _common(listener)
+        if listener.bind.host:
+            item["bind"] = listener.bind.host
+        if (
+            not is_loopback(listener.advertised.host)
+            or listener.advertised.port != listener.bind.port
+        ):
+            item["advertised"] = {1: str(listener.advertised)}
         listeners.append(item)
     document: dict[str, Any] = {
         "placement": "local",
@@ -68,27 +74,30 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
 
 
 def _docker_listener(
-    name: str, found: Mapping[int, tuple[KafkaBroker, Heard]], notes: list[str]
+    name: str, found: Mapping[int, tuple[KafkaBroker, ParsedListener]], notes: list[str]
 ) -> dict[str, Any]:
     first = next(iter(found.values()))[1]
     item = _common(first)
-    if bind := _bind(name, [(broker, heard) for broker, heard in found.values()], notes):
+    if bind := _bind(name, [(broker, listener) for broker, listener in found.values()], notes):
         item["bind"] = bind
     published, interfaces = {}, set()
-    advertised = {}
-    for id, (broker, heard) in found.items():
-        address = heard.advertised
-        moved = heard.bind.port != first.bind.port
-        if moved and broker.container is not None and broker.container.answers_to(address.host):
-            notes.append(
-                f"listener {name}: broker {id} listens on {first.bind.port} now, as the first "
-                f"does, and not on {heard.bind.port}; clients in its network must follow"
-            )
+    advertised, moved = {}, {}
+    for id, (broker, listener) in found.items():
+        address = listener.advertised
+        other = listener.bind.port != first.bind.port
+        if other and broker.container is not None and broker.container.answers_to(address.host):
+            moved[id] = listener.bind.port
             address = address._replace(port=first.bind.port)
         advertised[id] = str(address)
-        if broker.container is not None and (port := _published(broker.container, heard)):
+        if broker.container is not None and (port := _published(broker.container, listener)):
             published[id], interface = port
             interfaces.add(interface)
+    if moved:
+        ports = shortened(list(dict.fromkeys(map(str, moved.values()))))
+        notes.append(
+            f"listener {name}: {numbered('broker', moved)} on {first.bind.port} now, as the first, "
+            f"and not on {ports}; clients in its network must follow"
+        )
     if published:
         item["published"] = published
     if interfaces - {""}:
@@ -100,22 +109,22 @@ def _docker_listener(
     return item
 
 
-def _common(heard: Heard) -> dict[str, Any]:
+def _common(listener: ParsedListener) -> dict[str, Any]:
     item: dict[str, Any] = {
-        "name": heard.name,
-        "port": heard.bind.port,
-        "scopes": [str(scope) for scope in CLIENT_SCOPES if scope in heard.audience.scopes],
+        "name": listener.name,
+        "port": listener.bind.port,
+        "scopes": [str(scope) for scope in CLIENT_SCOPES if scope in listener.audience.scopes],
     }
-    if heard.protocol is not Protocol.PLAINTEXT:
-        item["protocol"] = str(heard.protocol)
+    if listener.protocol is not Protocol.PLAINTEXT:
+        item["protocol"] = str(listener.protocol)
     return item
 
 
-def _bind(name: str, found: Iterable[tuple[KafkaBroker, Heard]], notes: list[str]) -> str:
+def _bind(name: str, found: Iterable[tuple[KafkaBroker, ParsedListener]], notes: list[str]) -> str:
     """The interface that the source binds, where it is not all of them."""
     hosts = {}
-    for broker, heard in found:
-        host = heard.bind.host
+    for broker, listener in found:
+        host = listener.bind.host
         if host and kind_of(host) is not NameKind.ANY_ADDRESS:
             own = broker.container is not None and broker.container.answers_to(host)
             hosts[host] = own
@@ -123,16 +132,18 @@ def _bind(name: str, found: Iterable[tuple[KafkaBroker, Heard]], notes: list[str
         return next(iter(hosts), "")
     others = [host for host, own in hosts.items() if not own]
     if others:
-        return others[0]  # a mistake stays, to be seen and mended
+        return others[0]  # a mistake stays, to be seen and fixed
     notes.append(f"listener {name}: binds all interfaces now, and not {', '.join(hosts)}")
     return ""
 
 
-def _published(container: Container, heard: Heard) -> tuple[int, str] | None:
-    ports = [item for item in container.published_at(heard.bind.port) if item.host_port is not None]
+def _published(container: Container, listener: ParsedListener) -> tuple[int, str] | None:
+    ports = [
+        item for item in container.published_at(listener.bind.port) if item.host_port is not None
+    ]
     if not ports or container.on_host_network:
         return None
-    fitting = [item for item in ports if item.host_port == heard.advertised.port]
+    fitting = [item for item in ports if item.host_port == listener.advertised.port]
     chosen = (fitting or ports)[0]
     return chosen.host_port or 0, chosen.host_ip
 
@@ -158,14 +169,17 @@ def _rest(
         else:
             notes.append(f"{key}: {text} is more than there are brokers; it is left out")
     extra = free_properties(first)
+    apart: dict[str, list[int]] = {}
     for other in serving[1:]:
         theirs = free_properties(other)
         differing = sorted(key for key in {*extra, *theirs} if extra.get(key) != theirs.get(key))
         if differing:
-            notes.append(
-                f"broker {other.id} differs from broker {first.id} in {', '.join(differing)}; "
-                f"`extra` holds broker {first.id}'s"
-            )
+            apart.setdefault(", ".join(differing), []).append(other.id)
+    for keys, ids in apart.items():
+        notes.append(
+            f"{numbered('broker', ids)}: other values than broker {first.id} for {keys}; "
+            f"`extra` holds broker {first.id}'s"
+        )
     if extra:
         found["extra"] = extra
     return found
@@ -174,13 +188,15 @@ def _rest(
 def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, Any]:
     controlling = [item for item in brokers if item.is_controller]
     separate = [item for item in controlling if not item.is_broker]
-    taken = {heard.bind.port for item in brokers if item.is_broker for heard in item.heard}
+    taken = {
+        listener.bind.port for item in brokers if item.is_broker for listener in item.listeners
+    }
     names = [name for item in controlling for name in controller_names(item.values)]
     sockets = [
-        heard
+        listener
         for item in controlling
-        for heard in item.heard
-        if Scope.CONTROLLER in heard.audience.scopes
+        for listener in item.listeners
+        if Scope.CONTROLLER in listener.audience.scopes
     ]
     if sockets:
         port = sockets[0].bind.port
@@ -199,11 +215,13 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
     return found
 
 
-def _by_name(brokers: Sequence[KafkaBroker]) -> dict[str, dict[int, tuple[KafkaBroker, Heard]]]:
+def _by_name(
+    brokers: Sequence[KafkaBroker],
+) -> dict[str, dict[int, tuple[KafkaBroker, ParsedListener]]]:
     """Client listeners in the order of their first appearance, each with its brokers."""
-    found: dict[str, dict[int, tuple[KafkaBroker, Heard]]] = {}
+    found: dict[str, dict[int, tuple[KafkaBroker, ParsedListener]]] = {}
     for broker in brokers:
-        for heard in broker.heard:
-            if Scope.CONTROLLER not in heard.audience.scopes:
-                found.setdefault(heard.name, {})[broker.id] = (broker, heard)
+        for listener in broker.listeners:
+            if Scope.CONTROLLER not in listener.audience.scopes:
+                found.setdefault(listener.name, {})[broker.id] = (broker, listener)
     return found

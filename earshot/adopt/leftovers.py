@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from earshot.adopt.compose import Service
-from earshot.adopt.kafka_broker import KafkaBroker
+from earshot.errors import EarshotError
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
 from earshot.listeners.owned import OWNED, check_property
+from earshot.listeners.properties import NodeSettings, write_environment
+from earshot.listeners.secrets import INSTEAD, reveals
+from earshot.sources.compose import Service
+from earshot.sources.kafka_broker import KafkaBroker
 
 _ZOOKEEPER_IMAGE = re.compile(r"(?:.*/)?[a-z-]*zookeeper[a-z-]*(?:[:@].*)?")
-_SECRET = re.compile(r"password|secret|jaas|\.key$|keystore\.key|credential", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"_\{[A-Z_]+\}")
 _GONE = {
     "inter.broker.protocol.version": "Kafka 4 has feature levels instead",
@@ -58,7 +60,7 @@ def free_properties(broker: KafkaBroker) -> dict[str, str]:
     return {
         key: value
         for key, value in sorted(broker.raw.values.items())
-        if key not in OWNED and not _refusal(key, value)
+        if key not in OWNED and not _refusal(broker, key, value)
     }
 
 
@@ -95,11 +97,11 @@ def _properties(broker: KafkaBroker) -> Iterator[Leftover]:
             yield Leftover(key, OWNED[key])
         elif key in OWNED:
             continue
-        elif reason := _refusal(key, value):
+        elif reason := _refusal(broker, key, value):
             yield Leftover(key, reason)
 
 
-def _refusal(key: str, value: str) -> str:
+def _refusal(broker: KafkaBroker, key: str, value: str) -> str:
     """Why the free property cannot stand in the stack file, or an empty text."""
     if key in _GONE:
         return _GONE[key]
@@ -107,10 +109,14 @@ def _refusal(key: str, value: str) -> str:
         return "KRaft has org.apache.kafka.metadata.authorizer.StandardAuthorizer instead"
     if key.startswith("confluent.") or "io.confluent." in value:
         return "Apache Kafka does not have Confluent's own parts"
-    if _SECRET.search(key):
-        return "it may be a secret, which a stack file must not hold in clear"
+    if reveals(key, value):
+        return f"it holds a secret in clear; a stack file takes {INSTEAD}"
     try:
         check_property(key, value)
+        if broker.container is not None:
+            write_environment(NodeSettings({key: value}))
     except ValueError as error:
         return str(error).removeprefix(f"{key}: ")
+    except EarshotError as error:
+        return error.observed
     return ""

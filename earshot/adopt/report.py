@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from earshot.adopt.adoption import Adoption, Understood
+from earshot.adopt.adoption import Adoption, Question, Understood
+from earshot.listeners.address import bracketed
 from earshot.report.terminal import Terminal, columns
 from earshot.report.wording import visible
+from earshot.rules.grouped import grouped, numbered, shape, shortened
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
 
@@ -20,7 +22,7 @@ def as_text(adoption: Adoption, terminal: Terminal) -> str:
     lines += [terminal.bold(head), *rows]
     parts = (
         ("undecided: no stack file is written", _questions(adoption)),
-        ("mistakes", (visible(str(item)) for item in adoption.mistakes)),
+        ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
         ("not carried over", (visible(str(item)) for item in adoption.leftovers)),
         ("notes", (visible(item) for item in adoption.notes)),
         ("not judged here", adoption.unjudged),
@@ -76,7 +78,7 @@ def _row(item: Understood) -> tuple[str, ...]:
         for text in (
             f"{item.id} ({item.broker})",
             item.listener.name,
-            f"{item.listener.bind.host or '*'}:{item.listener.bind.port}",
+            f"{bracketed(item.listener.bind.host) or '*'}:{item.listener.bind.port}",
             ", ".join(item.published) or "-",
             str(item.listener.advertised),
             "+".join(told.scopes) or "?",
@@ -86,25 +88,35 @@ def _row(item: Understood) -> tuple[str, ...]:
 
 
 def _facts(item: Understood) -> dict[str, Any]:
-    heard = item.listener
+    listener = item.listener
     return {
         "broker": item.id,
         "name": item.broker,
-        "listener": heard.name,
-        "protocol": str(heard.protocol),
-        "binds": f"{heard.bind.host}:{heard.bind.port}",
+        "listener": listener.name,
+        "protocol": str(listener.protocol),
+        "binds": str(listener.bind),
         "published": list(item.published),
-        "advertises": str(heard.advertised),
-        "scopes": [str(scope) for scope in heard.audience.scopes],
-        "why": heard.audience.why,
+        "advertises": str(listener.advertised),
+        "scopes": [str(scope) for scope in listener.audience.scopes],
+        "why": listener.audience.why,
     }
 
 
 def _questions(adoption: Adoption) -> Iterator[str]:
+    alike: dict[tuple[str, str, str], list[Question]] = {}
     for item in adoption.undecided:
+        key = (item.listener, shape(item.why, [item.broker]), item.remedy)
+        alike.setdefault(key, []).append(item)
+    for listed in alike.values():
+        first = listed[0]
+        names = shortened(list(dict.fromkeys(item.broker for item in listed)))
+        others = (
+            "" if len({item.why for item in listed}) == 1 else f" ({first.broker}; others alike)"
+        )
         yield visible(
-            f"broker {item.id} ({item.broker}), listener {item.listener}: {item.why}\n"
-            f"  to decide it: {item.remedy}"
+            f"{numbered('broker', (item.id for item in listed))} ({names}), "
+            f"listener {first.listener}: {first.why}{others}\n"
+            f"  to decide it: {first.remedy}"
         )
 
 
@@ -118,7 +130,7 @@ def _counted(adoption: Adoption) -> str:
     counts = (
         (brokers, "broker"),
         (len(adoption.listeners), "listener"),
-        (len(adoption.mistakes), "mistake"),
+        (len(grouped(adoption.mistakes)), "mistake"),
         (len(adoption.undecided), "question"),
     )
     return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)

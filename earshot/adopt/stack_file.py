@@ -10,6 +10,7 @@ import yaml
 from earshot.adopt.adoption import Adoption
 from earshot.project import CLUSTER_KEY
 from earshot.report.wording import visible
+from earshot.rules.grouped import grouped
 
 WIDTH = 100
 _COMMENTS = {
@@ -27,9 +28,9 @@ def stack_file(adoption: Adoption) -> str:
     if adoption.document is None:
         raise ValueError("nothing is written while something is undecided")
     lines = [f"# Adopted from {visible(adoption.source)}."]
-    if adoption.mistakes:
-        lines.append("# Mistakes that were seen there; see that they are mended here:")
-        lines += [f"# - {visible(item.subject)} [{item.rule}]" for item in adoption.mistakes]
+    if found := grouped(adoption.mistakes):
+        lines.append("# Mistakes that were seen there; see that they are fixed here:")
+        lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in found]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
     for key, value in adoption.document.items():
         if key in _COMMENTS:
@@ -58,7 +59,7 @@ def _reasons(adoption: Adoption) -> dict[str, str]:
 
 
 def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
-    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=False)
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=WIDTH)
     return [" " * indent + line for line in text.splitlines()]
 
 

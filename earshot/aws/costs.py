@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from earshot.aws.subnets import Nat
 from earshot.errors import EarshotError
 
 HOURS = 730
@@ -49,8 +50,6 @@ LOOK_REQUESTS = 2
 """HEAD and GET, of the validator every minute."""
 FREE_IOPS, FREE_THROUGHPUT = 3000, 125
 """What a gp3 volume has without a price of its own."""
-
-Nat = Literal["none", "one", "per-zone"]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
 
 from earshot.errors import EarshotError
 from earshot.names.kinds import NameKind, kind_of
 
+Nat = Literal["none", "one", "per-zone"]
+"""How many NAT gateways a network has."""
 MIN_ZONES, MAX_ZONES = 2, 3
 LARGEST_VPC = 16
 SMALLEST_SUBNET = 28

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
-from earshot.adopt.compose import read_compose
-from earshot.adopt.dotenv import read_env_file
 from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
 from earshot.cli.output import emit, save
 from earshot.errors import EarshotError
 from earshot.listeners.model import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
+from earshot.sources.compose import read_compose
+from earshot.sources.dotenv import read_env_file
 
 COMPOSE = (".yml", ".yaml")
 PROPERTIES = (".properties",)
@@ -80,7 +81,10 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
 
     def read(path: str) -> str:
         # as the file writes it, or already with its folder where another file wrote it
-        return (folder / path).read_text(encoding="utf-8")
+        named = folder / path
+        if named.exists() and not named.is_file():  # a device or a pipe may never end
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return named.read_text(encoding="utf-8")
 
     compose = read_compose(_text(file), file.name, environment, read)
     return adopt_compose(compose, str(file), services, scopes)

@@ -125,19 +125,27 @@ def plan(
             "--render", metavar="NODE", help="Print the server.properties of a node, or of 'all'."
         ),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Look the names up and apply the rules, as the gate will."),
+    ] = False,
 ) -> None:
     """Show what the brokers of a stack will bind and advertise; nothing is touched.
 
-    Reads the stack's file and this machine's names. It does not judge them:
-    the policy pack does, at every preview and update.
+    Reads the stack's file and this machine's names. With --check it evaluates the
+    rules with the resolvers of the pack's configuration (policies/config), and
+    ends with 1 where the gate would stop an update.
 
       earshot plan --stack local
+      earshot plan --stack local --check
       earshot plan --stack local --render 1
       earshot plan --stack local --format json > contract.json
     """
     from earshot.cli import plan as command
 
-    command.run(stack, json=format is Document.JSON, render=render)
+    code = command.run(stack, json=format is Document.JSON, render=render, check=check)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()

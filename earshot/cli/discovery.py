@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from earshot.listeners.address import Address, parse_address
+from earshot.doctor.doctor import examine
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
 from earshot.validation.client import protocol_of
-from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
-from earshot.validation.doctor import examine
+from earshot.validation.contract import (
+    Advertised,
+    Answered,
+    Contract,
+    ContractBroker,
+    ContractListener,
+)
 from earshot.validation.result import Cell, Report
 
 LOOK_SECONDS = 10.0
 
 
-class Unanswered(Exception):
+class NoBrokerAnswered(Exception):
     """No broker answered at the addresses that were given; ``report`` says why."""
 
     def __init__(self, report: Report) -> None:
@@ -26,32 +33,39 @@ def discover(
 ) -> tuple[Contract, tuple[str, ...]]:
     """The contract of what answers at ``bootstrap``, and notes that say what its names mean.
 
-    Nobody outside a cluster learns the names of its listeners, so each group of addresses that
-    leads to the same metadata is called LISTENER_1 and so on. Raises Unanswered.
+    Raises NoBrokerAnswered.
     """
     seen = examine(list(bootstrap), client=client, deadline=LOOK_SECONDS, produce=False)
+    return contract_of(seen, protocol_of(client))
+
+
+def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, ...]]:
+    """The contract that the brokers of ``seen`` advertise, and notes on the names in it.
+
+    Nobody outside a cluster learns the names of its listeners, so each group of addresses that
+    leads to the same metadata is called LISTENER_1 and so on. Raises NoBrokerAnswered.
+    """
     groups: dict[str, list[Cell]] = {}
     for cell in seen.cells:
         if cell.broker >= 0:
             groups.setdefault(cell.listener, []).append(cell)
     if not groups:
-        raise Unanswered(seen)
+        raise NoBrokerAnswered(seen)
     names = {asked: f"LISTENER_{i}" for i, asked in enumerate(groups, start=1)}
-    protocol = protocol_of(client)
     listeners = tuple(
         ContractListener(
             name=names[asked],
             protocol=protocol,
             scopes=(),
-            bootstrap=",".join(cell.address for cell in cells),
+            bootstrap=",".join(str(cell.address) for cell in cells),
         )
         for asked, cells in groups.items()
     )
     contract = Contract(
         cluster=seen.cluster,
+        cluster_id=seen.cluster_id or None,
         placement="",
         kafka_version="",
-        inter_broker=listeners[0].name,
         listeners=listeners,
         brokers=_brokers(names, groups),
     )
@@ -64,6 +78,6 @@ def _brokers(
     found: dict[int, dict[str, Advertised]] = {}
     for asked, cells in groups.items():
         for cell in cells:
-            host, port = parse_address(cell.address)
-            found.setdefault(cell.broker, {})[names[asked]] = Advertised(host=host, port=port)
+            host, port = cell.address
+            found.setdefault(cell.broker, {})[names[asked]] = Answered(host=host, port=port)
     return tuple(ContractBroker(id=id, advertised=found[id]) for id in sorted(found))

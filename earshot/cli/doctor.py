@@ -7,11 +7,12 @@ from pathlib import Path
 
 from earshot.cli.output import formats, show
 from earshot.cli.target import client_properties, target
+from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
+from earshot.placements import in_containers
 from earshot.report import Format
 from earshot.validation.contract import Contract
-from earshot.validation.doctor import examine
 
 SECONDS = 10.0
 ELSEWHERE = (
@@ -45,7 +46,7 @@ def run(
         deadline=deadline or SECONDS,
         produce=produce,
     )
-    if scope is None and contract is not None and contract.placement == "docker":
+    if scope is None and contract is not None and in_containers(contract.placement):
         report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
     show(report, files, format)
     return report.exit_code

@@ -5,32 +5,67 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from earshot.checks.plan import PlanCheck, check_planned
 from earshot.cli.output import emit
+from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import DockerPlan, Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
-from earshot.spec.document import Spec
-from earshot.validation.contract import Contract
+from earshot.rules.finding import FindingState
+from earshot.rules.grouped import grouped
+from earshot.validation.contract import Contract, read_contract
 
+NOT_MADE = "(made by the first update)"
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
 DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
 
-def run(stack: str, *, json: bool, render: str | None) -> None:
-    """Prints the plan of ``stack``. Raises EarshotError."""
+def run(stack: str, *, json: bool, render: str | None, check: bool = False) -> int:
+    """Prints the plan of ``stack``, and with ``check`` what the rules find: 1 where one is broken.
+
+    Raises EarshotError.
+    """
+    if check and (json or render is not None):
+        raise EarshotError(
+            "--check",
+            observed="stands beside --format json or --render, which print nothing but a document",
+            remedy="leave one of them out",
+        )
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
+    known = _cluster_id(project, stack, spec)
     if render is not None:
-        emit("\n".join(_rendered(planned, node) for node in _nodes(planned.plan, render)))
+        own = known or NOT_MADE
+        emit("\n".join(_rendered(planned, node, own) for node in _nodes(planned.plan, render)))
     elif json:
-        contract = Contract.of(planned.plan, stack_name(stack), spec.placement)
+        contract = Contract.of(planned.plan, stack_name(stack), spec.placement, known)
         emit(contract.to_json() + "\n")
     else:
-        emit(describe(stack_name(stack), spec, planned, Terminal.of(sys.stdout)))
+        terminal = Terminal.of(sys.stdout)
+        emit(describe(stack_name(stack), spec, planned, terminal))
+        if check:
+            found = check_planned(spec, planned, project.resolver_policy(stack))
+            emit("\n" + findings_text(found, terminal))
+            return 1 if any(item.is_certain_error for item in found.findings) else 0
+    return 0
+
+
+def findings_text(found: PlanCheck, terminal: Terminal) -> str:
+    """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
+    errors = [item for item in found.findings if item.is_certain_error]
+    unknown = [item for item in found.findings if item.state is FindingState.UNKNOWN]
+    warnings = [item for item in found.findings if item not in errors and item not in unknown]
+    blocks = []
+    for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
+        blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
+    blocks += [terminal.field("note", remark, len("note")) for remark in found.remarks]
+    if not errors and not warnings:
+        blocks.append("rules: nothing found" if not unknown else "rules: nothing else found")
+    return "\n\n".join(blocks) + "\n"
 
 
 def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
@@ -97,12 +132,20 @@ def _docker_columns(planned: DockerPlan) -> Columns:
     return row
 
 
-def _rendered(planned: Planned, node: Node) -> str:
+def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
+    """The cluster's id as the stack's file or its last update tells it."""
+    if given := getattr(spec, "cluster_id", None):
+        return str(given)
+    file = project.contract_file(stack)
+    return read_contract(file.read_text(), str(file)).cluster_id if file.exists() else None
+
+
+def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
     """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
     if not isinstance(planned, DockerPlan):
         _check_known(node)
         return server_properties(planned.plan, node)
-    variables = planned.containers[node.id].environment
+    variables = planned.containers[node.id].variables(cluster_id)
     return "".join(f"{name}={value}\n" for name, value in variables.items())
 
 

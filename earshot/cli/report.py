@@ -8,10 +8,10 @@ from pathlib import Path
 from earshot.cli.output import formats, show
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
+from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
 from earshot.report.merge import Source, merge
-from earshot.vantages.bucket import fetch, is_url
 
 
 def run(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.errors import EarshotError
+from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import Address, parse_address
-from earshot.listeners.properties import read_properties
+from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.project import Project, stack_name
 from earshot.validation.contract import Contract, read_contract
 
 PULUMI_SECONDS = 60
+_TRIMMED = "".join(map(chr, range(33)))
+"""What Kafka takes away around every value, as `String.trim` does."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,25 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:
-    """`host:port,host:port`; raises EarshotError."""
-    return tuple(parse_address(part.strip()) for part in text.split(",") if part.strip()) or (
+    """`host:port,host:port`; raises EarshotError.
+
+    A broker may be called what earshot would not advertise: Compose makes names with underscores,
+    and Kafka's clients take them, and a trailing dot too.
+    """
+    return tuple(_seed(part.strip()) for part in text.split(",") if part.strip()) or (
         parse_address(text),
     )
+
+
+def _seed(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except AddressError:
+        host, _, port = text.rpartition(":")
+        plain = host.removesuffix(".").replace("_", "x")
+        with contextlib.suppress(AddressError):
+            return Address(host, parse_address(f"{plain}:{port}").port)
+        raise
 
 
 def stack_contract(project: Project, stack: str) -> Contract:
@@ -102,14 +122,44 @@ def client_properties(file: Path | None) -> dict[str, str]:
     """Kafka's client properties in ``file``; none without a file. Raises EarshotError."""
     if file is None:
         return {}
-    values = dict(read_properties(_text(file)).values)
+    source, data = f"--client-config {file}", _bytes(file)
+    text = data.decode("latin-1")  # as Java reads it
+    values = dict(read_properties(text).values)
+    if malformed := malformed_keys(text):
+        raise EarshotError(
+            source,
+            observed=f"has a \\u without four hexadecimal digits in {_keys(malformed)}",
+            allowed="a backslash is written twice",
+        )
+    if ambiguous := _otherwise_in_utf8(data, values):
+        raise EarshotError(
+            source,
+            observed=f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
+            "ISO 8859-1 and others as UTF-8",
+            allowed="ASCII; any other character as \\uXXXX",
+        )
     if not values:
         raise EarshotError(
-            f"--client-config {file}",
+            source,
             observed="holds no property",
             allowed="lines of key=value, such as security.protocol=SASL_SSL",
         )
-    return values
+    return {key: value.strip(_TRIMMED) for key, value in values.items()}
+
+
+def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
+    """The keys that ``data`` has other values for if it is UTF-8; none where it cannot be."""
+    try:
+        others = read_properties(data.decode()).values
+    except UnicodeDecodeError:
+        return []
+    return sorted(key for key in values if others.get(key) != values[key])
+
+
+def _keys(names: Iterable[str]) -> str:
+    """``names`` in a message; one that is no plain word may be a secret that a line broke off."""
+    found = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
+    return ", ".join(dict.fromkeys(found))
 
 
 def _contract_in(name: str) -> Contract:
@@ -118,10 +168,15 @@ def _contract_in(name: str) -> Contract:
     return read_contract(_text(Path(name)), name)
 
 
-def _text(file: Path) -> str:
+def _bytes(file: Path) -> bytes:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes()
     except OSError as reason:
         raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        return _bytes(file).decode()
     except UnicodeDecodeError:
         raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None

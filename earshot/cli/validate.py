@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from earshot.cli.discovery import Unanswered, discover
+from earshot.cli.discovery import NoBrokerAnswered, discover
 from earshot.cli.output import formats, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, client_properties, target
+from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
+from earshot.placement import standpoint
+from earshot.placement.standpoint import Standpoint, read_standpoints
+from earshot.placements import in_containers
+from earshot.remote.run import validate_from
 from earshot.report import Format, render
-from earshot.spec.cluster import ValidationSpec
+from earshot.spark.run import ValidationOptions
+from earshot.spark.run import validate as prove
 from earshot.validation.contract import Contract
-from earshot.validation.run import ValidationOptions
-from earshot.validation.run import validate as prove
-from earshot.vantages import standpoint
-from earshot.vantages.run import validate_from
-from earshot.vantages.standpoint import Standpoint, read_standpoints
 
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 """All that a docker contract tells by itself: which of its listeners are for this machine."""
@@ -66,13 +67,17 @@ def run(
     lives = _incarnations(incarnations)
     client = client_properties(client_config)
     named = target(*looked_at)
-    options = replace(_options(effort, _defaults(named), client), incarnations=lives)
+    options = replace(
+        # elsewhere it is a container, whose cache goes with it
+        _options(effort, _defaults(named), client, here=standing.vantage is None),
+        incarnations=lives,
+    )
     standpoints = _standpoints(standing, named, bool(client))
     if standing.vantage is not None:
         options = replace(options, vantage=standing.vantage)
     try:
         contract, notes = _contract(named, client)
-    except Unanswered as nobody:
+    except NoBrokerAnswered as nobody:
         show(nobody.report, files, format)
         return nobody.report.exit_code
     with steps() as step:
@@ -111,7 +116,7 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
                 else item
                 for item in read_standpoints(kept)
             )
-    if named.contract is not None and named.contract.placement == "docker":
+    if named.contract is not None and in_containers(named.contract.placement):
         return HOST_ALONE
     if standing.only:
         raise EarshotError(
@@ -138,7 +143,7 @@ def _defaults(named: Target) -> ValidationSpec:
 
 
 def _options(
-    effort: Effort, defaults: ValidationSpec, client: Mapping[str, str]
+    effort: Effort, defaults: ValidationSpec, client: Mapping[str, str], here: bool
 ) -> ValidationOptions:
     jars = tuple(Path(part.strip()) for part in (effort.jars or "").split(",") if part.strip())
     return ValidationOptions(
@@ -148,6 +153,7 @@ def _options(
         jars=jars,
         jars_dir=effort.jars_dir,
         spark_conf=dict(_property(text) for text in effort.conf),
+        record=here,
     )
 
 
@@ -163,7 +169,7 @@ def _property(text: str) -> tuple[str, str]:
 def _incarnations(text: str | None) -> dict[str, str]:
     try:
         found = json.loads(text or "{}")
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise EarshotError("--incarnations", observed=f"is no JSON ({reason})") from None
     if not isinstance(found, dict):
         raise EarshotError("--incarnations", observed=f"found {text}", allowed="a JSON object")

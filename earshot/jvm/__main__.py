@@ -1,4 +1,4 @@
-"""``python -m earshot.jvm check | jars | archive``: what is kept in the per-user cache."""
+"""``python -m earshot.jvm check | jars``: Kafka's and Spark's jars in the per-user cache."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ import logging
 import sys
 
 from earshot.errors import EarshotError
-from earshot.jvm.archive import is_made, make_archive
 from earshot.jvm.jars import kafka_broker_jars, spark_connector_jars
-from earshot.jvm.java import find_java
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="earshot.jvm", description=__doc__)
-    parser.add_argument("part", choices=["check", "jars", "archive"])
+    parser.add_argument("part", choices=["check", "jars"])
     part = parser.parse_args().part
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
         if part == "check":
             return 0 if _is_ready() else 1
-        connector = spark_connector_jars()
-        if part == "jars":
-            kafka_broker_jars()
-        else:
-            make_archive(find_java(), connector)
+        spark_connector_jars()
+        kafka_broker_jars()
     except EarshotError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -34,10 +29,10 @@ def main() -> int:
 def _is_ready() -> bool:
     try:
         kafka_broker_jars(fetching=False)
-        connector = spark_connector_jars(fetching=False)
+        spark_connector_jars(fetching=False)
     except EarshotError:
         return False
-    return is_made(find_java(), connector)
+    return True
 
 
 if __name__ == "__main__":

@@ -1,38 +1,42 @@
 """A class-data archive for Spark's JVM: the classes of one job, parsed and verified beforehand.
 
-Most of a small Spark job's time goes into loading classes. The archive (AppCDS, made by
-``-XX:ArchiveClassesAtExit`` in a job like earshot's own) is tied to one Java, one PySpark and one
-set of jars; the JVM itself refuses one that does not fit and goes on without.
+Most of a small Spark job's time goes into loading classes. A first validation records the classes
+that it has loaded (AppCDS, ``-XX:ArchiveClassesAtExit``) for those after it. An archive is tied to
+one Java, one PySpark and one set of jars; the JVM itself refuses one that does not fit and goes on
+without. One that is cut short it does not notice, and dies: its size is kept beside it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import logging
 import os
 import shutil
-import subprocess
-import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from earshot import cache
 from earshot.errors import EarshotError
-from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java
-
-log = logging.getLogger(__name__)
 
 FILE = "spark.jsa"
 SOURCES = "sources.json"
-TRAINING_SECONDS = 300
 # One tier of compilation: a short job is over before the second would pay.
 QUICK_START = "-XX:TieredStopAtLevel=1"
 # No word about an archive that does not fit: it is an optimization, not a part.
-QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+# A JVM takes apart at it what -XX:SharedArchiveFile names, and does not start.
+SEPARATOR = ":"
+RECORDING = "recording-"
+ABANDONED_SECONDS = 24 * 3600
+"""A recording of that age is of a process that was killed."""
 
 
 def start_options(java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
@@ -42,26 +46,65 @@ def start_options(java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
     """
     if not is_made(java, jars):
         return (QUICK_START,)
-    return (f"-XX:SharedArchiveFile={_folder(java, jars) / FILE}", QUICK_START, *QUIET)
+    file = _folder(java, jars) / FILE
+    return (f"-XX:SharedArchiveFile={file}", QUICK_START, "-Xshare:auto", *QUIET)
 
 
 def is_made(java: Java, jars: Sequence[Path]) -> bool:
-    """Whether the archive for this Java and these ``jars`` is there."""
-    return _is_complete(_folder(java, jars))
+    """Whether the archive for this Java and these ``jars`` is there, and a JVM can use it."""
+    folder = _folder(java, jars)
+    return SEPARATOR not in str(folder) and _is_complete(folder)
 
 
-def make_archive(java: Java, jars: Sequence[Path]) -> Path:
-    """Make the archive by running a training job, once; returns its file. Takes about a minute.
+class Recording:
+    """An archive on its way: a JVM with `options` writes it into `folder` when it exits."""
 
-    Archives of what is gone or has changed are removed. Raises EarshotError.
-    """
-    folder = cache.ensure(
-        _folder(java, jars), lambda fresh: _train(java, jars, fresh), _is_complete
-    )
-    for other in folder.parent.glob(f"*/{SOURCES}"):
-        if not _is_current(other):
-            shutil.rmtree(other.parent)
-    return folder / FILE
+    def __init__(self, java: Java, jars: Sequence[Path]) -> None:
+        """Raises OSError where the per-user cache cannot be written, or no JVM can read there."""
+        self._target, self._sources = _folder(java, jars), _sources(java, jars)
+        if SEPARATOR in str(self._target):
+            raise OSError(errno.EINVAL, "a JVM takes this path apart", str(self._target))
+        home = self._target.parent
+        home.mkdir(parents=True, exist_ok=True)
+        for old in home.glob(f"{RECORDING}*"):
+            with contextlib.suppress(FileNotFoundError):  # another process may keep it just now
+                if time.time() - old.stat().st_mtime > ABANDONED_SECONDS:
+                    shutil.rmtree(old, ignore_errors=True)
+        self.folder = Path(tempfile.mkdtemp(prefix=RECORDING, dir=home))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """For the JVM: what `start_options` are for one that finds an archive."""
+        return (f"-XX:ArchiveClassesAtExit={self.folder / FILE}", QUICK_START, *QUIET)
+
+    def keep(self) -> bool:
+        """Whether the JVM, which has exited well, has left an archive: later ones start with it.
+
+        Archives of what is gone or has changed are removed. Raises OSError where it cannot be kept.
+        """
+        if not (self.folder / FILE).is_file():
+            return False
+        with (self.folder / FILE).open("rb") as file:
+            os.fsync(file.fileno())  # or a power cut may leave its size alone
+            size = os.fstat(file.fileno()).st_size
+        # how an archive is known to be complete
+        record = self._sources | {"size": size}
+        cache.write(self.folder / SOURCES, json.dumps(record, indent=2) + "\n")
+        cache.ensure(self._target, lambda fresh: _move(self.folder, fresh), _is_complete)
+        for other in self._target.parent.glob(f"*/{SOURCES}"):
+            if not _is_current(other):
+                shutil.rmtree(other.parent, ignore_errors=True)
+        self.discard()
+        return True
+
+    def discard(self) -> None:
+        """Remove what was not kept."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _move(source: Path, target: Path) -> None:
+    for name in (FILE, SOURCES):
+        (source / name).rename(target / name)
 
 
 def _folder(java: Java, jars: Sequence[Path]) -> Path:
@@ -69,7 +112,7 @@ def _folder(java: Java, jars: Sequence[Path]) -> Path:
     return cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _sources(java: Java, jars: Sequence[Path]) -> dict[str, object]:
+def _sources(java: Java, jars: Sequence[Path]) -> dict[str, Any]:
     """What an archive depends on; the JVM compares the jars' times and sizes by itself as well."""
     files = (java.executable, _pyspark() / "jars", *jars)
     return {
@@ -77,11 +120,6 @@ def _sources(java: Java, jars: Sequence[Path]) -> dict[str, object]:
         "pyspark": importlib.metadata.version("pyspark"),
         "files": {str(path): path.stat().st_mtime_ns for path in files},
     }
-
-
-def record_sources(java: Java, jars: Sequence[Path], folder: Path) -> None:
-    """Keep beside an archive what it was made from: that is how it is known to be complete."""
-    (folder / SOURCES).write_text(json.dumps(_sources(java, jars), indent=2) + "\n")
 
 
 def _is_current(record: Path) -> bool:
@@ -94,40 +132,11 @@ def _is_current(record: Path) -> bool:
 
 
 def _is_complete(folder: Path) -> bool:
-    return (folder / FILE).is_file() and (folder / SOURCES).is_file()
-
-
-def _train(java: Java, jars: Sequence[Path], folder: Path) -> None:
-    command = [
-        sys.executable, "-m", "earshot.jvm.training", "--archive", str(folder / FILE),
-        "--broker-jars", os.pathsep.join(map(str, kafka_broker_jars())),
-        "--jars", ",".join(map(str, jars)), "--work", str(folder / "work"),
-    ]  # fmt: skip
-    log.info("a training job is running: broker, Spark session, write and read")
-    environment = os.environ | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as training:
-        try:
-            output, _ = training.communicate(timeout=TRAINING_SECONDS)
-        except BaseException:
-            training.terminate()
-            training.wait()
-            raise
-    if training.returncode != 0 or not (folder / FILE).is_file():
-        lines = "".join(f"\n    {line}" for line in output.splitlines()[-10:])
-        raise EarshotError(
-            "class-data archive",
-            observed=f"the training job ended with status {training.returncode}:{lines}",
-            remedy="run: make setup; Spark works without the archive, only slower",
-        )
-    shutil.rmtree(folder / "work", ignore_errors=True)
-    record_sources(java, jars, folder)
+    try:
+        size = json.loads((folder / SOURCES).read_text())["size"]
+        return bool((folder / FILE).stat().st_size == size)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _pyspark() -> Path:

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -24,7 +25,7 @@ from xml.sax.saxutils import quoteattr
 
 from earshot import cache
 from earshot.errors import EarshotError
-from earshot.jvm.java import find_java
+from earshot.jvm.java import find_java, jvm_environment
 
 KAFKA_VERSION = "4.1.1"
 SCALA = "2.13"
@@ -48,6 +49,8 @@ REPOSITORY_VARIABLE = "DEFAULT_ARTIFACT_REPOSITORY"
 ATTEMPTS = 3
 ATTEMPT_SECONDS = 600
 MANIFEST = "manifest.json"
+_NOT_FOUND = re.compile(r":: ([^#\s]+)#([^;\s]+);(\S+): not found")
+_NO_ANSWER = re.compile(r"SERVER ERROR|Server access error|Host \S+ not found|Exception|timed out")
 
 log = logging.getLogger(__name__)
 
@@ -88,14 +91,36 @@ def spark_connector_jars(*, fetching: bool = True) -> tuple[Path, ...]:
     )
 
 
+def class_path(jars: Iterable[Path]) -> str:
+    """``jars`` as Java takes them; raises EarshotError where a path would be taken apart."""
+    return _joined(jars, os.pathsep, "Java's class path")
+
+
+def spark_jars(jars: Iterable[Path]) -> str:
+    """``jars`` as Spark takes them; raises EarshotError where a path would be taken apart."""
+    return _joined(jars, ",", "Spark's `spark.jars`")
+
+
+def _joined(jars: Iterable[Path], separator: str, by: str) -> str:
+    paths = [str(path) for path in jars]
+    for path in paths:
+        if separator in path:
+            raise EarshotError(
+                f"jar {path}",
+                observed=f"its path has a {separator}, which ends an entry of {by}",
+                remedy="put it into another folder; earshot's own follow XDG_CACHE_HOME",
+            )
+    return separator.join(paths)
+
+
 def fetch(
     name: str, coordinates: Sequence[str], excludes: Sequence[str] = (), *, fetching: bool = True
 ) -> tuple[Path, ...]:
     """The jars of ``coordinates`` and all that they need, sorted; fetched where not yet cached.
 
     ``name`` is the entry's in the cache, made unique by what is asked for. Safe to call from many
-    processes at once. Raises EarshotError after ``ATTEMPTS`` failures, and where the jars are not
-    cached and ``fetching`` is off.
+    processes at once. Raises EarshotError at once where the repository has no such module, after
+    ``ATTEMPTS`` other failures, and where the jars are not cached and ``fetching`` is off.
     """
     wanted = [Coordinate.parse(text) for text in coordinates]
     excluded = [Coordinate.parse(text) for text in excludes]
@@ -120,7 +145,15 @@ def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -
     ]  # fmt: skip
     problem = ""
     for attempt in range(1, ATTEMPTS + 1):
-        problem = _run_ivy(command) or _first_damaged(folder)
+        said = _run_ivy(command)
+        if lacking := _lacking(said or ()):
+            raise EarshotError(
+                _named(wanted),
+                observed=f"the repository has no {', '.join(lacking)}",
+                remedy="check the version; a mirror of Maven's central repository may be named in"
+                f" {REPOSITORY_VARIABLE}",
+            )
+        problem = _first_damaged(folder) if said is None else _telling(said)
         if not problem:
             break
         log.warning("attempt %d of %d failed: %s", attempt, ATTEMPTS, problem.splitlines()[-1])
@@ -129,23 +162,28 @@ def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -
             jar.unlink()
     else:
         raise EarshotError(
-            "jars of " + ", ".join(f"{c.group}:{c.artifact}:{c.version}" for c in wanted),
+            _named(wanted),
             observed=problem,
-            remedy="check the version and the network, or name a mirror of Maven's central"
-            f" repository in {REPOSITORY_VARIABLE}",
+            remedy="check the network, or name a mirror of Maven's central repository in"
+            f" {REPOSITORY_VARIABLE}",
         )
     shutil.rmtree(work)
     (folder / MANIFEST).write_text(json.dumps(_describe(folder), indent=2) + "\n")
 
 
-def _run_ivy(command: Sequence[str | Path]) -> str:
-    """What Ivy complained of, or nothing. Its output goes to the log as it comes."""
+def _named(wanted: Iterable[Coordinate]) -> str:
+    return "jars of " + ", ".join(f"{c.group}:{c.artifact}:{c.version}" for c in wanted)
+
+
+def _run_ivy(command: Sequence[str | Path]) -> list[str] | None:
+    """What Ivy printed where it failed, else None. It goes to the log as it comes."""
     lines = []
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env=jvm_environment(),
         text=True,
     ) as ivy:
         assert ivy.stdout is not None
@@ -158,14 +196,26 @@ def _run_ivy(command: Sequence[str | Path]) -> str:
                     lines.append(line.strip())
         finally:
             deadline.cancel()
-    if ivy.returncode == 0:
-        return ""
-    telling = [
-        line
-        for line in lines
-        if any(word in line for word in ("not found", "FAILED", "download failed", "Exception"))
-    ]
-    return "\n    ".join(dict.fromkeys(telling or lines[-5:])) or f"status {ivy.returncode}"
+    return None if ivy.returncode == 0 else lines or [f"status {ivy.returncode}"]
+
+
+def _lacking(lines: Iterable[str]) -> list[str]:
+    """The modules that the repository answered it does not have: asking again changes nothing.
+
+    Ivy says "not found" of whatever it did not get; where a server or the network failed, it says
+    that as well.
+    """
+    if any(_NO_ANSWER.search(line) for line in lines):
+        return []
+    found = (_NOT_FOUND.fullmatch(line) for line in lines)
+    return list(dict.fromkeys(f"{m[1]}:{m[2]}:{m[3]}" for m in found if m))
+
+
+def _telling(lines: Sequence[str]) -> str:
+    """Which of Ivy's lines say what failed."""
+    words = ("not found", "FAILED", "download failed", "Exception", "SERVER ERROR")
+    telling = [line for line in lines if any(word in line for word in words)]
+    return "\n    ".join(dict.fromkeys(telling or lines[-5:]))
 
 
 def _first_damaged(folder: Path) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,15 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         allowed=" or ".join(map(str, SUPPORTED)),
         remedy=INSTALL,
     )
+
+
+def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """``environment`` for a JVM that is to open paths with letters beyond ASCII.
+
+    On Linux it takes them apart as the locale says, and in one without UTF-8 finds no such file.
+    """
+    utf8 = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
+    return {**environment, **utf8}
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

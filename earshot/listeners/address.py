@@ -22,6 +22,7 @@ _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?", re.ASCII)
 _DIGITS = re.compile(r"[0-9.]+", re.ASCII)
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]*", re.ASCII)
 _PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 
 HOST_ALLOWED = (
@@ -84,8 +85,8 @@ def check_listener_name(text: str) -> str:
     """``text`` as a listener name; raises AddressError with a hint when only the case is wrong."""
     if _NAME.fullmatch(text):
         return text
-    mended = text.strip().upper()
-    hint = f"write {mended}" if _NAME.fullmatch(mended) else ""
+    fixed = text.strip().upper()
+    hint = f"write {fixed}" if _NAME.fullmatch(fixed) else ""
     raise AddressError(
         f"listener name {text!r}",
         observed="is not one that every Kafka and every tool reads alike",
@@ -109,6 +110,19 @@ def parse_address(text: str) -> Address:
             remedy="put an IPv6 address in brackets, or take the extra port away",
         )
     return Address(check_host(host), check_port(port))
+
+
+def read_address(text: str) -> Address:
+    """What ``str`` made of an Address, whatever its host and port hold; nothing else is checked.
+
+    For addresses that were observed: Kafka advertises what `parse_address` refuses. Raises
+    ValueError where no number stands behind the last colon.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not _NUMBER.fullmatch(port):
+        raise ValueError("allowed: host:port or [ipv6]:port")
+    inner = host[1:-1]
+    return Address(inner if host == bracketed(inner) else host, int(port))
 
 
 def _ipv4(text: str) -> str:

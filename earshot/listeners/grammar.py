@@ -48,7 +48,7 @@ def read_protocols(text: str) -> Iterator[tuple[str, Protocol] | Bad]:
 
 def read_voters(text: str) -> Iterator[tuple[int, Address] | Bad]:
     """`id@host:port,…`."""
-    yield from _distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter))
+    yield from _distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter, named=False))
 
 
 def read_names(text: str) -> Iterator[tuple[str, None] | Bad]:
@@ -66,9 +66,11 @@ def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
 
 def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
     """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
-    yield from _distinct(
-        _entries(text, "server list", "host:port entries", lambda raw: (parse_address(raw), None))
-    )
+    yield from _distinct(_entries(text, "server list", "host:port entries", _server, named=False))
+
+
+def _server(entry: str) -> tuple[Address, None]:
+    return parse_address(entry), None
 
 
 def parse_entries(text: str) -> list[tuple[str, Address]]:
@@ -77,11 +79,6 @@ def parse_entries(text: str) -> list[tuple[str, Address]]:
     Raises AddressError for the first entry that the grammar refuses, repeated names included.
     """
     return [_only(item) for item in read_listeners(text)]
-
-
-def parse_protocols(text: str) -> dict[str, Protocol]:
-    """`NAME:PROTOCOL,…`; raises AddressError."""
-    return dict(_only(item) for item in read_protocols(text))
 
 
 def parse_voters(text: str) -> dict[int, Address]:
@@ -101,7 +98,9 @@ def _entries(
     allowed: str,
     read: Callable[[str], tuple[K, V]],
     trimmed: bool = True,
+    named: bool = True,
 ) -> Iterator[tuple[K, V] | Bad]:
+    """The entries of ``text``; those of a list that is ``named`` begin with a listener's name."""
     for raw in text.split(","):
         entry = raw.strip() if trimmed else raw
         try:
@@ -113,7 +112,7 @@ def _entries(
                 )
             yield read(entry)
         except AddressError as error:
-            yield Bad(_name_in(entry), error)
+            yield Bad(_name_in(entry) if named else "", error)
 
 
 def _distinct(items: Iterator[tuple[K, V] | Bad]) -> Iterator[tuple[K, V] | Bad]:

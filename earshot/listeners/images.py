@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from earshot.listeners.properties import UNMAPPED, VARIABLE, Settings, property_of
+from earshot.listeners.properties import UNMAPPED, VARIABLE, NodeSettings, property_of
 
 
 class Family(StrEnum):
@@ -136,7 +136,7 @@ def release_of(image: str) -> tuple[int, int] | None:
     return major, minor
 
 
-def broker_settings(family: Family, env: Mapping[str, str]) -> Settings:
+def broker_settings(family: Family, env: Mapping[str, str]) -> NodeSettings:
     """The broker properties that an image of ``family`` makes of its variables.
 
     An unknown image is taken to map them as apache/kafka does. Scopes and other notes stand in
@@ -148,7 +148,7 @@ def broker_settings(family: Family, env: Mapping[str, str]) -> Settings:
         for name, value in env.items()
         if name.startswith(VARIABLE)
     }
-    return Settings(values, notes)
+    return NodeSettings(values, notes)
 
 
 def broker_property(family: Family, name: str) -> str:

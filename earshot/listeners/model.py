@@ -132,6 +132,8 @@ Port = Annotated[int, _checked(_port)]
 ListenerName = Annotated[str, _checked(_name)]
 
 ANY_IPV4 = "0.0.0.0"
+DEFAULT_KAFKA = "4.1.1"
+"""The version that is deployed, and assumed, where nothing names one."""
 
 
 class Listener(Frozen):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import Role
+from earshot.listeners.problems import shown
 
 NOTE = "#earshot."
 """What Kafka's own settings cannot hold stands in comment lines of this prefix."""
@@ -41,11 +42,17 @@ _ENTRY = re.compile(
     r"(?P<key>(?:\\.|[^\\ \t\f=:])*)[ \t\f]*(?:[=:][ \t\f]*)?(?P<value>.*)", re.DOTALL
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_REFERENCE = re.compile(r"\$\{[^}:]+:[^}]*\}")
+"""A value from a config provider: https://kafka.apache.org/documentation/#config_providers"""
+_MALFORMED = re.compile(r"\\u(?![0-9A-Fa-f]{4})")
 _NAMED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_LETTER = {char: f"\\{letter}" for letter, char in _NAMED.items()} | {"\\": "\\\\"}
+_NOT_IN_KEYS = frozenset(" =:#!")
+_PLAIN = re.compile(r"[ -\[\]-~]*", re.ASCII)  # printable, no backslash
 
 
 @dataclass(frozen=True)
-class Settings:
+class NodeSettings:
     """One node's broker properties, and what earshot noted beside them."""
 
     values: Mapping[str, str]
@@ -58,7 +65,7 @@ class Settings:
         return Role.CONTROLLER if alone else Role.BROKER
 
 
-def read_properties(text: str) -> Settings:
+def read_properties(text: str) -> NodeSettings:
     """The settings in the text of a properties file; of a repeated key the last one counts."""
     values: dict[str, str] = {}
     notes: dict[str, str] = {}
@@ -68,22 +75,47 @@ def read_properties(text: str) -> Settings:
             if match is not None:
                 values[_unescaped(match["key"])] = _unescaped(match["value"])
         elif line.startswith(NOTE):
-            key, _, value = line.removeprefix(NOTE).partition("=")
-            notes[key] = value
-    return Settings(values, notes)
+            match = _ENTRY.fullmatch(line.removeprefix(NOTE))
+            if match is not None:
+                notes[_unescaped(match["key"])] = _unescaped(match["value"])
+    return NodeSettings(values, notes)
 
 
-def write_properties(settings: Settings) -> str:
-    """The text of a properties file; `read_properties` gives the same settings back.
+def malformed_keys(text: str) -> list[str]:
+    r"""The keys, in a properties file's ``text``, of entries with a `\u` that Java refuses.
 
-    Keys and values are what `owned.check_property` lets through, so nothing needs an escape.
+    It wants four hexadecimal digits, and loads no such file; `read_properties` lets them pass.
     """
-    lines = [f"{NOTE}{key}={value}" for key, value in settings.notes.items()]
-    lines += [f"{key}={value}" for key, value in settings.values.items()]
+    lines = [line for line, is_comment in _logical_lines(text) if not is_comment]
+    entries = filter(None, map(_ENTRY.fullmatch, lines))
+    return [item["key"] for item in entries if _MALFORMED.search(item[0].replace(r"\\", ""))]
+
+
+def write_properties(settings: NodeSettings) -> str:
+    """The text of a properties file, in ASCII; `read_properties` gives the same settings back.
+
+    What Java reads otherwise than it stands there is escaped, and nothing else.
+    """
+    lines = [NOTE + _line(key, value) for key, value in settings.notes.items()]
+    lines += [_line(key, value) for key, value in settings.values.items()]
     return "\n".join(lines) + "\n"
 
 
-def read_environment(variables: Mapping[str, str]) -> Settings:
+def without_references(text: str) -> str:
+    """``text`` of a properties file without values that only a node can read (`${file:…}`).
+
+    Nor with the providers of such values: elsewhere their files are not there.
+    """
+    found = read_properties(text)
+    values = {
+        key: value
+        for key, value in found.values.items()
+        if not _REFERENCE.search(value) and not key.startswith("config.providers")
+    }
+    return write_properties(NodeSettings(values, found.notes))
+
+
+def read_environment(variables: Mapping[str, str]) -> NodeSettings:
     """The settings in `KAFKA_*` variables, as the `apache/kafka` image (4.0+) maps them."""
     values: dict[str, str] = {}
     notes: dict[str, str] = {}
@@ -92,13 +124,14 @@ def read_environment(variables: Mapping[str, str]) -> Settings:
             values[property_of(name)] = value
         elif name.startswith(VARIABLE):
             notes[name.removeprefix(VARIABLE).lower()] = value
-    return Settings(values, notes)
+    return NodeSettings(values, notes)
 
 
-def write_environment(settings: Settings) -> dict[str, str]:
-    """The variables of ``settings``; raises EarshotError for a key that no variable can stand for.
+def write_environment(settings: NodeSettings) -> dict[str, str]:
+    """The variables of ``settings``; `read_environment` gives the same settings back.
 
-    `read_environment` gives the same settings back.
+    Raises EarshotError for a key that no variable can stand for, and for a value that would reach
+    the broker changed: the image writes it into a properties file as it is, without an escape.
     """
     values: dict[str, str] = {}
     for key, value in settings.values.items():
@@ -109,6 +142,14 @@ def write_environment(settings: Settings) -> dict[str, str]:
                 observed=f"would arrive as {property_of(name)!r} through the variable {name}",
                 allowed="lower-case keys in which no two of the characters . _ - meet",
                 remedy="put it into a mounted properties file instead",
+            )
+        if not _PLAIN.fullmatch(value) or value != value.lstrip(" "):
+            raise EarshotError(
+                f"broker property {key}",
+                observed=f"found {shown(value)}, which would arrive changed through the variable "
+                f"{name}: images copy it into a properties file without an escape",
+                allowed="printable ASCII without backslashes and leading blanks",
+                remedy="choose a value without these characters",
             )
         values[name] = value
     return values | {VARIABLE + key.upper(): value for key, value in settings.notes.items()}
@@ -146,9 +187,27 @@ def _logical_lines(text: str) -> Iterator[tuple[str, bool]]:
         yield whole, False
 
 
+def _line(key: str, value: str) -> str:
+    name = "".join(f"\\{char}" if char in _NOT_IN_KEYS else _escaped(char) for char in key)
+    content = "".join(map(_escaped, value))
+    return f"{name}={chr(92) if content.startswith(' ') else ''}{content}"
+
+
+def _escaped(char: str) -> str:
+    if char in _LETTER:
+        return _LETTER[char]
+    if " " <= char <= "~":
+        return char
+    units = char.encode("utf-16-be", "surrogatepass").hex()  # Java's characters: one or a pair
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
+
+
 def _unescaped(text: str) -> str:
     def replace(match: re.Match[str]) -> str:
         code, letter = match.groups()
         return chr(int(code, 16)) if code else _NAMED.get(letter, letter)
 
-    return _ESCAPE.sub(replace, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    units = _ESCAPE.sub(replace, text).encode("utf-16", "surrogatepass")
+    return units.decode("utf-16", "replace")  # a pair of surrogates is one character here

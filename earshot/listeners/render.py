@@ -9,7 +9,7 @@ from __future__ import annotations
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
-from earshot.listeners.properties import Settings, write_environment, write_properties
+from earshot.listeners.properties import NodeSettings, write_environment, write_properties
 
 
 def server_properties(plan: ClusterPlan, node: Node) -> str:
@@ -32,12 +32,12 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
         values["listeners"] = ",".join(
             f"{item.name}://{_own_address(node, item)}" for item in node.listeners
         )
-    return write_environment(Settings(values, found.notes))
+    return write_environment(NodeSettings(values, found.notes))
 
 
-def annotated(plan: ClusterPlan, node: Node) -> Settings:
+def annotated(plan: ClusterPlan, node: Node) -> NodeSettings:
     """The settings of ``node``, with what earshot must know to read them back."""
-    return Settings(settings(plan, node), notes(plan, node))
+    return NodeSettings(settings(plan, node), notes(plan, node))
 
 
 def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:

@@ -15,7 +15,8 @@ from earshot.errors import AddressError
 from earshot.listeners.model import Scope
 from earshot.names.evidence import Declaration
 from earshot.names.kinds import NameKind
-from earshot.names.vantages import VantageKind, vantage_of
+from earshot.names.reachability import vantage_of
+from earshot.placements import VantageKind
 
 FIRST_REGION = "us-east-1"
 """Its names are older than the regions, and have none in them."""

@@ -7,11 +7,11 @@ The clients of a scope are usually elsewhere, so the question is never "does it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from earshot.listeners.model import ClusterPlan, Scope
-from earshot.names.lookup import LITERAL, Lookup, Resolver, literal, look_up
+from earshot.names.lookup import LITERAL, Diagnosis, Lookup, Resolver, literal, look_up
 from earshot.names.policy import Asked, ResolverPolicy
 
 EvidenceKey = tuple[str, Scope, str]
@@ -37,6 +37,8 @@ class Evidence:
     why: str
     declared: tuple[str, ...] = ()
     """Addresses that the declaring resource holds, where it holds any."""
+    hint: str = ""
+    """What resolves instead of a name that does not."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -66,7 +68,8 @@ def gather(
     """The evidence for every advertised name of ``plan`` that is known, controllers' included.
 
     Each name is looked up once per resolver, all of them together within ``policy.timeout``
-    seconds (and again for up to ``policy.retry`` seconds, where that is set). ``asked`` stands
+    seconds (and again for up to ``policy.retry`` seconds, where that is set; what search domains
+    would make of names without dots takes as long once more). ``asked`` stands
     for the resolvers of the real world and can be replaced. A name that resolver or declaration
     say nothing about gets evidence of kind none, with the reason.
     """
@@ -83,10 +86,46 @@ def gather(
     alive = {
         label for (_, label), item in lookups.items() if item.answered and item.resolver != LITERAL
     }
-    return {
+    found = {
         key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
     }
+    if Scope.EXTERNAL not in policy.resolvers:
+        found |= _with_search(found, resolvers[Scope.EXTERNAL], asked, policy.timeout)
+    return found
+
+
+def _with_search(
+    found: Mapping[EvidenceKey, Evidence],
+    resolver: Resolver | None,
+    asked: Asked,
+    seconds: float,
+) -> dict[EvidenceKey, Evidence]:
+    """Those names without dots that only this machine's search domains make into names.
+
+    For clients here `getaddrinfo` decides, and appends them itself; clients elsewhere
+    append their own.
+    """
+    short = [
+        key
+        for key, item in found.items()
+        if key[1] is Scope.EXTERNAL
+        and "." not in key[2]
+        and item.kind is EvidenceKind.NONE
+        and item.lookup is not None
+        and item.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+    ]
+    domains = asked.search() if short and resolver is not None else ()
+    if resolver is None or not domains:
+        return {}
+    full = {(key, domain): f"{key[2]}.{domain}" for key in short for domain in domains}
+    lookups = look_up([(name, resolver) for name in full.values()], seconds)
+    hints: dict[EvidenceKey, str] = {}
+    for (key, domain), name in full.items():
+        if lookups[name.lower(), resolver.label].ok:
+            hint = f"{name} does resolve, but only this machine is known to append {domain}"
+            hints.setdefault(key, hint)
+    return {key: replace(found[key], hint=hint) for key, hint in hints.items()}
 
 
 def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
@@ -116,7 +155,10 @@ def _weigh(
     else:
         lookup = lookups[host.lower(), resolver.label]
         if lookup.ok:
-            return Evidence(EvidenceKind.LIVE, lookup, f"looked up just now at {resolver.label}")
+            why = f"looked up just now at {resolver.label}"
+            if lookup.unresolved_at:
+                why += f", not resolved at all of them: {'; '.join(lookup.unresolved_at)}"
+            return Evidence(EvidenceKind.LIVE, lookup, why)
         silence = f"{resolver.label} did not answer for any name"
         if resolver.label in alive:
             # it can be asked and does not know the name: no declaration outweighs that

@@ -37,22 +37,6 @@ class NameKind(StrEnum):
     UNDELEGATED = "a name that no public DNS ever answers"
     FQDN = "a fully qualified name"
 
-    @property
-    def is_address(self) -> bool:
-        return self in _ADDRESSES
-
-
-_ADDRESSES = frozenset(
-    {
-        NameKind.ANY_ADDRESS,
-        NameKind.LOOPBACK_ADDRESS,
-        NameKind.LINK_LOCAL_ADDRESS,
-        NameKind.PRIVATE_ADDRESS,
-        NameKind.SHARED_ADDRESS,
-        NameKind.RESERVED_ADDRESS,
-        NameKind.PUBLIC_ADDRESS,
-    }
-)
 
 _NETWORKS = {
     NameKind.ANY_ADDRESS: "0.0.0.0/32 ::/128",
@@ -70,6 +54,7 @@ _RANGES = tuple(
     for network in map(ipaddress.ip_network, texts.split())
 )
 
+_LABELS = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})*\.?")
 _EC2_ZONE = r"(?:ec2\.internal|[a-z0-9-]+\.compute\.internal)"
 _NAMES = tuple(
     (kind, re.compile(pattern, re.ASCII))
@@ -89,6 +74,15 @@ _NAMES = tuple(
         (NameKind.UNDELEGATED, r".+\.(?:invalid|test|example|onion)"),
     )
 )
+
+
+def is_name(host: str) -> bool:
+    """Whether ``host`` is an address or could be some resolver's name: `a:9092`, say, is neither.
+
+    Wider than earshot's grammar, as resolvers are: underscores, a trailing dot, letters of any
+    script.
+    """
+    return ip_of(host) is not None or bool(_LABELS.fullmatch(host))
 
 
 @lru_cache(maxsize=16384)

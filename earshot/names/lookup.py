@@ -10,7 +10,7 @@ import ipaddress
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -44,10 +44,23 @@ class Lookup:
     detail: str = ""
     answered: bool = True
     """Whether any server answered at all, be it with a failure."""
+    each: tuple[Lookup, ...] = ()
+    """What each server said by itself, where several were asked."""
 
     @property
     def ok(self) -> bool:
         return self.diagnosis is Diagnosis.OK
+
+    @property
+    def unresolved_at(self) -> tuple[str, ...]:
+        """The servers that did not resolve what others did, each with what it said."""
+        failed = (item for item in self.each if not item.ok) if self.ok else ()
+        return tuple(f"{item.resolver}: {item.diagnosis}" for item in failed)
+
+    def said_by(self, address: str) -> tuple[str, ...]:
+        """The servers that gave ``address``, where not all gave it."""
+        saying = tuple(item.resolver for item in self.each if address in item.addresses)
+        return saying if len(saying) < len(self.each) else ()
 
 
 class Resolver(Protocol):
@@ -61,9 +74,42 @@ class Resolver(Protocol):
         """The addresses of ``name``; should return within ``seconds``, and need not."""
 
 
+def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
+    """What ``each`` of several servers (at least one) says of ``name``, as one lookup. Pure.
+
+    One server that resolves it is enough: the next network over has a server that knows more
+    names. Where none does, what was said of the name counts before what was not said at all.
+    """
+    seconds = max(item.seconds for item in each)
+    if any(item.ok for item in each):
+        found = dict.fromkeys(address for item in each for address in item.addresses)
+        return Lookup(name, resolver, Diagnosis.OK, tuple(found), seconds, each=tuple(each))
+    worst = min(each, key=lambda item: _TELLING.index(item.diagnosis))
+    told = [item.detail or str(item.diagnosis) for item in each]
+    if len(set(told)) == 1:
+        told = [each[0].detail]
+    else:
+        told = [f"{item.resolver}: {text}" for item, text in zip(each, told, strict=True)]
+    answered = any(item.answered for item in each)
+    return Lookup(
+        *(name, resolver, worst.diagnosis, (), seconds),
+        "; ".join(told),
+        answered,
+        tuple(each),
+    )
+
+
+_TELLING = (
+    Diagnosis.NO_ANSWER,
+    Diagnosis.NXDOMAIN,
+    Diagnosis.SERVER_FAILURE,
+    Diagnosis.TIMEOUT,
+)
+"""Failures, the one that says most about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which nobody need look up."""
 _WORKERS = 64
+"""Names that one resolver is asked for at the same time."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
 
@@ -71,6 +117,8 @@ _LONGEST_PAUSE = 5.0
 def literal(host: str) -> Lookup | None:
     """The lookup of a host that is an IP address, or None where it is a name."""
     if ":" not in host and not host[-1:].isdigit():
+        return None
+    if not (host.isascii() and host.isprintable()):  # a zone may hold anything
         return None
     try:
         return Lookup(host, LITERAL, Diagnosis.OK, (str(ipaddress.ip_address(host)),))
@@ -112,18 +160,20 @@ _Questions = Mapping[tuple[str, str], tuple[str, Resolver]]
 
 def _round(wanted: _Questions, seconds: float) -> dict[tuple[str, str], Lookup]:
     found: dict[tuple[str, str], Lookup] = {}
-    asked: queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]] = queue.SimpleQueue()
+    # a queue for each resolver: one that never answers must not hold up the others
+    asked: dict[str, queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]]] = {}
     for key, (name, resolver) in wanted.items():
         if known := literal(name):
             found[key] = known
         else:
-            asked.put((key, name, resolver))
+            asked.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
     missing = len(wanted) - len(found)
     answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]] = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
-    for _ in range(min(_WORKERS, missing)):
-        # a daemon: getaddrinfo has no time limit, and must not hold back the end of the process
-        threading.Thread(target=_work, args=(asked, answers, deadline), daemon=True).start()
+    for questions in asked.values():
+        for _ in range(min(_WORKERS, questions.qsize())):
+            # a daemon: getaddrinfo has no time limit, and must not hold back the process's end
+            threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):
         try:
             key, answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))

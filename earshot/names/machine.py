@@ -50,11 +50,6 @@ def this_machine(
     return Machine(own, name if address else None, address, why)
 
 
-def own_name() -> str | None:
-    """This machine's own name if it resolves to one of its own addresses, else None."""
-    return this_machine().name
-
-
 def own_addresses() -> tuple[str, ...]:
     """Every address of every interface that psutil lists, and loopback."""
     found = dict.fromkeys(LOOPBACKS)

@@ -1,4 +1,4 @@
-"""DNS servers, given ones or this machine's, asked through dnspython.
+"""DNS servers asked through dnspython.
 
 Apart from `resolvers`, because importing dnspython takes longer than judging a cluster.
 Source: `dns.resolver` for what tells the diagnoses apart.
@@ -7,9 +7,11 @@ Source: `dns.resolver` for what tells the diagnoses apart.
 from __future__ import annotations
 
 import ipaddress
+import threading
 import time
 from collections.abc import Iterable
-from pathlib import Path
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 
 import dns.exception
 import dns.nameserver
@@ -17,26 +19,32 @@ import dns.rcode
 import dns.resolver
 
 from earshot.errors import AddressError
-from earshot.names.lookup import Diagnosis, Lookup, unanswered
+from earshot.names.lookup import Diagnosis, Lookup, combined, unanswered
 from earshot.names.resolvers import parse_server
 
-_STUBS = frozenset({"127.0.0.53", "127.0.0.54"})
-_BEHIND_STUB = Path("/run/systemd/resolve/resolv.conf")
 _LATE_FAMILY = 1.0
 """Seconds for the second address family once the first has answered."""
+_LATE_SERVER = 1.0
+"""Seconds for the other servers once one has resolved a name."""
+_MUTE = 2.0
+"""Seconds of silence about every name after which a server is not waited for, if others answer."""
+_LOOK_AGAIN = 0.25
+"""Seconds between two looks at what the other names have shown of a server."""
 
 
 class DnsResolver:
-    """Given DNS servers, asked as a resolver does: the next one where one fails or is silent.
+    """Given DNS servers, all asked at the same time: one that resolves a name is enough.
 
+    A client's own resolver believes the first server that denies a name; but which server is its
+    first depends on where the client stands, and the servers here are a sample of what there is.
     A name is taken as it is: no search domain is appended, no hosts file is read.
     """
 
     def __init__(self, servers: Iterable[str], label: str = "") -> None:
         """``servers``: texts for `parse_server`, at least one; raises AddressError."""
-        self.servers = tuple(servers)
-        self._addresses = [parse_server(text) for text in self.servers]
-        if not self._addresses:
+        self.servers = tuple(dict.fromkeys(servers))
+        self._servers = [_Server(text) for text in self.servers]
+        if not self._servers:
             raise AddressError("DNS resolver", observed="has no server", allowed="one or more")
         self._label = label or ", ".join(self.servers)
 
@@ -45,8 +53,69 @@ class DnsResolver:
         return self._label
 
     def resolve(self, name: str, seconds: float) -> Lookup:
+        """What all servers say; one that is silent is waited for only as long as it matters.
+
+        Not for its whole time where another has resolved the name, nor where it has been silent
+        about every name so far, while others answered.
+        """
+        if len(self._servers) == 1:
+            return replace(self._servers[0].resolve(name, seconds), resolver=self._label)
+        begun = time.monotonic()
+        futures: dict[Future[Lookup], _Server] = {}
+        for server in self._servers:
+            future: Future[Lookup] = Future()
+            futures[future] = server
+            # a daemon: a silent server must not hold back the end of the process
+            threading.Thread(
+                target=_answer, args=(future, server, name, seconds), daemon=True
+            ).start()
+        waiting: set[Future[Lookup]] = set(futures)
+        resolved: float | None = None
+        while waiting and (left := begun + seconds - time.monotonic()) > 0:
+            done, waiting = wait(waiting, min(left, _LOOK_AGAIN), FIRST_COMPLETED)
+            now = time.monotonic()
+            if resolved is None and any(item.result().ok for item in done):
+                resolved = now
+            if resolved is not None and now - resolved >= min(_LATE_SERVER, seconds / 4):
+                break
+            heard = any(server.heard for server in self._servers)
+            if heard and all(futures[item].is_mute(now) for item in waiting):
+                break
+        took = time.monotonic() - begun
+        each = [
+            item.result() if item.done() else unanswered(name, futures[item].label, took)
+            for item in futures
+        ]
+        return combined(name, self._label, each)
+
+
+def _answer(future: Future[Lookup], server: _Server, name: str, seconds: float) -> None:
+    try:
+        future.set_result(server.resolve(name, seconds))
+    except Exception as error:  # a fault of ours: raised again where the answer is awaited
+        future.set_exception(error)
+
+
+class _Server:
+    """One DNS server, and whether it was ever heard."""
+
+    def __init__(self, text: str) -> None:
+        self.label = text
+        self.heard = False
+        self._address = parse_server(text)
+        self._first_asked: float | None = None
+        self._patience = _MUTE
+
+    def is_mute(self, now: float) -> bool:
+        """Whether it was asked a while ago and has answered nothing since."""
+        asked = self._first_asked
+        return not self.heard and asked is not None and now - asked >= self._patience
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
         """Both families; one of them is enough."""
         begun = time.monotonic()
+        if self._first_asked is None:
+            self._first_asked, self._patience = begun, min(_MUTE, seconds / 2)
         first = self._ask(name, "A", seconds)
         if first.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.TIMEOUT):
             return first
@@ -67,11 +136,16 @@ class DnsResolver:
         )
 
     def _ask(self, name: str, family: str, seconds: float) -> Lookup:
+        found = self._asked(name, family, seconds)
+        self.heard = self.heard or found.answered
+        return found
+
+    def _asked(self, name: str, family: str, seconds: float) -> Lookup:
         if seconds <= 0:
             return unanswered(name, self.label, max(seconds, 0.0))
         resolver = dns.resolver.Resolver(configure=False)
-        resolver.nameservers = [dns.nameserver.Do53Nameserver(*item) for item in self._addresses]
-        resolver.timeout = min(2.0, seconds / (len(self._addresses) + 1))
+        resolver.nameservers = [dns.nameserver.Do53Nameserver(*self._address)]
+        resolver.timeout = min(2.0, seconds / 2)
         begun = time.monotonic()
         try:
             answer = resolver.resolve(f"{name}.", family, lifetime=seconds, search=False)
@@ -93,36 +167,14 @@ class DnsResolver:
 
 
 def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
-    """What each server did, and whether any of them answered at all."""
+    """What the server did at each attempt, and whether it answered at all."""
     told: dict[str, None] = {}
     answered = False
-    for server, _, _, reason, response in error.kwargs.get("errors", ()):
+    for _, _, _, reason, response in error.kwargs.get("errors", ()):
         if response is not None:
             answered = True
             reason = f"answered {dns.rcode.to_text(response.rcode())}"
         elif isinstance(reason, OSError):
             reason = reason.strerror or type(reason).__name__
-        told[f"{str(server).removeprefix('Do53:').partition('@')[0]}: {reason}"] = None
+        told[str(reason)] = None
     return "; ".join(told) or str(error), answered
-
-
-def configured_servers() -> tuple[str, ...]:
-    """This machine's DNS servers, or nothing where it has none.
-
-    systemd-resolved's stub answers from this machine's hosts file, which is no evidence for other
-    machines: the servers behind it are returned instead.
-    """
-    try:
-        servers = _read(None)
-        if servers and _STUBS.issuperset(servers) and _BEHIND_STUB.is_file():
-            servers = _read(_BEHIND_STUB)
-    except (dns.resolver.NoResolverConfiguration, OSError):
-        return ()
-    return servers
-
-
-def _read(path: Path | None) -> tuple[str, ...]:
-    resolver = dns.resolver.Resolver(configure=path is None)
-    if path is not None:
-        resolver.read_resolv_conf(str(path))
-    return tuple(str(server) for server in resolver.nameservers)

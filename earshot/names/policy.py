@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen, Scope
+from earshot.listeners.problems import describe
+from earshot.names.configured import configuration
 from earshot.names.lookup import Resolver
 from earshot.names.resolvers import SystemResolver, parse_server
+from earshot.placements import on_this_machine
 
 SYSTEM = "system"
 """Stands for getaddrinfo of this machine, where a list of servers could stand."""
@@ -25,10 +28,14 @@ class ResolverPolicy(Frozen):
     `external` asks the DNS servers that this machine is configured with, and never its hosts
     file, which is no evidence for other machines; `internal` and `controller` of other placements
     ask nobody, for this machine is not on the broker network.
+
+    Of several servers one that resolves a name is enough, be it the first or not: they are a
+    sample of what clients ask. A search domain of this machine counts for clients here alone.
     """
 
     resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)
-    """By scope: DNS servers (`ip`, `ip:port`, `[ipv6]:port`), or the one word `system`."""
+    """By scope: DNS servers (`ip`, `ip:port`, `[ipv6]:port`), or the one word `system`; all of
+    them are asked, at the same time."""
     timeout: float = Field(default=5.0, gt=0, le=600)
     """Seconds for all lookups together."""
     retry: float = Field(default=0.0, ge=0, le=3600)
@@ -68,6 +75,14 @@ class ResolverPolicy(Frozen):
         return self.waived.get(host.lower(), "")
 
 
+def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
+    """The policy that a configuration of `names` describes; ValueError with every problem of it."""
+    try:
+        return ResolverPolicy.model_validate(document)
+    except ValidationError as error:
+        raise ValueError("; ".join(describe(error, ResolverPolicy, document))) from None
+
+
 class Asked:
     """The resolvers of the real world; tests hand in another one."""
 
@@ -75,7 +90,7 @@ class Asked:
         """Who answers for the clients of ``scope``, or None where nobody can be asked."""
         servers = policy.resolvers.get(scope, ())
         if not servers:
-            if scope is Scope.HOST or (placement == "local" and scope is not Scope.EXTERNAL):
+            if scope is Scope.HOST or (on_this_machine(placement) and scope is not Scope.EXTERNAL):
                 servers = (SYSTEM,)
             elif scope is Scope.EXTERNAL:
                 servers = self.configured()
@@ -85,9 +100,11 @@ class Asked:
 
     def configured(self) -> tuple[str, ...]:
         """This machine's own DNS servers."""
-        from earshot.names.nameservers import configured_servers  # slow to import
+        return configuration().servers
 
-        return configured_servers()
+    def search(self) -> tuple[str, ...]:
+        """The domains that this machine appends to names without dots, and others do not."""
+        return configuration().search
 
     def system(self) -> Resolver:
         """This machine, as its clients see it."""

@@ -35,13 +35,17 @@ class SystemResolver:
     def resolve(self, name: str, seconds: float) -> Lookup:
         """Asks without a time limit of its own (there is none to set): the batch has one."""
         begun = time.monotonic()
+        if "\0" in name:  # the C library would look up what stands before it
+            return Lookup(
+                name, self.label, Diagnosis.NXDOMAIN, (), 0.0, "it holds a null character"
+            )
         try:
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
             took = time.monotonic() - begun
             return Lookup(name, self.label, diagnosis, (), took, error.strerror or str(error))
-        except UnicodeError as error:  # a label that IDNA cannot encode exists nowhere
+        except ValueError as error:  # a label that IDNA cannot encode exists nowhere
             return Lookup(name, self.label, Diagnosis.NXDOMAIN, (), 0.0, str(error))
         addresses = dict.fromkeys(str(row[4][0]).partition("%")[0] for row in rows)
         return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - begun)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from earshot.config.document import Spec
 from earshot.placement.aws import AwsPlan, plan_aws
 from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker
 from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import Spec
-from earshot.spec.local import LocalSpec
+from earshot.placements import PLACEMENTS
 
 __all__ = [
     "SMALL_BROKER",
@@ -33,6 +32,5 @@ def plan_stack(spec: Spec, stack: str, state: Path) -> Planned:
 
     On AWS no name is known yet, and markers stand for them. Raises EarshotError.
     """
-    if isinstance(spec, LocalSpec):
-        return plan_local(spec, state / "kafka")
-    return plan_docker(spec, stack) if isinstance(spec, DockerSpec) else plan_aws(spec, stack)
+    planned: Planned = PLACEMENTS[spec.placement].module(__name__).planned(spec, stack, state)
+    return planned

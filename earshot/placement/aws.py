@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from earshot.aws.costs import Footprint, Machines, Volume
-from earshot.aws.groups import Group, ingress_of, security_groups
-from earshot.aws.sources import Clients
+from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
+from earshot.facts.clients import Clients
+from earshot.facts.instance import Instance
+from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
 from earshot.listeners.model import ClusterPlan, Node, Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
-from earshot.placement.docker import cluster_id
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules.instance import Instance
-from earshot.spec.aws import AwsSpec
 from earshot.user_data.boot import Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
 from earshot.user_data.systems import System
@@ -55,8 +55,7 @@ class AwsPlan:
     plan: ClusterPlan
     names: dict[int, NodeNames]
     notes: tuple[str, ...]
-    cluster_id: str
-    groups: tuple[Group, ...]
+    groups: tuple[SecurityGroup, ...]
     clients: Clients
     instances: dict[int, Instance]
     """By node id, what rules judge of the instance."""
@@ -69,7 +68,7 @@ class AwsPlan:
         return {id: item.addresses for id, item in self.names.items()}
 
 
-def foreseen(spec: AwsSpec) -> dict[int, Provisioned]:
+def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
     """What AWS will give each node, nothing of it known yet."""
     found = {}
     for id in spec.node_ids:
@@ -87,6 +86,11 @@ def foreseen(spec: AwsSpec) -> dict[int, Provisioned]:
     return found
 
 
+def planned(spec: AwsSpec, stack: str, _state: Path) -> AwsPlan:
+    """The plan of ``spec`` as stack ``stack`` before anything is made. Raises EarshotError."""
+    return plan_aws(spec, stack)
+
+
 def plan_aws(
     spec: AwsSpec,
     stack: str,
@@ -98,7 +102,7 @@ def plan_aws(
 
     Raises EarshotError, also for a name that AWS left empty.
     """
-    given = foreseen(spec) if provisioned is None else provisioned
+    given = unknown_names(spec) if provisioned is None else provisioned
     attributes = dns or VpcDns(support=True, hostnames=True)
     for id, item in given.items():
         _check_given(spec.name_of(id), item, attributes)
@@ -107,12 +111,11 @@ def plan_aws(
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
     if spec.validator is not None:
-        groups += (Group(VALIDATOR, ()),)  # nothing comes in to it
+        groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
     return AwsPlan(
         plan=made,
         names=names,
         notes=tuple(_notes(spec)),
-        cluster_id=cluster_id(stack),
         groups=groups,
         clients=clients,
         instances={node.id: _instance(node, groups, given[node.id]) for node in made.nodes},
@@ -120,14 +123,16 @@ def plan_aws(
     )
 
 
-def node_user_data(planned: AwsPlan, spec: AwsSpec, id: int, volume: str, parameter: str) -> str:
+def node_user_data(
+    planned: AwsPlan, spec: AwsSpec, id: int, cluster_id: str, volume: str, parameter: str
+) -> str:
     """What the instance of node ``id`` boots with; ``volume`` is the id of its data volume and
     ``parameter`` the SSM parameter that it reports in. Raises EarshotError."""
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
         archive=spec.archive,
         volume=volume,
-        cluster_id=planned.cluster_id,
+        cluster_id=cluster_id,
         report=ssm_report(parameter, spec.region),
         heap=spec.heap,
         secrets=tuple(
@@ -193,7 +198,7 @@ def _names(given: Provisioned, zone: str) -> NodeNames:
     return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
 
 
-def _instance(node: Node, groups: tuple[Group, ...], given: Provisioned) -> Instance:
+def _instance(node: Node, groups: tuple[SecurityGroup, ...], given: Provisioned) -> Instance:
     elastic = () if given.public_address is None else (given.public_address,)
     return Instance(ingress=ingress_of(node, groups), elastic=elastic)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from earshot.config.aws import AwsSpec
 from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
-from earshot.spec.aws import AwsSpec
-from earshot.vantages.standpoint import Kind, Standpoint
+from earshot.placement.standpoint import Kind, Standpoint
 
 NO_VALIDATOR: Final = (
     "not run: no validator stands in the VPC (`validator: true` in the stack file makes one; or "

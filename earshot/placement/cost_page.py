@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from earshot.aws.costs import HOURS, PRICES, Item, bill
+from earshot.config.aws import AwsSpec
 from earshot.placement.aws import footprint
-from earshot.spec.aws import AwsSpec
 
 _HEAD = f"""\
 # What a stack on AWS costs

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from earshot.config.docker import DockerHost, DockerSpec
+from earshot.facts.container import PublishedPort
 from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import environment
 from earshot.placement.docker_names import DATA, docker_names
 from earshot.placement.plan import NodeNames, plan
-from earshot.rules.container import PublishedPort
-from earshot.spec.docker import DockerHost, DockerSpec
 
-NAMESPACE = uuid.UUID("0bd8a5c6-6f0b-5c52-9b0e-5a1f6c1f7d55")
-"""Of the ids that clusters get from their stacks' names; never to be changed."""
 ROOMY = 512
 """MiB of heap in which Kafka's own default for the log cleaner (128 MiB) has room."""
 SMALL_CLEANER = {"log.cleaner.dedupe.buffer.size": "2097152"}
@@ -36,14 +33,19 @@ class NodeContainer:
     image: str
     ports: tuple[PublishedPort, ...]
     environment: dict[str, str]
+    """All but the cluster's id, which no plan decides."""
 
-    def inputs(self) -> dict[str, Any]:
+    def variables(self, cluster_id: str) -> dict[str, str]:
+        """The whole environment of a node of this cluster."""
+        return {**self.environment, "CLUSTER_ID": cluster_id}
+
+    def inputs(self, cluster_id: str) -> dict[str, Any]:
         """The same as inputs of `docker.Container`, by the provider's own names."""
         return {
             "name": self.name,
             "hostname": self.name,
             "image": self.image,
-            "envs": [f"{key}={value}" for key, value in self.environment.items()],
+            "envs": [f"{key}={value}" for key, value in self.variables(cluster_id).items()],
             "ports": [
                 {
                     "internal": item.container_port,
@@ -67,7 +69,11 @@ class DockerPlan:
     notes: tuple[str, ...]
     containers: dict[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
-    cluster_id: str
+
+
+def planned(spec: DockerSpec, stack: str, _state: Path) -> DockerPlan:
+    """The plan of ``spec`` as stack ``stack``. Raises EarshotError."""
+    return plan_docker(spec, stack)
 
 
 def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
@@ -75,7 +81,6 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
     made = plan(settled, named.names)
-    id_of_cluster = cluster_id(stack)
     containers = {}
     for node in made.nodes:
         name = spec.name_of(node.id)
@@ -93,26 +98,15 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
             environment={
                 **environment(made, node),
                 IMAGE_NOTE: spec.image_name,  # its container is given the image's id
-                "CLUSTER_ID": id_of_cluster,
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
         )
-    return DockerPlan(made, named.names, named.notes, containers, spec.hosts, id_of_cluster)
+    return DockerPlan(made, named.names, named.notes, containers, spec.hosts)
 
 
 def network_name(stack: str) -> str:
     """The brokers' network on each of their hosts."""
     return f"earshot-{stack}"
-
-
-def cluster_id(stack: str) -> str:
-    """Kafka's id of the cluster of ``stack``: the same again, for volumes outlive a stack."""
-    for turn in range(100):
-        raw = uuid.uuid5(NAMESPACE, f"{stack}/{turn}").bytes
-        text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-        if not text.startswith("-"):  # Kafka's tools would take it for an option
-            return text
-    raise AssertionError("a hundred ids in a row began with a hyphen")
 
 
 def _small(heap: str) -> dict[str, str]:

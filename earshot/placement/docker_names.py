@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from earshot.config.docker import DockerHost, DockerListenerSpec, DockerSpec
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT
 from earshot.listeners.model import Scope, UnknownHost
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames
-from earshot.spec.docker import DockerHost, DockerListenerSpec, DockerSpec
 
 DATA = "/var/lib/kafka/data"
 """Where apache/kafka and cp-kafka let their own user write."""

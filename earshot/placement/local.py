@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from earshot.config.local import LocalSpec
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.names.machine import this_machine
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
-from earshot.spec.local import LocalSpec
 
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap
@@ -31,6 +32,29 @@ class LocalPlan:
 
 def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
+    _check_root(root)
     named = local_names(spec, this_machine(), root)
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
     return LocalPlan(plan(settled, named.names), named.names, named.notes, root)
+
+
+def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:
+    """The same for a stack whose data lies under ``state``."""
+    return plan_local(spec, state / "kafka")
+
+
+def _check_root(root: Path) -> None:
+    """Every other path Kafka takes, once its properties are escaped."""
+    observed = ""
+    if "," in str(root):
+        observed = "has a comma in its path, at which Kafka would take `log.dirs` apart"
+    try:
+        str(root).encode()
+    except UnicodeEncodeError:
+        observed = "has a path that is no UTF-8 text, which Java cannot open"
+    if observed:
+        raise EarshotError(
+            f"data folder {str(root).encode(errors='backslashreplace').decode()}",
+            observed=observed,
+            remedy="move the project to another path",
+        )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine
 from earshot.placement.plan import NodeNames
-from earshot.spec.local import LocalSpec
 
 LOCALHOST = "localhost"
 LOOPBACK = "127.0.0.1"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from earshot.config.cluster import ClusterSpec
+from earshot.config.listener import ListenerSpec, override
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.model import (
@@ -20,8 +22,6 @@ from earshot.listeners.model import (
     Scope,
     UnknownHost,
 )
-from earshot.spec.cluster import ClusterSpec
-from earshot.spec.listener import ListenerSpec, override
 
 
 @dataclass(frozen=True)

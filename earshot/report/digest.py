@@ -1,4 +1,4 @@
-"""A report in the order that every format shows it: matrices, problems, deliveries.
+"""A report in the order that every format shows it: matrices, deliveries, replication, problems.
 
 Formats differ in ink only; what belongs together is decided here, once.
 """
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from earshot.listeners.model import Scope
 from earshot.validation.result import (
+    Cause,
     Cell,
     Delivery,
+    Replication,
     Report,
+    StageResult,
     Vantage,
     Verdict,
     combine,
@@ -40,7 +43,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FailedGroup:
     """Cells of one vantage and listener that did not pass, all for the same cause.
 
     The first stands for all: their causes differ in nothing but broker and address.
@@ -67,18 +70,64 @@ class Problem:
         others = ", ".join(cell_name(cell) for cell in self.cells[1:])
         return (*facts(self.cell), *([("likewise", others)] if others else []))
 
+    @property
+    def stages(self) -> tuple[StageResult, ...]:
+        return self.cell.stages
+
+
+@dataclass(frozen=True)
+class Uncopied:
+    """Pairs of brokers whose replication did not pass, all for the same cause."""
+
+    pairs: tuple[Replication, ...]
+    stages: tuple[StageResult, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.pairs[0].verdict
+
+    @property
+    def title(self) -> str:
+        """`replication from broker 3 to brokers 1, 2, through INTERNAL`."""
+        leaders = sorted({pair.leader for pair in self.pairs})
+        followers = sorted({pair.follower for pair in self.pairs})
+        if len(leaders) > 1 and len(followers) > 1:
+            way = f"between {_several(sorted({*leaders, *followers}))}"
+        else:
+            way = f"from {_several(leaders)} to {_several(followers)}"
+        listener = self.pairs[0].listener
+        return f"replication {way}" + (f", through {listener}" if listener else "")
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Label and text, in reading order; only what is known."""
+        return replication_facts(self.pairs[0])
+
+
+def _several(ids: list[int]) -> str:
+    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+
 
 def facts(cell: Cell) -> tuple[tuple[str, str], ...]:
     """Why ``cell`` did not pass: label and text, in reading order; only what is known."""
-    known = [("stage", str(cell.failed_stage or ""))]
-    if cell.cause is not None:
+    return _facts(str(cell.failed_stage or ""), cell.cause, cell.reason)
+
+
+def replication_facts(pair: Replication) -> tuple[tuple[str, str], ...]:
+    """Why ``pair`` did not pass, as `facts`."""
+    return _facts("replication", pair.cause, pair.reason)
+
+
+def _facts(stage: str, cause: Cause | None, reason: str) -> tuple[tuple[str, str], ...]:
+    known = [("stage", stage)]
+    if cause is not None:
         known += [
-            ("cause", cell.cause.kind),
-            ("observed", cell.cause.observed),
-            ("expected", cell.cause.expected),
-            ("to mend it", cell.cause.remedy),
+            ("cause", cause.kind),
+            ("observed", cause.observed),
+            ("expected", cause.expected),
+            ("fix", cause.remedy),
         ]
-    known.append(("reason", cell.reason))
+    known.append(("reason", reason))
     return tuple((label, text) for label, text in known if text)
 
 
@@ -118,6 +167,20 @@ class Pair:
         return tuple(text for part in self.parts for text in part.examples)
 
 
+@dataclass(frozen=True)
+class Copies:
+    """Brokers that copy the records of one leader, all with the same verdict."""
+
+    leader: int
+    followers: tuple[int, ...]
+    verdict: Verdict
+
+    @property
+    def way(self) -> str:
+        """`broker 1 -> 2, 3`."""
+        return f"broker {self.leader} -> {', '.join(map(str, self.followers))}"
+
+
 ODDITIES = ("unknown", "duplicated", "out_of_order", "corrupt", "misrouted", "foreign")
 
 
@@ -146,25 +209,38 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
     return tuple(named.values())
 
 
-def problems(report: Report) -> tuple[Problem, ...]:
+def problems(report: Report) -> tuple[FailedGroup, ...]:
     """Every cell that did not pass, the gravest first; cells of one cause stand together."""
     grouped: dict[tuple[object, ...], list[Cell]] = {}
     for cell in report.cells:
         if cell.verdict != Verdict.PASS:
             key = (cell.verdict, cell.vantage, cell.listener, _likeness(cell))
             grouped.setdefault(key, []).append(cell)
-    found = [Problem(tuple(cells)) for cells in grouped.values()]
+    found = [FailedGroup(tuple(cells)) for cells in grouped.values()]
     return tuple(sorted(found, key=lambda problem: _GRAVITY[problem.verdict]))
+
+
+def shortcomings(report: Report) -> tuple[FailedGroup | Uncopied, ...]:
+    """What did not pass of the cells and of replication, the gravest first."""
+    grouped: dict[object, list[Replication]] = {}
+    for pair in report.replication:
+        if pair.verdict != Verdict.PASS:
+            grouped.setdefault((pair.verdict, pair.cause, pair.reason), []).append(pair)
+    found: list[FailedGroup | Uncopied] = [
+        *problems(report),
+        *(Uncopied(tuple(group)) for group in grouped.values()),
+    ]
+    return tuple(sorted(found, key=lambda item: _GRAVITY[item.verdict]))
 
 
 def _likeness(cell: Cell) -> str:
     """The facts of ``cell`` without what only names it: listener, address, host, port, broker."""
     text = "\n".join(text for _, text in facts(cell))
-    host, _, port = cell.address.rpartition(":")
+    host, port = cell.address
     # a listener without a name is called by its bootstrap address, which may be a broker's own
-    for own in filter(None, (cell.listener, cell.address, host)):
+    for own in filter(None, (cell.listener, str(cell.address), host)):
         text = text.replace(own, "{address}")
-    return re.sub(rf"\b({broker_name(cell.broker)}|{re.escape(port)})\b", "{own}", text)
+    return re.sub(rf"\b({broker_name(cell.broker)}|{port})\b", "{own}", text)
 
 
 def pairs(report: Report) -> tuple[Pair, ...]:
@@ -173,6 +249,23 @@ def pairs(report: Report) -> tuple[Pair, ...]:
     for part in report.delivery:
         grouped.setdefault((part.written_through, part.read_through), []).append(part)
     return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in grouped.items())
+
+
+def copies(report: Report) -> tuple[Copies, ...]:
+    """Who copies from whom, a leader's followers together."""
+    grouped: dict[tuple[int, Verdict], list[int]] = {}
+    for pair in report.replication:
+        grouped.setdefault((pair.leader, pair.verdict), []).append(pair.follower)
+    return tuple(
+        Copies(leader, tuple(sorted(followers)), verdict)
+        for (leader, verdict), followers in grouped.items()
+    )
+
+
+def between_brokers(report: Report) -> str:
+    """`through INTERNAL`, or where no contract names that listener, `between brokers`."""
+    listener = next((pair.listener for pair in report.replication), "")
+    return f"through {listener}" if listener else "between brokers"
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

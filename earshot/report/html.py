@@ -6,9 +6,17 @@ from functools import cache
 
 import jinja2
 
+from earshot.listeners.address import Address
 from earshot.report import topology as geometry
 from earshot.report import wording
-from earshot.report.digest import broker_name, matrices, pairs, problems
+from earshot.report.digest import (
+    between_brokers,
+    broker_name,
+    copies,
+    matrices,
+    pairs,
+    shortcomings,
+)
 from earshot.validation.result import Cell, Report, Verdict
 
 MARKS = {
@@ -27,8 +35,10 @@ def html(report: Report) -> str:
         report=report,
         topology=geometry.topology(report),
         matrices=matrices(report),
-        problems=problems(report),
+        problems=shortcomings(report),
         pairs=pairs(report),
+        copies=copies(report),
+        between_brokers=between_brokers(report),
         facts=_facts(report),
     )
 
@@ -45,7 +55,9 @@ def _milliseconds(seconds: float | None) -> str:
 
 def _finalize(value: object) -> object:
     # what a macro returns is markup already, and its own values came by here
-    return wording.visible(value) if isinstance(value, str) and not _is_markup(value) else value
+    if isinstance(value, Address) or (isinstance(value, str) and not _is_markup(value)):
+        return wording.visible(str(value))
+    return value
 
 
 def _is_markup(value: object) -> bool:

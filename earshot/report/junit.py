@@ -1,4 +1,4 @@
-"""The report as JUnit XML: a case per cell, per delivery pair, and per vantage that looked.
+"""The report as JUnit XML: a case per cell, delivery pair, replication, and vantage that looked.
 
 There is no binding JUnit schema. The shape here is the common core that Ant's JUnit task wrote
 first and that CI services document: `testsuites` > `testsuite` > `testcase` with at most one of
@@ -14,9 +14,19 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from earshot.report.digest import Matrix, Pair, cell_name, facts, matrices, pairs
+from earshot.report.digest import (
+    Matrix,
+    Pair,
+    between_brokers,
+    broker_name,
+    cell_name,
+    facts,
+    matrices,
+    pairs,
+    replication_facts,
+)
 from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached, visible
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Replication, Report, Vantage, Verdict
 
 _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
 
@@ -31,6 +41,9 @@ def junit(report: Report) -> str:
         _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in others])
     if report.delivery:
         _suite(root, report, "delivery", "", [_delivery(pair) for pair in pairs(report)])
+    if report.replication:
+        cases = [_replication(pair) for pair in report.replication]
+        _suite(root, report, f"replication {between_brokers(report)}", "", cases)
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("time", f"{report.seconds:.3f}")
@@ -85,6 +98,17 @@ def _delivery(pair: Pair) -> ET.Element:
     case = _case("delivery", f"{pair.written_through} to {pair.read_through}", 0)
     details = "\n".join((fates(pair), *pair.examples))
     _outcome(case, pair.verdict, "delivery", fates(pair), details)
+    return case
+
+
+def _replication(pair: Replication) -> ET.Element:
+    names = f"{broker_name(pair.leader)} to {broker_name(pair.follower)}"
+    case = _case("replication", names, 0)
+    kind, message = str(pair.verdict), pair.reason
+    if pair.cause is not None:
+        kind, message = pair.cause.kind, f"replication: {pair.cause.observed}"
+    details = "\n".join(f"{label}: {text}" for label, text in replication_facts(pair))
+    _outcome(case, pair.verdict, kind, message, details)
     return case
 
 

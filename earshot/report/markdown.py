@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.report.digest import Matrix, Pair, Problem, broker_name, matrices, pairs, problems
+from earshot.report.digest import (
+    FailedGroup,
+    Matrix,
+    Pair,
+    Uncopied,
+    between_brokers,
+    broker_name,
+    copies,
+    matrices,
+    pairs,
+    shortcomings,
+)
 from earshot.report.wording import (
     fates,
     headline,
@@ -35,8 +46,9 @@ def markdown(report: Report) -> str:
     ]
     blocks += [list(_matrix(matrix)) for matrix in matrices(report)]
     blocks += [list(_delivery(pairs(report)))]
+    blocks += [list(_replication(report))]
     blocks += [list(_vantages(report.vantages))]
-    blocks += [list(_problem(problem)) for problem in problems(report)]
+    blocks += [list(_problem(problem)) for problem in shortcomings(report)]
     blocks += [[f"> {escape(note)}"] for note in report.notes]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -101,6 +113,25 @@ def _delivery(found: tuple[Pair, ...]) -> Iterator[str]:
             yield from (f"- {escape(example)}" for example in pair.examples)
 
 
+def _replication(report: Report) -> Iterator[str]:
+    found = copies(report)
+    if not found:
+        return
+    yield f"## Replication {escape(between_brokers(report))}"
+    yield ""
+    yield from _table(
+        ["leader", "followers", "verdict"],
+        (
+            [
+                broker_name(item.leader),
+                ", ".join(map(str, item.followers)),
+                f"{MARKS[item.verdict]} {item.verdict}",
+            ]
+            for item in found
+        ),
+    )
+
+
 def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
     spoken = [item for item in vantages if item.reached or item.verdict != Verdict.PASS]
     if not spoken:
@@ -116,7 +147,7 @@ def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
         yield from (f"    - {escape(line)}" for line in missed)
 
 
-def _problem(problem: Problem) -> Iterator[str]:
+def _problem(problem: FailedGroup | Uncopied) -> Iterator[str]:
     yield f"### {MARKS[problem.verdict]} {escape(problem.title)}"
     yield ""
     for label, fact in problem.facts:

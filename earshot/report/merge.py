@@ -6,9 +6,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
-from earshot.report.digest import vantages
+from earshot.report.digest import vantages, worst
 from earshot.report.wording import aware, moment
-from earshot.validation.result import Report
+from earshot.validation.result import Replication, Report, Verdict
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,14 @@ def merge(sources: Sequence[Source]) -> Report:
         raise EarshotError("reports", observed="there is none", allowed="at least one")
     if len(sources) == 1:
         return sources[0].report
-    clusters = {source.report.cluster: source.name for source in sources}
-    if len(clusters) > 1:
-        raise EarshotError(
-            "reports",
-            observed="are of different clusters: "
-            + ", ".join(f"{name} shows {cluster}" for cluster, name in clusters.items()),
-            allowed="reports of one cluster",
-        )
+    _refuse_strangers(sources)
     kept, notes = _latest(sources)
     reports = [_told_apart(report, kept) for report in kept]
     return Report(
         kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
         run="+".join(item.run for item in reports if item.run),
         cluster=reports[0].cluster,
+        cluster_id=next((item.cluster_id for item in reports if item.cluster_id), ""),
         placement=reports[0].placement,
         kafka_version=reports[0].kafka_version,
         started=min(aware(item.started) for item in reports),
@@ -51,9 +45,29 @@ def merge(sources: Sequence[Source]) -> Report:
         cells=tuple(cell for item in reports for cell in item.cells),
         vantages=tuple(vantage for item in reports for vantage in item.vantages),
         delivery=tuple(part for item in reports for part in item.delivery),
+        replication=_replication(reports),
         incarnations={k: v for item in reports for k, v in item.incarnations.items()},
-        notes=(*(note for item in reports for note in item.notes), *notes, *_restarts(reports)),
+        notes=tuple(
+            dict.fromkeys(
+                [*(note for it in reports for note in it.notes), *notes, *_restarts(reports)]
+            )
+        ),
     )
+
+
+def _refuse_strangers(sources: Sequence[Source]) -> None:
+    """Two names are two clusters, and so are two of Kafka's ids; one that is not known is none."""
+    for attribute in ("cluster", "cluster_id"):
+        shown = {
+            value: source.name for source in sources if (value := getattr(source.report, attribute))
+        }
+        if len(shown) > 1:
+            raise EarshotError(
+                "reports",
+                observed="are of different clusters: "
+                + ", ".join(f"{name} shows {cluster}" for cluster, name in shown.items()),
+                allowed="reports of one cluster",
+            )
 
 
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
@@ -63,7 +77,7 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
         seen = _standpoints(source.report)
         for older in [item for item in kept if _standpoints(item.report) & seen]:
             again = _standpoints(older.report) & seen
-            rest = _without(older.report, {name for name, _ in again})
+            rest = _without(older.report, {name for name, _ in again}, source.report)
             at = kept.index(older)
             kept[at : at + 1] = [replace(older, report=rest)] if rest.cells else []
             which = (
@@ -78,12 +92,17 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     return [item.report for item in sorted(kept, key=lambda item: order[item.name])], notes
 
 
-def _without(report: Report, names: Set[str]) -> Report:
-    """``report`` as if nobody had stood at the vantages called ``names``.
+def _without(report: Report, names: Set[str], later: Report) -> Report:
+    """``report`` as if nobody had stood at the vantages called ``names``, as in ``later``.
 
     A delivery does not say where it was seen from: it stays where another vantage of the report
-    looked at its listeners.
+    looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.
     """
+    shown = {
+        (pair.leader, pair.follower)
+        for pair in later.replication
+        if pair.verdict is not Verdict.INCONCLUSIVE
+    }
     cells = tuple(cell for cell in report.cells if cell.vantage not in names)
     listeners = {cell.listener for cell in cells}
     return report.model_copy(
@@ -94,6 +113,9 @@ def _without(report: Report, names: Set[str]) -> Report:
                 item
                 for item in report.delivery
                 if {item.written_through, item.read_through} <= listeners
+            ),
+            "replication": tuple(
+                pair for pair in report.replication if (pair.leader, pair.follower) not in shown
             ),
         }
     )
@@ -122,6 +144,21 @@ def _told_apart(report: Report, all_reports: Sequence[Report]) -> Report:
             ),
         }
     )
+
+
+def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
+    """Of each pair of brokers the gravest that is known: it does not depend on who looked."""
+    found: dict[tuple[int, int], list[Replication]] = {}
+    for report in reports:
+        for pair in report.replication:
+            found.setdefault((pair.leader, pair.follower), []).append(pair)
+    return tuple(_known(group) for _, group in sorted(found.items()))
+
+
+def _known(looks: Sequence[Replication]) -> Replication:
+    """A failure, else a proof; who found out nothing takes neither away."""
+    known = [pair for pair in looks if pair.verdict is not Verdict.INCONCLUSIVE] or looks
+    return next(pair for pair in known if pair.verdict is worst(it.verdict for it in known))
 
 
 def _restarts(reports: Sequence[Report]) -> list[str]:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.report.digest import Matrix, Pair, Problem, broker_name, matrices, pairs, problems
+from earshot.report.digest import (
+    FailedGroup,
+    Matrix,
+    Pair,
+    Uncopied,
+    between_brokers,
+    broker_name,
+    copies,
+    matrices,
+    pairs,
+    shortcomings,
+)
 from earshot.report.terminal import Terminal, column_widths
 from earshot.report.wording import (
     fates,
@@ -18,7 +29,7 @@ from earshot.report.wording import (
 )
 from earshot.validation.result import Cell, Report, Vantage, Verdict
 
-LABELS = len("to mend it")
+LABELS = len("observed")
 EXAMPLES = 3
 """Examples of a delivery shown here; the other formats hold them all."""
 
@@ -38,8 +49,9 @@ def text(report: Report, terminal: Terminal | None = None) -> str:
     ]
     blocks += [list(_matrix(matrix, terminal)) for matrix in matrices(report)]
     blocks += [_delivery(pairs(report), terminal)]
+    blocks += [list(_replication(report, terminal))]
     blocks += [list(_vantage(vantage, terminal)) for vantage in report.vantages]
-    blocks += [list(_problem(problem, terminal)) for problem in problems(report)]
+    blocks += [list(_problem(problem, terminal)) for problem in shortcomings(report)]
     blocks += [[terminal.field("note", note, len("note")) for note in report.notes]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -102,6 +114,17 @@ def _delivery(found: tuple[Pair, ...], terminal: Terminal) -> list[str]:
     return lines
 
 
+def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
+    found = copies(report)
+    if not found:
+        return
+    width = max(len(item.way) for item in found)
+    yield terminal.bold(visible(f"replication (leader -> followers), {between_brokers(report)}"))
+    for item in found:
+        mark = terminal.tint(terminal.mark(item.verdict), item.verdict)
+        yield f"  {item.way:<{width}}  {mark}"
+
+
 def _route(pair: Pair) -> str:
     return visible(f"{pair.written_through} -> {pair.read_through}")
 
@@ -123,7 +146,7 @@ def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
         yield terminal.field("missed", line, LABELS)
 
 
-def _problem(problem: Problem, terminal: Terminal) -> Iterator[str]:
+def _problem(problem: FailedGroup | Uncopied, terminal: Terminal) -> Iterator[str]:
     mark = terminal.tint(f"{terminal.mark(problem.verdict):<4}", problem.verdict)
     yield f"{mark}  {visible(problem.title)}"
     for label, fact in problem.facts:

@@ -28,6 +28,8 @@ def tally(report: Report) -> str:
     parts = [counted("cell", (cell.verdict for cell in report.cells))]
     if report.delivery:
         parts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
+    if report.replication:
+        parts.append(counted("replication", (pair.verdict for pair in report.replication)))
     odd = [vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS]
     parts += [f"vantage {vantage.name} {WORDS[vantage.verdict]}" for vantage in odd]
     return "; ".join(parts)
@@ -45,8 +47,10 @@ def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
 
 
 def subject(report: Report) -> str:
-    """What was looked at: `cluster local, placement local, Kafka 4.1.1`."""
+    """What was looked at: `cluster local (id 4L6g3nShT-eMCtK--X86sw), placement local, …`."""
     parts = [f"cluster {' '.join(report.cluster.split())}"]
+    if report.cluster_id not in ("", report.cluster):
+        parts[0] += f" (id {report.cluster_id})"
     if report.placement:
         parts.append(f"placement {report.placement}")
     if report.kafka_version:

@@ -1,36 +1,23 @@
-"""All rules, in the order of their ids."""
+"""All rules, in the order of their ids: every `RULE` of a module that is called `klNNN_subject`."""
 
 from __future__ import annotations
 
-from earshot.rules import (
-    kl001_grammar,
-    kl002_kafka,
-    kl003_kind_of_address,
-    kl004_unique_address,
-    kl005_same_listeners,
-    kl006_container_ports,
-    kl007_security_groups,
-    kl008_inter_broker,
-    kl009_lasting_address,
-    kl011_resolves,
-    kl012_same_broker,
-    kl013_quorum,
-    kl014_image,
-)
+import importlib
+import pkgutil
+import re
+
+from earshot import rules
 from earshot.rules.registry import Rule
 
-RULES: tuple[Rule, ...] = (
-    kl001_grammar.RULE,
-    kl002_kafka.RULE,
-    kl003_kind_of_address.RULE,
-    kl004_unique_address.RULE,
-    kl005_same_listeners.RULE,
-    kl006_container_ports.RULE,
-    kl007_security_groups.RULE,
-    kl008_inter_broker.RULE,
-    kl009_lasting_address.RULE,
-    kl011_resolves.RULE,
-    kl012_same_broker.RULE,
-    kl013_quorum.RULE,
-    kl014_image.RULE,
-)
+
+def _found() -> dict[str, Rule]:
+    names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+    modules = (
+        importlib.import_module(f"{rules.__name__}.{name}")
+        for name in names
+        if re.match(r"kl\d{3}_", name)
+    )
+    return {item.RULE.id: item.RULE for item in modules if hasattr(item, "RULE")}
+
+
+RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_found().items()))

@@ -16,7 +16,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """Whether the rule is broken, or cannot be judged yet."""
 
     VIOLATED = "violated"
@@ -35,7 +35,7 @@ class Finding:
     remedy: str
     source: str
     """Where the rule comes from: a URL."""
-    state: State = State.VIOLATED
+    state: FindingState = FindingState.VIOLATED
     node: int | None = None
     role: Role = Role.BROKER
     listener: str | None = None
@@ -49,15 +49,27 @@ class Finding:
     """What the node runs in, where it runs in a container."""
 
     @property
+    def is_certain_error(self) -> bool:
+        """An error by the rule's own severity, and not one that waits for a value."""
+        return self.severity is Severity.ERROR and self.state is FindingState.VIOLATED
+
+    @property
     def subject(self) -> str:
         """Of what: `broker 2, listener EXTERNAL (scope external)`, a container's name first."""
         parts = [f"container {self.container}"] if self.container else []
         if self.node is not None:
             parts.append(f"{self.role} {self.node}")
-        if self.listener is not None:
-            scope = f" (scope {self.scope})" if self.scope is not None else ""
-            parts.append(f"listener {self.listener}{scope}")
+        if self.where:
+            parts.append(self.where)
         return ", ".join(parts) or "cluster"
+
+    @property
+    def where(self) -> str:
+        """`listener EXTERNAL (scope external)`, or an empty text."""
+        if self.listener is None:
+            return ""
+        scope = f" (scope {self.scope})" if self.scope is not None else ""
+        return f"listener {self.listener}{scope}"
 
     @property
     def line(self) -> str:
@@ -72,6 +84,6 @@ class Finding:
         return (
             f"{self.subject}: {self.observed} [{self.rule}]\n"
             f"  expected: {self.expected}\n"
-            f"  to mend it: {self.remedy}\n"
+            f"  fix: {self.remedy}\n"
             f"  source: {self.source}"
         )

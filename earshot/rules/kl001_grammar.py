@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from earshot.errors import AddressError
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import HOST_ALLOWED
 from earshot.listeners.grammar import (
     Bad,
@@ -20,7 +21,6 @@ from earshot.listeners.grammar import (
     read_servers,
     read_voters,
 )
-from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule
 
@@ -36,7 +36,7 @@ def problems(key: str, text: str) -> Iterator[Problem]:
             yield item.name, item.error
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     known: dict[tuple[str, str], tuple[Problem, ...]] = {}  # most nodes share most texts
     for id, settings in facts.settings.items():
@@ -91,5 +91,5 @@ RULE = Rule(
     remedy="write it as the grammar allows",
     source="https://kafka.apache.org/documentation/#brokerconfigs_listeners",
     check=check,
-    judges="settings",
+    needs="settings",
 )

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import Memo, StrictSettings, Unreadable
+from earshot.listeners.model import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
     kl002_kafka_controllers,
@@ -16,13 +19,11 @@ from earshot.rules import (
     kl002_kafka_listeners,
     kl002_kafka_roles,
 )
-from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding, Severity
-from earshot.rules.kl002_kafka_view import Memo, Objection, Unreadable, View
+from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.registry import Rule
-from earshot.spec.cluster import DEFAULT_KAFKA
 
-CHECKS: tuple[Callable[[View], Iterator[Objection]], ...] = (
+CHECKS: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
     *kl002_kafka_roles.CHECKS,
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_advertised.CHECKS,
@@ -36,7 +37,7 @@ def objections(
 ) -> Iterator[Objection]:
     """What Kafka ``version`` ("4.1.1", "4.2.0-rc1") has against one node's properties."""
     numbers = re.findall(r"[0-9]+", version)[:3]
-    view = View(values, tuple(map(int, numbers)), memo)
+    view = StrictSettings(values, tuple(map(int, numbers)), memo)
     for check in CHECKS:
         try:
             yield from check(view)
@@ -44,7 +45,7 @@ def objections(
             continue
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     version = facts.kafka_version or DEFAULT_KAFKA
     kafka = f"Kafka {version}" if facts.kafka_version else f"Kafka (taken for {version})"
@@ -70,5 +71,5 @@ RULE = Rule(
     remedy="change the setting as expected",
     source="https://kafka.apache.org/documentation/#brokerconfigs",
     check=check,
-    judges="settings",
+    needs="settings",
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.settings import StrictSettings
 from earshot.listeners.model import ANY_IPV4
-from earshot.rules.kl002_kafka_view import Objection, View, is_wildcard
+from earshot.rules.kl002_kafka_objection import Objection, is_wildcard
 
 KEY = "advertised.listeners"
 
 
-def some(view: View) -> Iterator[Objection]:
+def some(view: StrictSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         yield Objection(
@@ -21,7 +22,7 @@ def some(view: View) -> Iterator[Objection]:
         )
 
 
-def bound(view: View) -> Iterator[Objection]:
+def bound(view: StrictSettings) -> Iterator[Objection]:
     """A1: nothing is advertised that is not listened on."""
     if not view.is_broker:
         return
@@ -37,7 +38,7 @@ def bound(view: View) -> Iterator[Objection]:
             )
 
 
-def routable(view: View) -> Iterator[Objection]:
+def routable(view: StrictSettings) -> Iterator[Objection]:
     """A3, A4: Kafka knows the one text 0.0.0.0; KL003 knows the others."""
     inherited = not view.has(KEY)
     for name, address in view.advertised_to_clients.items() if view.is_broker else ():
@@ -62,7 +63,7 @@ def routable(view: View) -> Iterator[Objection]:
             )
 
 
-def heeded(view: View) -> Iterator[Objection]:
+def heeded(view: StrictSettings) -> Iterator[Objection]:
     """A5c: a node advertises the listeners of its own roles, and no others."""
     if not view.has(KEY):
         return
@@ -82,7 +83,7 @@ def heeded(view: View) -> Iterator[Objection]:
         )
 
 
-def quorum(view: View) -> Iterator[Objection]:
+def quorum(view: StrictSettings) -> Iterator[Objection]:
     """A3 and C10 of controllers: advertised explicitly, as wildcards differ between versions."""
     if not view.is_controller:
         return
@@ -111,7 +112,7 @@ def quorum(view: View) -> Iterator[Objection]:
             )
 
 
-def _guessed(view: View, name: str, refused: bool) -> Objection:
+def _guessed(view: StrictSettings, name: str, refused: bool) -> Objection:
     """C10: nobody said where this controller is.
 
     The voters of a static quorum find each other where `controller.quorum.voters` says, so that

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.rules.kl002_kafka_view import Objection, View
+from earshot.facts.settings import StrictSettings
+from earshot.rules.kl002_kafka_objection import Objection
 
 NAMES = "controller.listener.names"
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 CONTROL_PLANE = "control.plane.listener.name"
 
 
-def named(view: View) -> Iterator[Objection]:
+def named(view: StrictSettings) -> Iterator[Objection]:
     """C1."""
     if view.is_kraft and not view.has(NAMES):
         yield Objection("C1", NAMES, "is not set", "the controllers' listener, on every node")
 
 
-def on_brokers(view: View) -> Iterator[Objection]:
+def on_brokers(view: StrictSettings) -> Iterator[Objection]:
     """C2, C3, C4: a broker knows the controllers' listener and does not open it."""
     if view.is_controller:
         return
@@ -51,7 +52,7 @@ def on_brokers(view: View) -> Iterator[Objection]:
         )
 
 
-def on_controllers(view: View) -> Iterator[Objection]:
+def on_controllers(view: StrictSettings) -> Iterator[Objection]:
     """C5, C6, C6a: a controller opens all of its listeners, and alone it opens no other."""
     if not view.is_controller:
         return
@@ -79,7 +80,7 @@ def on_controllers(view: View) -> Iterator[Objection]:
             )
 
 
-def auto_join(view: View) -> Iterator[Objection]:
+def auto_join(view: StrictSettings) -> Iterator[Objection]:
     """C11: only a controller joins a quorum; Kafka knows the setting since 4.2."""
     text = view.values.get(AUTO_JOIN, "false").strip().lower()
     instead = "" if view.version >= (4, 2) else "does not know it"
@@ -97,7 +98,7 @@ def auto_join(view: View) -> Iterator[Objection]:
         )
 
 
-def control_plane(view: View) -> Iterator[Objection]:
+def control_plane(view: StrictSettings) -> Iterator[Objection]:
     """C12: of ZooKeeper's times."""
     if view.is_kraft and view.has(CONTROL_PLANE):
         yield Objection(
@@ -109,7 +110,7 @@ def control_plane(view: View) -> Iterator[Objection]:
         )
 
 
-def early(view: View) -> Iterator[Objection]:
+def early(view: StrictSettings) -> Iterator[Objection]:
     """E1: what opens early must exist."""
     for name in view.early:
         if name not in view.listeners:

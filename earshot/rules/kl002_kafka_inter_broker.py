@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.settings import StrictSettings
 from earshot.listeners.model import Protocol
-from earshot.rules.kl002_kafka_view import Objection, View
+from earshot.rules.kl002_kafka_objection import Objection
 
 NAME = "inter.broker.listener.name"
 PROTOCOL = "security.inter.broker.protocol"
 ENABLED = "sasl.enabled.mechanisms"
 
 
-def one_of_both(view: View) -> Iterator[Objection]:
+def one_of_both(view: StrictSettings) -> Iterator[Objection]:
     """I1."""
     if view.has(NAME) and view.has(PROTOCOL):
         yield Objection(
@@ -24,7 +25,7 @@ def one_of_both(view: View) -> Iterator[Objection]:
         )
 
 
-def known_protocol(view: View) -> Iterator[Objection]:
+def known_protocol(view: StrictSettings) -> Iterator[Objection]:
     """I6: compared with case."""
     if view.inter_broker_protocol not in list(Protocol):
         yield Objection(
@@ -32,7 +33,7 @@ def known_protocol(view: View) -> Iterator[Objection]:
         )
 
 
-def mapped(view: View) -> Iterator[Objection]:
+def mapped(view: StrictSettings) -> Iterator[Objection]:
     """I2."""
     if view.has(NAME) and view.inter_broker not in view.protocols:
         yield Objection(
@@ -44,7 +45,7 @@ def mapped(view: View) -> Iterator[Objection]:
         )
 
 
-def advertised(view: View) -> Iterator[Objection]:
+def advertised(view: StrictSettings) -> Iterator[Objection]:
     """I3, I4: a listener that this broker advertises; unset, the one named like the protocol."""
     if not view.is_broker or view.inter_broker in view.advertised_to_clients:
         return
@@ -58,7 +59,7 @@ def advertised(view: View) -> Iterator[Objection]:
     )
 
 
-def mechanisms(view: View) -> Iterator[Objection]:
+def mechanisms(view: StrictSettings) -> Iterator[Objection]:
     """I5a: since 4.2 a list has no blank entry."""
     text = view.values.get(ENABLED, "").strip()
     if text and not all(entry.strip() for entry in text.split(",")):
@@ -71,7 +72,7 @@ def mechanisms(view: View) -> Iterator[Objection]:
         )
 
 
-def mechanism(view: View) -> Iterator[Objection]:
+def mechanism(view: StrictSettings) -> Iterator[Objection]:
     """I5: SASL between brokers needs its mechanism enabled."""
     protocol = view.protocols.get(view.inter_broker)
     if protocol is None or not protocol.sasl:
@@ -90,7 +91,7 @@ def mechanism(view: View) -> Iterator[Objection]:
         )
 
 
-def only_for_brokers(view: View) -> Iterator[Objection]:
+def only_for_brokers(view: StrictSettings) -> Iterator[Objection]:
     """C7: a controller talks to no broker."""
     if view.is_broker or not view.has(NAME):
         return

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from earshot.rules.kl002_kafka_view import Objection, View, family, is_wildcard
+from earshot.facts.settings import StrictSettings
+from earshot.rules.kl002_kafka_objection import Objection, family, is_wildcard
 
 
-def ports(view: View) -> Iterator[Objection]:
+def ports(view: StrictSettings) -> Iterator[Objection]:
     """P2, P3: one port, one listener; an IPv4 and an IPv6 address may share it (KIP-797)."""
     holders: dict[int, list[str]] = defaultdict(list)
     for name, address in view.listeners.items():
@@ -29,7 +30,7 @@ def ports(view: View) -> Iterator[Objection]:
         )
 
 
-def mapped(view: View) -> Iterator[Objection]:
+def mapped(view: StrictSettings) -> Iterator[Objection]:
     """M4, M5, M6: every listener has a protocol."""
     by_default = not view.has("listener.security.protocol.map")
     for key, names in (

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.settings import StrictSettings
 from earshot.listeners.grammar import MAX_ID
 from earshot.listeners.model import ANY_IPV4, Role
-from earshot.rules.kl002_kafka_view import Objection, View
+from earshot.rules.kl002_kafka_objection import Objection
 
 ROLES = "process.roles"
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
 
 
-def roles(view: View) -> Iterator[Objection]:
+def roles(view: StrictSettings) -> Iterator[Objection]:
     """R1, R1a, R1b, R1c."""
     if not view.is_kraft:
         given = view.has(ROLES)
@@ -44,7 +45,7 @@ def roles(view: View) -> Iterator[Objection]:
         )
 
 
-def ids(view: View) -> Iterator[Objection]:
+def ids(view: StrictSettings) -> Iterator[Objection]:
     """R2, R2a."""
     given = [key for key in ("node.id", "broker.id") if view.has(key)]
     if not given:
@@ -64,13 +65,13 @@ def ids(view: View) -> Iterator[Objection]:
         )
 
 
-def quorum(view: View) -> Iterator[Objection]:
+def quorum(view: StrictSettings) -> Iterator[Objection]:
     """R3: somebody to ask."""
     if view.kinds and not view.voters and not view.servers:
         yield Objection("R3", VOTERS, f"is not set, nor is {SERVERS}", "one of the two")
 
 
-def membership(view: View) -> Iterator[Objection]:
+def membership(view: StrictSettings) -> Iterator[Objection]:
     """R5, R6: exactly the controllers are voters."""
     if view.is_controller and view.voters and view.id not in view.voters:
         yield Objection(
@@ -89,7 +90,7 @@ def membership(view: View) -> Iterator[Objection]:
         )
 
 
-def addresses(view: View) -> Iterator[Objection]:
+def addresses(view: StrictSettings) -> Iterator[Objection]:
     """R4a: a voter must be somewhere."""
     for id, address in view.voters.items():
         if address.host == ANY_IPV4:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
 from earshot.listeners.model import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.vantages import TABLE, Answer, VantageKind, outlook, vantage_of
-from earshot.rules.facts import Facts
+from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
+from earshot.placements import VantageKind
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
 
@@ -20,7 +21,7 @@ _CONFINED = frozenset({NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS})
 """Behind a VPN they may be right for external clients: a warning."""
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """The host itself, and every address that the evidence shows it to resolve to."""
     yield from RULE.pending(facts)
     for node, listener, scope in facts.advertised():
@@ -53,7 +54,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _severity(kind: NameKind, scope: Scope, vantage: VantageKind) -> Severity | None:
     if kind in _NEVER:
         return Severity.ERROR
-    if kind in _LOOPBACK and outlook(kind, vantage).reaches is Answer.ITSELF:
+    if kind in _LOOPBACK and outlook(kind, vantage).reaches is Expected.ITSELF:
         return Severity.ERROR
     if kind in _CONFINED and scope is Scope.EXTERNAL:
         return Severity.WARNING

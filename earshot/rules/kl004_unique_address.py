@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.model import Listener, Node
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.names.vantages import VantageKind, vantage_of
-from earshot.rules.facts import Facts
+from earshot.names.reachability import vantage_of
+from earshot.placements import VantageKind
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
 
@@ -16,7 +17,7 @@ INPUTS = ("advertised.listeners", "evidence")
 _EXPECTED = "a host:port of its own for every listener of every node"
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """First the text, in lower case; then, between nodes, what the evidence makes of it."""
     yield from RULE.pending(facts)
     same_text: set[tuple[int, str]] = set()
@@ -45,11 +46,11 @@ def _key(address: Address) -> tuple[str, int]:
     return (address.host.lower() if number is None else str(number)), address.port
 
 
-def _after_resolution(facts: Facts, told: set[tuple[int, str]]) -> Iterator[Finding]:
+def _after_resolution(facts: ClusterFacts, told: set[tuple[int, str]]) -> Iterator[Finding]:
     # what is private at one vantage may be somebody else's at another
     holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
-        evidence = facts.evidence_for(listener, scope) if listener.known else None
+        evidence = facts.evidence_for(listener, scope)
         for text in evidence.addresses if evidence is not None else ():
             public = kind_of(text) is NameKind.PUBLIC_ADDRESS
             vantage = None if public else vantage_of(scope, facts.placement)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Listener, Node
-from earshot.rules.facts import Facts
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
+from earshot.rules.unread import may_have
 
 INPUTS = ("listeners", "listener.security.protocol.map", "scopes")
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Names, and for each name its protocol and scopes, against the first broker that has it."""
     if facts.plan is None:
         return
@@ -25,6 +26,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         held = {item.name: item for item in node.listeners}
         for name, (first, model) in firsts.items():
             mine = held.get(name)
+            if mine is None and may_have(facts, node.id, name):
+                continue  # KL001 says why it cannot be read
             if mine is None:
                 yield RULE.finding(
                     f"is missing; the broker has {', '.join(held)}",

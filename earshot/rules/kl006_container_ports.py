@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.address import bracketed
 from earshot.listeners.model import Listener, Node, Scope
 from earshot.names.kinds import ip_of
-from earshot.rules.container import Container, PublishedPort, is_loopback
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
 
 INPUTS = ("listeners", "advertised.listeners", "ports", "networks")
@@ -21,7 +21,7 @@ _BEYOND = (Scope.HOST, Scope.EXTERNAL)
 _ANY = "0.0.0.0"
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Per listener: where it binds, then what leads to it, then whom its name is meant for."""
     nodes = {node.id: node for node in facts.plan.nodes} if facts.plan is not None else {}
     for id, container in facts.containers.items():
@@ -30,7 +30,7 @@ def check(facts: Facts) -> Iterator[Finding]:
                 f"{', '.join(container.unknown)}: not known yet",
                 "the container's variables, ports and networks, judged again with their values",
                 node=id,
-                state=State.UNKNOWN,
+                state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update judges it",
                 inputs=INPUTS,
             )
@@ -43,7 +43,9 @@ def check(facts: Facts) -> Iterator[Finding]:
                 yield from _reached(facts, node, listener, container)
 
 
-def _bound(facts: Facts, node: Node, listener: Listener, container: Container) -> Iterator[Finding]:
+def _bound(
+    facts: ClusterFacts, node: Node, listener: Listener, container: Container
+) -> Iterator[Finding]:
     host = listener.bind_host
     where = f"listens on {listener.bind}"
     if is_loopback(host):
@@ -71,7 +73,7 @@ def _bound(facts: Facts, node: Node, listener: Listener, container: Container) -
         )
 
 
-def _loopback_will_do(facts: Facts, listener: Listener, container: Container) -> bool:
+def _loopback_will_do(facts: ClusterFacts, listener: Listener, container: Container) -> bool:
     if container.on_host_network:
         return set(listener.scopes) <= {Scope.HOST}
     alone = facts.plan is not None and len(facts.plan.nodes) == 1
@@ -79,13 +81,13 @@ def _loopback_will_do(facts: Facts, listener: Listener, container: Container) ->
 
 
 def _reached(
-    facts: Facts, node: Node, listener: Listener, container: Container
+    facts: ClusterFacts, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
     beyond = [scope for scope in listener.scopes if scope in _BEYOND]
     for scope in beyond:
         yield from _beyond(node, listener, container, scope)
     if beyond or is_loopback(str(listener.host)):
-        return  # KL003 has the word on loopback in a network
+        return  # KL003 reports loopback in a network
     if container.answers_to(str(listener.host)):
         yield from _inside(facts, node, listener, container)
     elif not container.on_host_network:
@@ -94,7 +96,7 @@ def _reached(
 
 
 def _inside(
-    facts: Facts, node: Node, listener: Listener, container: Container
+    facts: ClusterFacts, node: Node, listener: Listener, container: Container
 ) -> Iterator[Finding]:
     """Advertised under a name of the container itself."""
     host = str(listener.host)
@@ -227,5 +229,5 @@ RULE = Rule(
     remedy="bind all interfaces, publish the port, and advertise the published port",
     source="https://docs.docker.com/engine/network/port-publishing/",
     check=check,
-    judges="containers",
+    needs="containers",
 )

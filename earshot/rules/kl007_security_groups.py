@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
-from earshot.aws.groups import Ingress, admitted
-from earshot.aws.sources import WORLD, Clients, IpRange, Members, Reach, Source, Unread
+from earshot.facts.clients import WORLD, Clients, IpRange, Members, Reach, Source, Unread
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.security_groups import Ingress, admitted
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, State
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
 
 INPUTS = ("listeners", "scopes", "security groups", "clients")
 _INSIDE = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Per listener of every node whose groups are known.
 
     Where it was said who the clients are, they and nobody else must come in. Where it was not,
@@ -138,7 +138,7 @@ def _findings(node: Node, listener: Listener, door: _Door) -> Iterator[Finding]:
             f"a rule for TCP port {port} that lets them in",
             node=node,
             listener=listener.name,
-            state=State.UNKNOWN if door.unread else State.VIOLATED,
+            state=FindingState.UNKNOWN if door.unread else FindingState.VIOLATED,
             remedy="nothing where the update makes it known; else name ranges or groups in the rule"
             if door.unread
             else "",
@@ -165,5 +165,5 @@ RULE = Rule(
     remedy="open the port to the clients of the listener's scopes, by range or by group",
     source="https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html",
     check=check,
-    judges="instances",
+    needs="instances",
 )

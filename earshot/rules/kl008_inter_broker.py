@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import asks_itself_alone
 from earshot.listeners.address import bracketed
 from earshot.listeners.model import Listener, Node, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.container_facts import asks_itself_alone
-from earshot.rules.facts import Facts
+from earshot.placements import on_this_machine
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
+from earshot.rules.unread import may_have
 
 INPUTS = ("inter.broker.listener.name", "listeners", "scopes", "evidence")
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Present on every broker, of scope internal, and not over a public address."""
     if facts.plan is None:
         return
     name = facts.plan.inter_broker
     for node in facts.plan.brokers:
         listener = node.listener(name)
+        if listener is None and may_have(facts, node.id, name):
+            continue  # KL001 says why it cannot be read
         if listener is None:
             yield RULE.finding(
                 f"is the inter-broker listener, and the broker has {_names(node)}",
@@ -38,17 +42,17 @@ def check(facts: Facts) -> Iterator[Finding]:
                 listener=name,
                 inputs=INPUTS,
             )
-        elif facts.placement != "local" and listener.known:
+        elif not on_this_machine(facts.placement) and listener.known:
             yield from _public(facts, node, listener)
 
 
-def _alone(facts: Facts, node: Node) -> bool:
+def _alone(facts: ClusterFacts, node: Node) -> bool:
     """It talks to nobody but itself, as the one node of apache/kafka's own defaults does."""
     settings = facts.settings.get(node.id)
     return settings is not None and asks_itself_alone(settings.values)
 
 
-def _public(facts: Facts, node: Node, listener: Listener) -> Iterator[Finding]:
+def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Finding]:
     evidence = facts.evidence_for(listener, Scope.INTERNAL)
     host = str(listener.host)
     for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.instance import Instance
 from earshot.listeners.model import Listener, Node, Scope, UnknownHost
 from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, State
-from earshot.rules.instance import Instance
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule, label
 
 INPUTS = ("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes")
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Every public IPv4 address that an external listener's host is, names or resolves to.
 
     An address of somebody else (a load balancer's, another broker's) is left to KL012. Private
@@ -46,7 +46,7 @@ class _Elastic:
         return ip_of(address) in self._numbers
 
 
-def _public(facts: Facts, node: Node, listener: Listener) -> Iterator[str]:
+def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str]:
     """The public addresses behind the host that are to be this node's own."""
     host = str(listener.host)
     if ip_of(host) is not None:
@@ -84,7 +84,7 @@ def _violation(
         listener=listener.name,
         scope=Scope.EXTERNAL,
         host=host,
-        state=State.UNKNOWN if unknown else State.VIOLATED,
+        state=FindingState.UNKNOWN if unknown else FindingState.VIOLATED,
         remedy="nothing yet: the update judges it" if unknown else "",
         inputs=INPUTS,
     )
@@ -98,5 +98,5 @@ RULE = Rule(
     remedy="give the broker an Elastic IP, and advertise its name",
     source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html",
     check=check,
-    judges="instances",
+    needs="instances",
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Listener, Node, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
-from earshot.names.vantages import TABLE, Answer, outlook, vantage_of
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, State
+from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
 
 INPUTS = ("advertised.listeners", "evidence")
@@ -19,14 +19,14 @@ _REMEDIES = {
     Diagnosis.NXDOMAIN: "create the record in a zone that these clients use, or advertise a name "
     "that exists there",
     Diagnosis.NO_ANSWER: "give the name an A or AAAA record, or advertise one that has it",
-    Diagnosis.SERVER_FAILURE: "mend the delegation of the name's zone, or give a resolver that "
+    Diagnosis.SERVER_FAILURE: "fix the delegation of the name's zone, or give a resolver that "
     "answers for scope {scope}",
     Diagnosis.TIMEOUT: "see whether the resolver can be reached from here, or give another one "
     "for scope {scope}",
 }
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """A missing proof is a violation; a host that is not known yet is neither that nor a pass."""
     for node, listener, scope in facts.advertised():
         if isinstance(listener.host, UnknownHost):
@@ -36,14 +36,14 @@ def check(facts: Facts) -> Iterator[Finding]:
                 node=node,
                 listener=listener.name,
                 scope=scope,
-                state=State.UNKNOWN,
+                state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update judges it",
                 inputs=INPUTS,
             )
             continue
         kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)
-        if kind is NameKind.LOCALHOST and outlook(kind, vantage).reaches is Answer.ITSELF:
-            continue  # it resolves, to the client itself: KL003 has the word
+        if kind is NameKind.LOCALHOST and outlook(kind, vantage).reaches is Expected.ITSELF:
+            continue  # it resolves, to the client itself: KL003 reports it
         evidence = facts.evidence_for(listener, scope)
         proved = evidence is not None and evidence.kind is not EvidenceKind.NONE
         if not proved and not facts.waived(listener.host):
@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 
 
 def _violation(
-    facts: Facts, node: Node, listener: Listener, scope: Scope, evidence: Evidence | None
+    facts: ClusterFacts, node: Node, listener: Listener, scope: Scope, evidence: Evidence | None
 ) -> Finding:
     host = str(listener.host)
     vantage = vantage_of(scope, facts.placement)
@@ -64,8 +64,11 @@ def _violation(
         why = evidence.why if evidence is not None else "it was not looked up"
         observed = f"nothing shows that {host} resolves: {why}"
         remedy = ""
+    if evidence is not None and evidence.hint:
+        observed += f"; {evidence.hint}"
+        remedy = "advertise the full name, with its domain"
     kind = kind_of(host)
-    if outlook(kind, vantage).resolves is Answer.NO:
+    if outlook(kind, vantage).resolves is Expected.NO:
         observed += f"; it is {kind}: {TABLE[kind].note}"
     return RULE.finding(
         observed,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
+from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, State
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule, label
 
 INPUTS = ("advertised.listeners", "evidence", "addresses of the nodes")
@@ -20,7 +21,7 @@ _LEFT_TO_KL003 = (
 )
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Every address that the evidence shows must be one of the node's own.
 
     Without evidence there is nothing to compare, which is for KL011 to say; a node whose own
@@ -29,7 +30,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     owners = _owners(facts)
     for node, listener, scope in facts.advertised():
-        evidence = facts.evidence_for(listener, scope) if listener.known else None
+        evidence = facts.evidence_for(listener, scope)
         host = str(listener.host)
         if evidence is None or facts.waived(host):
             continue
@@ -43,7 +44,8 @@ def check(facts: Facts) -> Iterator[Finding]:
         whose = (
             f", which {_whose(host, owners)}"
             if literal
-            else ": " + ", ".join(f"{text} {_whose(text, owners)}" for text in strangers)
+            else ": "
+            + ", ".join(f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
         )
         yield RULE.finding(
             f"advertises {name}{whose}"
@@ -56,13 +58,13 @@ def check(facts: Facts) -> Iterator[Finding]:
             host=host,
             resolver=evidence.lookup.resolver if evidence.lookup is not None else None,
             diagnosis=evidence.lookup.diagnosis if evidence.lookup is not None else None,
-            state=State.VIOLATED if own else State.UNKNOWN,
+            state=FindingState.VIOLATED if own else FindingState.UNKNOWN,
             remedy="" if own else "hand in the node's own addresses",
             inputs=INPUTS,
         )
 
 
-def _owners(facts: Facts) -> dict[Ip | None, str]:
+def _owners(facts: ClusterFacts) -> dict[Ip | None, str]:
     owners: dict[Ip | None, str] = {}
     for node in facts.plan.nodes if facts.plan is not None else ():
         for text in facts.addresses.get(node.id, ()):
@@ -73,6 +75,12 @@ def _owners(facts: Facts) -> dict[Ip | None, str]:
 def _whose(stranger: str, owners: dict[Ip | None, str]) -> str:
     owner = owners.get(ip_of(stranger))
     return f"belongs to {owner}" if owner else "is not its own"
+
+
+def _said(address: str, evidence: Evidence) -> str:
+    """``address``, and who gave it where other servers gave others."""
+    servers = evidence.lookup.said_by(address) if evidence.lookup is not None else ()
+    return f"{address} (from {', '.join(servers)})" if servers else address
 
 
 @lru_cache(maxsize=4096)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from earshot.errors import AddressError
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
+from earshot.listeners.grammar import Bad, parse_voters, read_servers
 from earshot.listeners.model import Node
-from earshot.listeners.parse import Settings, parse_voters
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, State
+from earshot.listeners.properties import NodeSettings
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
+from earshot.rules.unread import may_have
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
 INPUTS = (VOTERS, SERVERS, "advertised.listeners", "controller.listener.names")
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """`controller.quorum.voters` of every node, or the bootstrap servers of a dynamic quorum."""
     if facts.plan is None:
         return
@@ -26,6 +28,10 @@ def check(facts: Facts) -> Iterator[Finding]:
     unknown: set[int] = set()
     for node in facts.plan.controllers:
         listener = node.listener(facts.plan.controller)
+        if listener is None:
+            unknown.add(node.id)
+        if listener is None and may_have(facts, node.id, facts.plan.controller):
+            continue  # KL001 says why it cannot be read
         if listener is None:
             yield RULE.finding(
                 f"has no listener {facts.plan.controller}",
@@ -38,12 +44,12 @@ def check(facts: Facts) -> Iterator[Finding]:
             advertised[node.id] = listener.advertised
         else:
             unknown.add(node.id)
-    read = _Reader(advertised, unknown)
+    read = _QuorumReader(advertised, unknown)
     for node in facts.plan.nodes:
         yield from read.node(node, facts.settings.get(node.id))
 
 
-class _Reader:
+class _QuorumReader:
     """Compares each distinct setting once: a thousand nodes usually say the same."""
 
     def __init__(self, advertised: Mapping[int, Address], unknown: set[int]) -> None:
@@ -51,13 +57,13 @@ class _Reader:
         self.unknown = unknown
         self.compared: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
 
-    def node(self, node: Node, settings: Settings | None) -> Iterator[Finding]:
+    def node(self, node: Node, settings: NodeSettings | None) -> Iterator[Finding]:
         if settings is None:
             yield RULE.finding(
                 "its settings are not known",
                 f"the settings, with {VOTERS}",
                 node=node,
-                state=State.UNKNOWN,
+                state=FindingState.UNKNOWN,
                 remedy="hand in the settings of every node",
                 inputs=INPUTS,
             )
@@ -73,9 +79,8 @@ class _Reader:
     def _voters(self, text: str) -> Iterator[tuple[str, str]]:
         try:
             voters = parse_voters(text)
-        except AddressError as error:
-            yield f"{VOTERS} cannot be read: {error.line}", "id@host:port of every controller"
-            return
+        except AddressError:
+            return  # KL001 says why
         for id, address in self.advertised.items():
             if id not in voters:
                 yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
@@ -95,11 +100,10 @@ class _Reader:
     def _servers(self, text: str) -> Iterator[tuple[str, str]]:
         known = {_text(address) for address in self.advertised.values()}
         entries = [entry.strip() for entry in text.split(",") if entry.strip()]
-        if not entries:
-            yield f"has neither {VOTERS} nor {SERVERS}", "one of them, naming every controller"
+        unread = any(isinstance(entry, Bad) for entry in read_servers(text))
         for entry in entries:
             # an unknown controller may be the one that is meant
-            if entry.lower() not in known and not self.unknown:
+            if entry.lower() not in known and not self.unknown and not unread:
                 yield (
                     f"{SERVERS} has {entry}, which no controller advertises",
                     f"one of {', '.join(map(str, self.advertised.values()))}",

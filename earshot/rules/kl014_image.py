@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container
 from earshot.listeners.grammar import Bad, read_listeners, read_protocols
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -26,9 +28,7 @@ from earshot.listeners.images import (
     variable_of,
 )
 from earshot.listeners.model import Protocol
-from earshot.rules.container import Container
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
 
 INPUTS = ("env", "image")
@@ -74,7 +74,7 @@ class Case:
         return self.family is Family.APACHE and not self.values
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
         family = container.family
@@ -84,7 +84,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             observed = f"{found.observed} - if its image is like apache/kafka"
             remedy = f"{found.remedy}; {IMAGE_NOTE}=NAME among its variables says which image it is"
             yield RULE.finding(
-                observed if guessed and found.state is State.VIOLATED else found.observed,
+                observed if guessed and found.state is FindingState.VIOLATED else found.observed,
                 found.expected,
                 node=id,
                 listener=found.listener,
@@ -105,7 +105,7 @@ class Fault:
     remedy: str = ""
     severity: Severity | None = None
     listener: str | None = None
-    state: State = State.VIOLATED
+    state: FindingState = FindingState.VIOLATED
 
 
 def _judged(case: Case) -> Iterator[Fault]:
@@ -132,7 +132,7 @@ def _judged(case: Case) -> Iterator[Fault]:
             "nothing yet"
             if not case.container.has_file
             else "set them as variables, or check the file",
-            state=State.UNKNOWN,
+            state=FindingState.UNKNOWN,
         )
         return
     yield from _needs(case)
@@ -189,7 +189,7 @@ def _values(case: Case) -> Iterator[Fault]:
         elif case.family is Family.WURSTMEISTER and "@" in value:
             reason = "an @, which the start script cannot handle"
         if reason:
-            yield Fault(f"{name} holds {reason}", "one line of plain text", f"mend {name}")
+            yield Fault(f"{name} holds {reason}", "one line of plain text", f"fix {name}")
 
 
 def _names(case: Case) -> Iterator[Fault]:
@@ -324,7 +324,7 @@ def _cluster_id(case: Case) -> Iterator[Fault]:
     )
 
 
-def _one_cluster(facts: Facts) -> Iterator[Finding]:
+def _one_cluster(facts: ClusterFacts) -> Iterator[Finding]:
     first: tuple[str, str] | None = None
     for id, container in facts.containers.items():
         names = cluster_id_variables(container.family)
@@ -350,5 +350,5 @@ RULE = Rule(
     remedy="give the image the complete set of settings",
     source="https://hub.docker.com/r/apache/kafka",
     check=check,
-    judges="containers",
+    needs="containers",
 )

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterable
 
 from earshot.names.kinds import NameKind
-from earshot.names.vantages import TABLE, VantageKind
+from earshot.names.reachability import TABLE
+from earshot.placements import VantageKind
 from earshot.rules.catalogue import RULES
 from earshot.rules.registry import Rule
 
@@ -50,7 +51,7 @@ def _section(rule: Rule) -> str:
     return (
         f"## {rule.id} {rule.title}\n\n"
         f"{rule.reason}\n\n"
-        f"- To mend it: {rule.remedy}.\n"
+        f"- Fix: {rule.remedy}.\n"
         f"- Severity: {rule.severity}. Holds for Kafka `{rule.kafka}`.\n"
         f"- Source: <{rule.source}>\n"
     )

@@ -1,7 +1,8 @@
 """What a rule is. One module per rule, `klNNN_subject.py`, ends in `RULE = Rule(...)`.
 
-A check is a generator over `Facts` that yields findings, made with `RULE.finding(...)`. It states
-what it observed and what it expected, and says "unknown" (never nothing) of what it cannot judge.
+A check is a generator over `ClusterFacts` that yields findings, made with `RULE.finding(...)`. It
+states what it observed and what it expected, and says "unknown" (never nothing) of what it cannot
+judge.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Node, Role, Scope
 from earshot.names.lookup import Diagnosis
-from earshot.rules.facts import Facts
-from earshot.rules.finding import Finding, Severity, State
+from earshot.rules.finding import Finding, FindingState, Severity
 
 _COMPARE = {
     ">=": operator.ge,
@@ -41,11 +42,11 @@ class Rule:
     """What to do, where a finding has nothing better to say."""
     source: str
     """URL of what the rule rests on."""
-    check: Callable[[Facts], Iterable[Finding]]
+    check: Callable[[ClusterFacts], Iterable[Finding]]
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    judges: Literal["plan", "settings", "containers", "instances"] = "plan"
+    needs: Literal["plan", "settings", "containers", "instances"] = "plan"
     """What must be there for the rule to be judged at all."""
 
     def finding(
@@ -61,7 +62,7 @@ class Rule:
         diagnosis: Diagnosis | None = None,
         remedy: str = "",
         severity: Severity | None = None,
-        state: State = State.VIOLATED,
+        state: FindingState = FindingState.VIOLATED,
         inputs: tuple[str, ...] = (),
         role: Role = Role.BROKER,
         container: str = "",
@@ -88,7 +89,7 @@ class Rule:
             container=container,
         )
 
-    def pending(self, facts: Facts, only: str | None = None) -> Iterator[Finding]:
+    def pending(self, facts: ClusterFacts, only: str | None = None) -> Iterator[Finding]:
         """One finding of state unknown where hosts of the plan are not known yet, else none.
 
         ``only`` names the one listener that the rule is about.
@@ -104,11 +105,11 @@ class Rule:
             yield self.finding(
                 f"hosts are not known yet: {', '.join(unknown[:3])}{more}",
                 "every advertised host, judged again with its value",
-                state=State.UNKNOWN,
+                state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update judges it",
             )
 
-    def silent(self, facts: Facts) -> str:
+    def silent(self, facts: ClusterFacts) -> str:
         """Why this rule has nothing to say about ``facts``; an empty text where it is judged.
 
         A version that is none (an image's tag `latest`) leaves no rule out.
@@ -116,13 +117,13 @@ class Rule:
         version = facts.kafka_version
         if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
             return f"holds for Kafka {self.kafka}, and this is {version}"
-        if self.judges == "plan" and facts.plan is None:
+        if self.needs == "plan" and facts.plan is None:
             return "the settings cannot be read as a plan"
-        if self.judges == "settings" and not facts.settings:
+        if self.needs == "settings" and not facts.settings:
             return "no node's settings are known"
-        if self.judges == "containers" and not facts.containers:
+        if self.needs == "containers" and not facts.containers:
             return "no node is known to run in a container"
-        if self.judges == "instances" and not (facts.instances and facts.plan is not None):
+        if self.needs == "instances" and not (facts.instances and facts.plan is not None):
             return "no node is known to run on an EC2 instance"
         return ""
 

@@ -7,18 +7,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
+from earshot.cluster_id import ClusterId
+from earshot.config.kafka_release import FileName, KafkaRelease, matching
 from earshot.listeners.model import Frozen
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse
-from earshot.user_data.secrets import revealed
+from earshot.listeners.secrets import revealed
 from earshot.user_data.systems import System
 
-_URL = re.compile(r"https?://[!-~]+", re.ASCII)
-_SHA512 = re.compile(r"[0-9a-f]{128}", re.ASCII)
 _VOLUME = re.compile(r"vol-[0-9a-f]{8,32}|/dev/[A-Za-z0-9/_.-]+", re.ASCII)
-_CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _HEAP = re.compile(r"[1-9]\d*[mg]", re.ASCII)
-_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 
 _BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_"
 SECRETS = "/run/kafka/secrets"
@@ -36,31 +34,6 @@ Command = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_comman
 """A program and its arguments, run without a shell of its own."""
 
 
-def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise ValueError(f"found {value!r}; allowed: {allowed}")
-        return value
-
-    return AfterValidator(check)
-
-
-class Archive(Frozen):
-    """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
-
-    url: Annotated[str, _matching(_URL, "an http or https URL of printable ASCII")]
-    sha512: Annotated[str, _matching(_SHA512, "128 lower-case hexadecimal digits")]
-
-    @field_validator("sha512", mode="before")
-    @classmethod
-    def _joined(cls, value: object) -> object:
-        # the published files break the sum into groups of upper-case digits
-        return "".join(value.split()).lower() if isinstance(value, str) else value
-
-
-FileName = Annotated[str, _matching(_FILE, "a file name of letters, digits, '.', '_' and '-'")]
-
-
 class SecretFile(Frozen):
     """A file below `SECRETS`, which the instance fetches itself; only kafka may read it."""
 
@@ -73,12 +46,12 @@ class Boot(Frozen):
     """One instance's part in a cluster. It holds no secret: anyone on the instance may read it."""
 
     system: System
-    archive: Archive
-    volume: Annotated[str, _matching(_VOLUME, "an EBS volume id (vol-…) or a device (/dev/…)")]
-    cluster_id: Annotated[str, _matching(_CLUSTER_ID, "22 characters of URL-safe base64")]
+    archive: KafkaRelease
+    volume: Annotated[str, matching(_VOLUME, "an EBS volume id (vol-…) or a device (/dev/…)")]
+    cluster_id: ClusterId
     report: Command
     """Takes the node's report (see `earshot.user_data.node_report`) as one more argument."""
-    heap: Annotated[str, _matching(_HEAP, "a JVM size such as 512m or 4g")] = "1g"
+    heap: Annotated[str, matching(_HEAP, "a JVM size such as 512m or 4g")] = "1g"
     secrets: tuple[SecretFile, ...] = ()
     client: dict[str, str] = Field(default_factory=dict)
     """Properties with which a client on the instance itself reaches the inter-broker listener

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from earshot.listeners.model import Frozen
 
 
-class State(StrEnum):
+class NodeState(StrEnum):
     STARTING = "starting"
     IN_SYNC = "in-sync"
     FAILED = "failed"
@@ -23,7 +23,7 @@ class NodeReport(Frozen):
     """The instance's id, as cloud-init knows it."""
     user_data: str
     """SHA-256 of the user data that the instance booted with, in hexadecimal digits."""
-    state: State
+    state: NodeState
     detail: str
     at: str
     """When, by the instance's clock (ISO 8601, UTC)."""
@@ -48,11 +48,11 @@ class NodeReport(Frozen):
                 f"{instance} booted with other user data: {self.user_data[:12]}…, "
                 f"not {user_data[:12]}…"
             )
-        if self.state is not State.IN_SYNC:
+        if self.state is not NodeState.IN_SYNC:
             return f"{self.state}: {self.detail}" if self.detail else str(self.state)
         return ""
 
     @property
     def is_final(self) -> bool:
         """Whether waiting longer is of no use."""
-        return self.state is State.FAILED
+        return self.state is NodeState.FAILED

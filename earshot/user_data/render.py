@@ -5,7 +5,7 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
     kafka-prepare   packages, Kafka, volume, storage, secrets; each step does nothing when done
     kafka           the node itself, started by the first
     kafka-ready     reports through the instance's role once Kafka itself says it is in sync
-    kafka-failed    reports what the first could not mend
+    kafka-failed    reports what the first could not fix
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ import hashlib
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node, Role
-from earshot.listeners.properties import Settings, write_properties
+from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.render import server_properties, settings
+from earshot.listeners.secrets import revealed
 from earshot.user_data.boot import SECRETS, Boot
-from earshot.user_data.cloud_config import HEADER, cloud_config, rendered
-from earshot.user_data.secrets import revealed
+from earshot.user_data.cloud_config import cloud_config, rendered
 from earshot.user_data.systems import PACKAGING
 
 MOUNT = "/var/lib/kafka"
@@ -62,18 +60,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def properties_in(text: str) -> str | None:
-    """The `server.properties` that user data writes, or None where it writes none like ours."""
-    if not text.startswith(HEADER):
-        return None
-    try:
-        files = yaml.safe_load(text)["write_files"]
-        found = [item["content"] for item in files if item["path"] == PROPERTIES]
-    except (yaml.YAMLError, KeyError, TypeError):
-        return None
-    return found[0] if found and isinstance(found[0], str) else None
-
-
 def _check(plan: ClusterPlan, node: Node, who: str) -> None:
     voters = [item.listener(plan.controller) for item in plan.controllers]
     for listener in (*node.listeners, *filter(None, voters)):
@@ -105,7 +91,7 @@ def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) ->
     client = {"security.protocol": values["listener"].protocol.value} | boot.client
     files = {
         PROPERTIES: server_properties(plan, node),
-        CLIENT: write_properties(Settings(client)),
+        CLIENT: write_properties(NodeSettings(client)),
         f"/etc/kafka/{logging}": rendered(logging, values),
         "/etc/systemd/journald.conf.d/kafka.conf": rendered("journald.conf", values),
     }

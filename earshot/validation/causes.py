@@ -18,7 +18,7 @@ ANY: Final = "*"
 
 
 @dataclass(frozen=True)
-class Trouble:
+class FailedStage:
     """A stage that failed, with a stable word for its error and what was observed."""
 
     stage: Stage
@@ -29,7 +29,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class Row:
+class CauseRow:
     """One line of the table; empty `names` or `scopes` fit all."""
 
     stage: Stage
@@ -43,7 +43,7 @@ class Row:
     """Only for an address that the user gave, and where nobody has said which broker it is."""
 
     def fits(
-        self, trouble: Trouble, name: NameKind, scopes: tuple[Scope, ...], given: bool = False
+        self, trouble: FailedStage, name: NameKind, scopes: tuple[Scope, ...], given: bool = False
     ) -> bool:
         return (
             self.stage is trouble.stage
@@ -68,24 +68,24 @@ _AGREES = "the client and {listener} agree on security"
 _ACKNOWLEDGES = "{who} acknowledges a record (acks=all)"
 _RETURNS = "{who} gives the same record back"
 
-TABLE: Final[tuple[Row, ...]] = (
+TABLE: Final[tuple[CauseRow, ...]] = (
     # resolve
-    Row(
+    CauseRow(
         Stage.RESOLVE,
         "timeout",
         "resolver-timeout",
         _RESOLVES,
         "ask again when this machine's resolver answers: the name may be right",
     ),
-    Row(
+    CauseRow(
         Stage.RESOLVE,
         "server-failure",
         "resolver-failure",
         _RESOLVES,
-        "mend the resolver of this machine or the delegation of {host}: nobody said that the name "
+        "fix the resolver of this machine or the delegation of {host}: nobody said that the name "
         "does not exist",
     ),
-    Row(
+    CauseRow(
         Stage.RESOLVE,
         ANY,
         "unresolvable",
@@ -93,7 +93,15 @@ TABLE: Final[tuple[Row, ...]] = (
         "correct the bootstrap address, or run this where {host} resolves",
         given=True,
     ),
-    Row(
+    CauseRow(
+        Stage.RESOLVE,
+        "no-name",
+        "no-host-name",
+        "one name or IP address, and one port",
+        "correct what {who} advertises to {listener}: `advertised` of the listener in the stack "
+        "file, or advertised.listeners (each entry is NAME://HOST:PORT)",
+    ),
+    CauseRow(
         Stage.RESOLVE,
         ANY,
         "unresolvable",
@@ -101,7 +109,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "connect from that network, or " + _ADVERTISE,
         names=_CONTAINER,
     ),
-    Row(
+    CauseRow(
         Stage.RESOLVE,
         ANY,
         "unresolvable",
@@ -109,7 +117,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "connect from inside that VPC, or " + _ADVERTISE,
         names=_VPC,
     ),
-    Row(
+    CauseRow(
         Stage.RESOLVE,
         ANY,
         "unresolvable",
@@ -118,9 +126,9 @@ TABLE: Final[tuple[Row, ...]] = (
         names=(NameKind.FQDN,),
         scopes=(Scope.EXTERNAL,),
     ),
-    Row(Stage.RESOLVE, ANY, "unresolvable", _RESOLVES, _ADVERTISE),
+    CauseRow(Stage.RESOLVE, ANY, "unresolvable", _RESOLVES, _ADVERTISE),
     # TCP
-    Row(
+    CauseRow(
         Stage.TCP,
         "refused",
         "refused",
@@ -128,7 +136,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "correct the bootstrap address, or start the broker that should listen there",
         given=True,
     ),
-    Row(
+    CauseRow(
         Stage.TCP,
         "refused",
         "refused",
@@ -137,7 +145,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "advertise {host}, which leads every client to itself",
         names=_LOOPBACK,
     ),
-    Row(
+    CauseRow(
         Stage.TCP,
         "refused",
         "refused",
@@ -145,7 +153,15 @@ TABLE: Final[tuple[Row, ...]] = (
         "start {who}; if it runs, see that {listener} binds port {port} on an interface "
         "behind {host} and that the port is published there",
     ),
-    Row(
+    CauseRow(
+        Stage.TCP,
+        "no-port",
+        "no-port",
+        "a port from 1 to 65535",
+        "correct what {who} advertises to {listener}: `advertised` of the listener in the stack "
+        "file, or advertised.listeners",
+    ),
+    CauseRow(
         Stage.TCP,
         "timeout",
         "timeout",
@@ -154,7 +170,7 @@ TABLE: Final[tuple[Row, ...]] = (
         names=(NameKind.PRIVATE_ADDRESS, *_VPC),
         scopes=(Scope.EXTERNAL, Scope.HOST),
     ),
-    Row(
+    CauseRow(
         Stage.TCP,
         "timeout",
         "timeout",
@@ -162,7 +178,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "open port {port} towards this machine in the firewall or security group of "
         "{who}; packets are dropped, nobody refuses them",
     ),
-    Row(
+    CauseRow(
         Stage.TCP,
         "no-route",
         "no-route",
@@ -170,7 +186,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE,
     ),
-    Row(
+    CauseRow(
         Stage.TCP,
         ANY,
         "unreachable",
@@ -178,21 +194,21 @@ TABLE: Final[tuple[Row, ...]] = (
         "see what stands between this machine and {address}",
     ),
     # TLS and SASL
-    Row(
+    CauseRow(
         Stage.SECURITY,
         "certificate-name",
         "certificate-name",
         "a certificate whose subjectAltName has {host}",
         "issue {who}'s certificate for {host}, or advertise a name that it is for",
     ),
-    Row(
+    CauseRow(
         Stage.SECURITY,
         "certificate-expired",
         "certificate-expired",
         "a certificate that is still valid",
         "renew {who}'s certificate",
     ),
-    Row(
+    CauseRow(
         Stage.SECURITY,
         "certificate-untrusted",
         "certificate-untrusted",
@@ -200,7 +216,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "give the authority's certificate: ssl.truststore.location=FILE and "
         "ssl.truststore.type=PEM in the client properties",
     ),
-    Row(
+    CauseRow(
         Stage.SECURITY,
         "authentication",
         "authentication",
@@ -208,7 +224,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "check sasl.mechanism and sasl.jaas.config in the client properties against what "
         "{listener} is configured for",
     ),
-    Row(
+    CauseRow(
         Stage.SECURITY,
         "protocol",
         "protocol",
@@ -216,7 +232,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "see listener.security.protocol.map of {who}: {address} does not speak the "
         "protocol that was expected",
     ),
-    Row(
+    CauseRow(
         Stage.SECURITY,
         ANY,
         "tls",
@@ -224,7 +240,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "check the ssl.* client properties (a client certificate may be required) and {who}'s log",
     ),
     # bootstrap
-    Row(
+    CauseRow(
         Stage.BOOTSTRAP,
         "protocol",
         "protocol",
@@ -232,7 +248,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "set security.protocol to what {listener} speaks: the connection was closed as by a "
         "listener with TLS or SASL",
     ),
-    Row(
+    CauseRow(
         Stage.BOOTSTRAP,
         ANY,
         "no-answer",
@@ -241,14 +257,14 @@ TABLE: Final[tuple[Row, ...]] = (
         "its log says more",
     ),
     # metadata
-    Row(
+    CauseRow(
         Stage.METADATA,
         "drift",
         "drift",
         "{address}, as the contract says",
         "run `pulumi up` to bring {who} back to the plan, or put the change into the stack file",
     ),
-    Row(
+    CauseRow(
         Stage.METADATA,
         "missing",
         "missing",
@@ -256,7 +272,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "give {who} the listener {listener} (`pulumi up` restores it): without it, "
         "clients of {listener} get LISTENER_NOT_FOUND for the partitions that it leads",
     ),
-    Row(
+    CauseRow(
         Stage.METADATA,
         "unlisted",
         "unlisted",
@@ -264,7 +280,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "see the log of {who}: it answers, but the cluster does not list it (it is "
         "fenced, still starting, or shutting down)",
     ),
-    Row(
+    CauseRow(
         Stage.METADATA,
         "shared",
         "shared-address",
@@ -272,14 +288,23 @@ TABLE: Final[tuple[Row, ...]] = (
         "advertise another host or port for one of them: clients reach only one broker there, and "
         "requests for the other time out",
     ),
-    Row(
+    CauseRow(
+        Stage.METADATA,
+        "not-the-contracts",
+        "another-cluster",
+        "the cluster of the contract",
+        "see whose brokers listen at {address} (another checkout of the stack, a container): stop "
+        "them, or give one of the two other ports; if the stack's data was removed and made anew, "
+        "use its present contract",
+    ),
+    CauseRow(
         Stage.METADATA,
         "foreign",
         "foreign-cluster",
         "every address leads to one cluster",
         "see what {address} is mapped or forwarded to: another cluster answers there",
     ),
-    Row(
+    CauseRow(
         Stage.METADATA,
         "crossed",
         "crossed-listeners",
@@ -287,7 +312,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "see what {address} is mapped or forwarded to: it should lead to the port that "
         "{listener} binds",
     ),
-    Row(
+    CauseRow(
         Stage.METADATA,
         "unexpected",
         "unexpected",
@@ -295,14 +320,14 @@ TABLE: Final[tuple[Row, ...]] = (
         "export the contract again (`pulumi up`), or stop that broker",
     ),
     # produce
-    Row(
+    CauseRow(
         Stage.PRODUCE,
         "misrouted",
         "misrouted",
         "{address} leads to {who}",
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed",
     ),
-    Row(
+    CauseRow(
         Stage.PRODUCE,
         "no-quorum",
         "no-quorum",
@@ -310,21 +335,21 @@ TABLE: Final[tuple[Row, ...]] = (
         "see that a majority of the controllers runs and that brokers reach them: until then, "
         "metadata is answered but nothing can change",
     ),
-    Row(
+    CauseRow(
         Stage.PRODUCE,
         "replicas",
         "replicas",
         _ACKNOWLEDGES,
         "see min.insync.replicas: the record's topic has one replica and asks for one",
     ),
-    Row(
+    CauseRow(
         Stage.PRODUCE,
         "authorization",
         "authorization",
         _ACKNOWLEDGES,
         "allow this user Write on topics that begin with __earshot-",
     ),
-    Row(
+    CauseRow(
         Stage.PRODUCE,
         ANY,
         "not-acknowledged",
@@ -332,21 +357,21 @@ TABLE: Final[tuple[Row, ...]] = (
         "see the log and the load of {who}: it answers, but does not take a record in time",
     ),
     # consume
-    Row(
+    CauseRow(
         Stage.CONSUME,
         "corrupt",
         "corrupt",
         _RETURNS,
         "see what stands between this client and {who}: a record came back changed",
     ),
-    Row(
+    CauseRow(
         Stage.CONSUME,
         "authorization",
         "authorization",
         _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot",
     ),
-    Row(
+    CauseRow(
         Stage.CONSUME,
         ANY,
         "not-returned",
@@ -362,7 +387,11 @@ def named(broker: int) -> str:
 
 
 def explain(
-    trouble: Trouble, listener: str, broker: int, address: Address, scopes: tuple[Scope, ...] = ()
+    trouble: FailedStage,
+    listener: str,
+    broker: int,
+    address: Address,
+    scopes: tuple[Scope, ...] = (),
 ) -> Cause:
     """The cause of ``trouble`` in the cell of ``listener`` and ``broker`` at ``address``."""
     name = kind_of(address.host)

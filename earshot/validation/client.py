@@ -11,16 +11,20 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
+from earshot.validation.jaas import read_jaas
 
-OWNED: Final = frozenset({"bootstrap.servers", "group.id", "error_cb", "logger"})
-"""Properties that a probe sets itself; a user's value for them says nothing about security."""
+OWNED: Final = frozenset(
+    {"bootstrap.servers", "group.id", "partition.assignment.strategy", "error_cb", "logger"}
+)
+"""Properties that a probe sets itself or has no use for; none of them is about security."""
 
 FAST: Final[Mapping[str, Any]] = {
     "client.id": "earshot",
@@ -43,12 +47,25 @@ _RENAMED: Final = {
     "ssl.keystore.key": ("ssl.key.pem",),
 }
 _STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
-_JAAS: Final = re.compile(r"""(?P<key>username|password)\s*=\s*(?P<quote>["'])(?P<value>.*?)\2""")
+_JAVAS_OWN: Final = frozenset(
+    {
+        "security.providers",
+        "ssl.protocol",
+        "ssl.enabled.protocols",
+        "ssl.provider",
+        "ssl.keymanager.algorithm",
+        "ssl.trustmanager.algorithm",
+        "ssl.secure.random.implementation",
+    }
+)
+"""How Java does TLS; it says nothing about whom to trust or who the client is."""
+_SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 
 
 def translate(client: Mapping[str, str]) -> dict[str, Any]:
     """Kafka's client properties in librdkafka's words; what it names alike passes unchanged.
 
+    What only Java's clients know is left out, unless it is about security: serializers, say.
     Raises EarshotError for what librdkafka has no counterpart of (a JKS store).
     """
     for key in ("ssl.truststore", "ssl.keystore"):
@@ -62,7 +79,9 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
             )
     values: dict[str, Any] = {}
     for key, value in client.items():
-        if key in OWNED or key in _STORE_TYPES:
+        if key in OWNED or key in _STORE_TYPES or key in _JAVAS_OWN:
+            continue
+        if not key.startswith(_SECURITY) and not _is_known(key):
             continue
         if key == "sasl.jaas.config":
             values |= _credentials(value)
@@ -71,6 +90,18 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
         else:
             values |= dict.fromkeys(_RENAMED.get(key, (key,)), value)
     return values
+
+
+@lru_cache(maxsize=1024)
+def _is_known(key: str) -> bool:
+    """Whether librdkafka has a property ``key``: only it can tell."""
+    try:
+        Producer({"log_level": 0, key: ""})
+    except KafkaException as error:
+        return "No such configuration property" not in failure_of(error).text
+    except (AttributeError, TypeError, ValueError):  # a function or a dictionary, not a text
+        return False
+    return True
 
 
 def configuration(
@@ -137,8 +168,9 @@ class Errors:
         return self.first() or failure_of(error)
 
 
-_PEER: Final = re.compile(r"://(?P<name>\S+)/(?:bootstrap|-?\d+): ")
-"""How librdkafka begins an error of a connection: `ssl://host:port/id: `."""
+_PEER: Final = re.compile(r"(?:^|://)(?P<name>[^\s/]+)/(?:bootstrap|-?\d+): ")
+"""How librdkafka begins an error of a connection: `ssl://host:port/id: `, and without the protocol
+where that is PLAINTEXT."""
 
 _WORDS: Final = {
     KafkaError._RESOLVE: "unresolvable",
@@ -187,12 +219,25 @@ def _transport(text: str) -> str:
 
 
 def _credentials(jaas: str) -> dict[str, str]:
-    found = {match["key"]: match["value"] for match in _JAAS.finditer(jaas)}
-    if found.keys() != {"username", "password"}:
+    modules = read_jaas(jaas)
+    if len(modules) > 1:
         raise EarshotError(
             "client property sasl.jaas.config",
-            observed="holds no username and password in quotes",
+            observed=f"names {len(modules)} login modules",
+            allowed="one: Kafka's clients take no more",
+        )
+    options = modules[0].options
+    if not {"username", "password"} <= options.keys():
+        raise EarshotError(
+            "client property sasl.jaas.config",
+            observed=f"gives {modules[0].name} no username and password",
             allowed="a PLAIN or SCRAM login module with both; for other mechanisms librdkafka's "
             "own sasl.* properties",
         )
-    return {f"sasl.{key}": value for key, value in found.items()}
+    if options.get("tokenauth", "").lower() == "true":
+        raise EarshotError(
+            "client property sasl.jaas.config",
+            observed="logs in with a delegation token (tokenauth), which librdkafka cannot",
+            allowed="the credentials of a user",
+        )
+    return {f"sasl.{key}": options[key] for key in ("username", "password")}

@@ -37,6 +37,13 @@ class Advertised(Frozen):
         return Address(str(self.host), self.port)
 
 
+class Answered(Advertised):
+    """The same as a running broker answered it, be it a host or port that no plan would hold."""
+
+    host: str
+    port: int
+
+
 class ContractListener(Frozen):
     """One client listener of the cluster."""
 
@@ -57,12 +64,16 @@ class ContractBroker(Frozen):
 class Contract(Frozen):
     """What every client of a cluster should see, per listener and broker."""
 
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """1, as earlier releases wrote it, never has a `cluster_id`."""
     cluster: str
     """The stack's name, or what stands in its place."""
+    cluster_id: str | None = Field(default=None, min_length=1)
+    """Kafka's own id of the cluster; None is not known, and then no answer is compared with it."""
     placement: str
     kafka_version: str
-    inter_broker: ListenerName
+    inter_broker: ListenerName | None = None
+    """None where the contract is what a cluster says of itself: no client learns the name."""
     listeners: tuple[ContractListener, ...] = Field(min_length=1)
     brokers: tuple[ContractBroker, ...] = Field(min_length=1)
 
@@ -99,6 +110,10 @@ class Contract(Frozen):
         held = {scope for item in self.listeners for scope in item.scopes}
         return tuple(scope for scope in CLIENT_SCOPES if scope in held)
 
+    def identified(self, cluster_id: str) -> Contract:
+        """The same, of the cluster with this id."""
+        return self.model_copy(update={"cluster_id": cluster_id})
+
     def for_scope(self, scope: Scope) -> Contract:
         """The same with the listeners of ``scope`` (one of `scopes`) alone, and who has them."""
         return self.with_listeners(item.name for item in self.listeners if scope in item.scopes)
@@ -126,7 +141,9 @@ class Contract(Frozen):
         return self.model_dump_json(indent=2)
 
     @classmethod
-    def of(cls, plan: ClusterPlan, cluster: str, placement: str) -> Contract:
+    def of(
+        cls, plan: ClusterPlan, cluster: str, placement: str, cluster_id: str | None = None
+    ) -> Contract:
         """The contract of ``plan``; controllers are no client's business and stay out."""
         listeners = []
         for name in plan.listener_names:
@@ -152,6 +169,7 @@ class Contract(Frozen):
         )
         return cls(
             cluster=cluster,
+            cluster_id=cluster_id,
             placement=placement,
             kafka_version=plan.kafka_version,
             inter_broker=plan.inter_broker,
@@ -178,4 +196,4 @@ def read_contract(text: str, source: str) -> Contract:
         return Contract.model_validate(document)
     except ValidationError as error:
         problems = describe(error, Contract, document)
-        raise SpecError.of(f"{source} (a contract of version 1)", problems[:20]) from None
+        raise SpecError.of(f"{source} (a contract of version 1 or 2)", problems[:20]) from None

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -28,6 +27,7 @@ from earshot.validation.contract import Contract
 
 NO_TOPIC: Final = "__earshot-nothing"
 """Asked for so that an answer lists the brokers and not every topic of the cluster."""
+NOT_SAID: Final = ""
 FIRST_PATIENCE: Final = 0.25
 """Seconds of the first try for metadata; each further one waits twice as long."""
 DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
@@ -35,11 +35,12 @@ DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
 
 
 @dataclass(frozen=True)
-class Answer:
+class MetadataAnswer:
     """The metadata that one address gave."""
 
     asked: Address
     cluster_id: str
+    """Of the cluster that answered; `NOT_SAID` where it does not say."""
     brokers: Mapping[int, Address]
     """Advertised address by broker id."""
     seconds: float
@@ -83,7 +84,7 @@ def ask(
     client: Mapping[str, str],
     limit: float,
     stop: threading.Event,
-) -> Answer | Failure:
+) -> MetadataAnswer | Failure:
     """The metadata that ``address`` itself gives, within ``limit`` seconds.
 
     By a client that is given no other address, so whatever it knows it has learned there; what it
@@ -108,7 +109,9 @@ def ask(
         brokers = {
             item.id: Address(str(item.host), int(item.port or 0)) for item in found.brokers.values()
         }
-        return Answer(address, found.cluster_id or "", brokers, time.monotonic() - begun)
+        return MetadataAnswer(
+            address, found.cluster_id or NOT_SAID, brokers, time.monotonic() - begun
+        )
     return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
 
 
@@ -119,7 +122,7 @@ def _client(values: dict[str, Any]) -> AdminClient:
         raise EarshotError(
             "the client properties",
             observed=failure_of(error).text[:200],  # it repeats what it was given
-            allowed="Kafka's client properties, or librdkafka's own names",
+            allowed="properties that librdkafka has too, with which the doctor connects",
         ) from None
 
 
@@ -145,7 +148,7 @@ def identify(
     return int(named[1]) if named else None
 
 
-def match_listener(contract: Contract, asked: Address, answer: Answer | None) -> str | None:
+def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | None) -> str | None:
     """The listener of ``contract`` that ``asked`` leads to, or None where nothing says so.
 
     The answer decides, as an address may be mapped or forwarded: the listener with the most
@@ -175,13 +178,13 @@ def match_listener(contract: Contract, asked: Address, answer: Answer | None) ->
     return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
 
 
-def majority_cluster(answers: Iterable[Answer]) -> str:
-    """The cluster id that most answers carry; the first of them on a tie."""
-    counted = Counter(answer.cluster_id for answer in answers)
-    return counted.most_common(1)[0][0] if counted else ""
+def majority_cluster(answers: Iterable[MetadataAnswer]) -> str:
+    """The cluster id that most answers carry; the first of them on a tie, NOT_SAID without one."""
+    counted = Counter(answer.cluster_id for answer in answers if answer.cluster_id != NOT_SAID)
+    return counted.most_common(1)[0][0] if counted else NOT_SAID
 
 
-def unexpected(answers: Sequence[Answer], expected: Iterable[int]) -> dict[int, Address]:
+def unexpected(answers: Sequence[MetadataAnswer], expected: Iterable[int]) -> dict[int, Address]:
     """Brokers that a listener's ``answers`` list although the contract does not."""
     known = set(expected)
     return {

@@ -8,11 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, PlainValidator
 
+from earshot.listeners.address import Address, read_address
 from earshot.listeners.model import Frozen, Scope
+from earshot.listeners.problems import shown
+
+
+def _observed(value: Any) -> Address:
+    if isinstance(value, Address):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"found {shown(value)}; allowed: host:port or [ipv6]:port")
+    try:
+        return read_address(value)
+    except ValueError as error:
+        raise ValueError(f"found {shown(value)}; {error}") from None
+
+
+Observed = Annotated[
+    Address, PlainValidator(_observed), PlainSerializer(str, return_type=str, when_used="json")
+]
+"""An address as a broker gave it, be it one that earshot would refuse; text in JSON."""
 
 
 class Verdict(StrEnum):
@@ -62,7 +81,7 @@ class Cell(Frozen):
     listener: str
     broker: int
     scopes: tuple[Scope, ...] = ()
-    address: str
+    address: Observed
     """What the broker should advertise here (the contract), or does (without one)."""
     verdict: Verdict
     stages: tuple[StageResult, ...] = ()
@@ -70,7 +89,7 @@ class Cell(Frozen):
     reason: str = ""
     """Why the cell was skipped or is inconclusive."""
     latency_ms: float | None = None
-    """Send to acknowledgement of one record with acks=all, measured by the doctor."""
+    """Send to acknowledgement of the second record of a client, with acks=all, by the doctor."""
 
     @property
     def failed_stage(self) -> Stage | None:
@@ -82,10 +101,12 @@ class Reached(Frozen):
 
     listener: str
     broker: int
-    address: str
+    address: Observed
     resolved: tuple[str, ...] = ()
     reached: bool
     error: str = ""
+    cluster_id: str = ""
+    """Of the cluster that answered there; empty where nobody asked (TLS, SASL) or it said none."""
 
 
 class Vantage(Frozen):
@@ -129,6 +150,19 @@ class Delivery(Frozen):
         return Verdict.FAIL if bad else Verdict.PASS
 
 
+class Replication(Frozen):
+    """Whether one broker gets the records that another one leads, as its follower."""
+
+    leader: int
+    follower: int
+    listener: str = ""
+    """The listener between brokers; empty where nobody knows its name."""
+    verdict: Verdict
+    cause: Cause | None = None
+    reason: str = ""
+    """Why nothing is known."""
+
+
 class Report(Frozen):
     """One run of the doctor or of the whole validation."""
 
@@ -137,6 +171,9 @@ class Report(Frozen):
     run: str
     """The run id that every record of this run carries."""
     cluster: str
+    cluster_id: str = ""
+    """Kafka's own id: the contract's, or, without a contract, what most addresses said; may be
+    empty."""
     placement: str = ""
     kafka_version: str = ""
     started: datetime
@@ -144,6 +181,8 @@ class Report(Frozen):
     cells: tuple[Cell, ...]
     vantages: tuple[Vantage, ...] = ()
     delivery: tuple[Delivery, ...] = ()
+    replication: tuple[Replication, ...] = ()
+    """A ring of pairs; none of a single broker, and none by the doctor."""
     incarnations: dict[str, str] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -152,6 +191,7 @@ class Report(Frozen):
         return combine(
             ([cell.verdict for cell in self.cells] or [Verdict.INCONCLUSIVE])
             + [item.verdict for item in self.delivery]
+            + [pair.verdict for pair in self.replication]
             + [vantage.verdict for vantage in self.vantages]
         )
 

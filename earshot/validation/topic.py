@@ -1,8 +1,9 @@
-"""The ephemeral topic of a run: one partition led by each broker, and gone afterwards.
+"""The topics that records of a run are written to: named, created, filled up, deleted.
 
-Its name says whose it is and until when: `__earshot-<cluster>-<expires>-<run>` with `expires` in
-Unix seconds. A run may last no longer than that, so whatever has expired is a leftover of a run
-that was killed, and whatever has not is left alone: it may belong to a run alive elsewhere.
+A run's own topic says in its name whose it is and until when, in Unix seconds:
+`__earshot-<cluster>-<expires>-<run>`. A run may last no longer than that, so whatever has expired
+is a leftover of a run that was killed, and whatever has not is left alone: it may belong to a run
+alive elsewhere. Where no topic can be deleted, runs share one instead (`shared_topic`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from concurrent.futures import Future, wait
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from earshot.validation.client import Failure, failure_of
 
@@ -25,7 +25,34 @@ CLOCK_SLACK: Final = 120
 """Seconds by which the clocks of two machines that validate one cluster may differ."""
 MAX_CLUSTER: Final = 150
 """Characters of the cluster's name in a topic's: Kafka allows 249 in all."""
-_NAME: Final = re.compile(re.escape(PREFIX) + r"(?P<cluster>.+)-(?P<expires>\d{9,12})-[0-9a-f]+")
+COPIES: Final = "-copies"
+"""Ends the name of a topic whose partitions have a follower each."""
+_NAME: Final = re.compile(
+    re.escape(PREFIX) + rf"(?P<cluster>.+)-(?P<expires>\d{{9,12}})-[0-9a-f]+({COPIES})?"
+)
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",  # `compact` refuses records without a key
+    "compression.type": "producer",
+    "max.message.bytes": "1048588",
+    # the broker's clock: it may refuse a client's, or delete what it takes for old
+    "message.timestamp.type": "LogAppendTime",
+    "preallocate": "false",
+    "retention.bytes": "-1",
+    "retention.ms": "3600000",
+    "segment.bytes": "104857600",  # a batch must fit into a segment
+}
+"""What a topic says itself, so that it needs no luck with the brokers' defaults.
+
+Each is a topic's own setting from Kafka 3.9 to 4.x; but for `retention.ms` and `segment.bytes`,
+which spare the disk, and the timestamp's type, these are Kafka's own defaults.
+"""
+
+KEPT: Final = frozenset({"topic-deletion-disabled", "authorization"})
+"""Errors of a deletion that a later attempt would meet again."""
+
+Replicas = tuple[int, ...]
+"""The brokers that hold a partition, its leader first."""
 
 
 class TopicError(Exception):
@@ -44,7 +71,7 @@ def run_id() -> str:
 def topic_name(cluster: str, run: str, lifetime: float, now: float | None = None) -> str:
     """The topic of ``run``, which ends ``lifetime`` seconds from now at the latest."""
     expires = int((time.time() if now is None else now) + lifetime) + CLOCK_SLACK
-    return f"{PREFIX}{_plain(cluster)}-{expires}-{run}"
+    return f"{PREFIX}{plain(cluster)}-{expires}-{run}"
 
 
 def leftovers(names: Iterable[str], cluster: str, now: float | None = None) -> list[str]:
@@ -53,32 +80,42 @@ def leftovers(names: Iterable[str], cluster: str, now: float | None = None) -> l
     found = []
     for name in names:
         match = _NAME.fullmatch(name)
-        if match and match["cluster"] == _plain(cluster) and int(match["expires"]) < moment:
+        if match and match["cluster"] == plain(cluster) and int(match["expires"]) < moment:
             found.append(name)
     return sorted(found)
 
 
 def create_topic(
-    admin: AdminClient, name: str, leaders: Sequence[int], timeout: float = 10.0
-) -> dict[int, int]:
-    """Creates ``name`` with a partition on each broker of ``leaders``; returns {broker: partition}.
+    admin: AdminClient, name: str, wanted: Sequence[Replicas], timeout: float = 10.0
+) -> None:
+    """Creates ``name`` with a partition of each of ``wanted``, all with as many replicas.
 
-    One replica each, so that the partition's leader is that broker and nobody else, and its own
-    `min.insync.replicas`, as the cluster's may ask for two. Raises TopicError; ``timeout`` in
-    seconds bounds the call. A topic that exists already is a repeated attempt that succeeded:
-    the name is unique to the run.
+    Its records are acknowledged by all of them, whatever the brokers' `min.insync.replicas` is.
+    Raises TopicError; ``timeout`` in seconds bounds the call. A topic that exists already is a
+    repeated attempt that succeeded, or shared.
     """
     new = NewTopic(
         name,
-        num_partitions=len(leaders),
-        replica_assignment=[[broker] for broker in leaders],
-        config={"min.insync.replicas": "1", "retention.ms": "3600000"},
+        num_partitions=len(wanted),
+        replica_assignment=[list(replicas) for replicas in wanted],
+        config=dict(SETTINGS) | {"min.insync.replicas": str(len(wanted[0]))},
     )
     futures = admin.create_topics([new], operation_timeout=timeout, request_timeout=timeout)
-    failure = _outcome(admin, futures, timeout, {KafkaError.TOPIC_ALREADY_EXISTS})[name]
+    failure = outcome(admin, futures, timeout, {KafkaError.TOPIC_ALREADY_EXISTS})[name]
     if failure is not None:
         raise TopicError(failure)
-    return {broker: partition for partition, broker in enumerate(leaders)}
+
+
+def undeletable(admin: AdminClient, name: str, timeout: float = 2.0) -> Failure | None:
+    """Why a topic called ``name``, which is not there yet, would stay; None where it could go.
+
+    Asked by deleting it: a controller says first whether topics are deleted at all, and then
+    whether there is this one. Raises TopicError where nobody says so in time.
+    """
+    failure = delete_topic(admin, name, timeout)
+    if failure is not None and failure.error == "timeout":
+        raise TopicError(failure)
+    return failure if failure is not None and failure.error in KEPT else None
 
 
 def delete_topic(admin: AdminClient, name: str, timeout: float = 5.0) -> Failure | None:
@@ -103,12 +140,13 @@ def _delete(admin: AdminClient, names: list[str], timeout: float) -> dict[str, F
         futures = admin.delete_topics(names, operation_timeout=timeout, request_timeout=timeout)
     except KafkaException as error:
         return dict.fromkeys(names, failure_of(error))
-    return _outcome(admin, futures, timeout, {KafkaError.UNKNOWN_TOPIC_OR_PART})
+    return outcome(admin, futures, timeout, {KafkaError.UNKNOWN_TOPIC_OR_PART})
 
 
-def _outcome(
+def outcome(
     admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, fine: set[int]
 ) -> dict[str, Failure | None]:
+    """By topic, how its request ended; errors with a code of ``fine`` are none."""
     wait(futures.values(), timeout=timeout + 0.5)
     admin.poll(0)
     found: dict[str, Failure | None] = {}
@@ -122,6 +160,6 @@ def _outcome(
     return found
 
 
-def _plain(cluster: str) -> str:
+def plain(cluster: str) -> str:
     """``cluster`` in the characters of a topic name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", cluster)[:MAX_CLUSTER] or "unnamed"

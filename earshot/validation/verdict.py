@@ -126,7 +126,7 @@ def _tally(reader: str, share: Share, members: Sequence[Received]) -> Iterator[T
         )
 
 
-def judge(
+def verdict_of(
     shares: Sequence[Share], tallies: Sequence[Tally], reads: Collection[tuple[str, int]]
 ) -> tuple[Delivery, ...]:
     """One delivery per (written through, read through, broker) that was read back.

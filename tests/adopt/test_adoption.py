@@ -1,28 +1,27 @@
-"""Whole files: what is understood, what is asked, what is seen; the texts are goldens on disk.
-
-To write them anew after a change that is meant: EARSHOT_WRITE_GOLDENS=1 pytest tests/adopt
-"""
+"""Whole files: what is understood, what is asked, what is seen; the texts are goldens on disk."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 import yaml
 
 from earshot.adopt.adoption import Adoption, adopt_compose, adopt_properties
-from earshot.adopt.compose import read_compose
 from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
+from earshot.checks.adopted import facts_of
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
 from earshot.placement import plan_docker
 from earshot.report.terminal import Terminal
-from earshot.rules import Severity
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import read_spec
+from earshot.rules.finding import Severity
+from earshot.sources.compose import read_compose
+from earshot.sources.compose_brokers import brokers_in
+from tests.goldens import is_golden
 
 FILES = Path(__file__).parent / "files"
 GOLDENS = Path(__file__).parent / "goldens"
@@ -35,6 +34,8 @@ SOURCES = (
     "undecided.yml",
     "wurstmeister.yml",
     "aws.properties",
+    "apart.yml",
+    "moved.properties",
 )
 VARIABLES = {"OUTSIDE": "kafka.example.com"}
 
@@ -73,11 +74,7 @@ services:
 
 
 def golden(name: str, text: str) -> None:
-    path = GOLDENS / name
-    if os.environ.get("EARSHOT_WRITE_GOLDENS"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert text == path.read_text()
+    is_golden(text, GOLDENS / name)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -87,6 +84,11 @@ def test_the_report_is_as_on_disk(name: str) -> None:
     if adoption.document is not None:
         text += f"\n{stack_file(adoption)}"
     golden(f"{name}.txt", text)
+
+
+@pytest.mark.parametrize("name", ["undecided.yml", "wurstmeister.yml", "moved.properties"])
+def test_the_document_for_programs_is_as_on_disk(name: str) -> None:
+    golden(f"{name}.json", as_json(adopt(name)))
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -212,8 +214,12 @@ class TestUndecided:
         assert [(item.rule, item.listener) for item in adoption.mistakes if item.rule == "KL006"]
 
     def test_an_option_for_nothing_is_refused(self) -> None:
-        with pytest.raises(EarshotError, match="has no such listener"):
+        with pytest.raises(EarshotError) as caught:
             adopt("undecided.yml", NOBODY=(Scope.HOST,))
+        assert str(caught.value) == (
+            "--scope NOBODY: undecided.yml has no such listener\n"
+            "  allowed: CONTROLLER, HOST, INTERNAL, PARTNER"
+        )
 
     @pytest.mark.parametrize("advertised", ["_{COMMAND}:9092", ":9092", "$:9092", "a..b:9092"])
     def test_a_listener_that_cannot_be_read_is_a_question(self, advertised: str) -> None:
@@ -263,20 +269,46 @@ class TestServices:
 
     @pytest.mark.parametrize(
         ("service", "message"),
-        [("nope", "the file has no such service"), ("make-topics", "runs no Kafka broker")],
+        [
+            (
+                "nope",
+                "the file has no such service\n  allowed: kafka1, kafka2, kafka3, make-topics",
+            ),
+            (
+                "make-topics",
+                "runs no Kafka broker or controller\n  allowed: kafka1, kafka2, kafka3",
+            ),
+        ],
     )
     def test_others_are_refused(self, service: str, message: str) -> None:
-        with pytest.raises(EarshotError, match=message):
+        with pytest.raises(EarshotError) as caught:
             adopt("three_brokers.yml", service)
+        assert str(caught.value) == f"--service {service}: {message}"
+
+    def test_where_no_service_runs_a_broker_none_can_be_chosen(self) -> None:
+        with pytest.raises(EarshotError) as caught:
+            adopt_text("services: {db: {image: postgres}}", "c.yml", "db")
+        assert str(caught.value) == (
+            "--service db: runs no Kafka broker or controller\n  allowed: none in this file"
+        )
 
     def test_a_file_without_a_broker_is_refused(self) -> None:
-        with pytest.raises(EarshotError, match="runs a Kafka broker"):
+        with pytest.raises(EarshotError) as caught:
             adopt_text("services: {db: {image: postgres}}")
+        assert str(caught.value) == (
+            "services: none of db runs a Kafka broker\n"
+            "  allowed: a service with an image of Kafka, or with KAFKA_ variables for a broker"
+        )
 
     def test_two_with_one_id_are_refused(self) -> None:
         text = broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n"
-        with pytest.raises(EarshotError, match="both have the node id 1"):
+        with pytest.raises(EarshotError) as caught:
             adopt_text(text)
+        assert str(caught.value) == (
+            "services kafka and other: both have the node id 1\n"
+            "  allowed: a node id of its own for each\n"
+            "  fix: fix one of them, or choose with --service"
+        )
 
     def test_ids_that_nobody_gave_are_the_first_free_ones(self) -> None:
         image = (
@@ -338,32 +370,46 @@ class TestProperties:
         assert second.listener.audience.scopes == scopes
 
     def test_a_file_of_something_else_is_refused(self) -> None:
-        with pytest.raises(EarshotError, match="sets neither listeners nor"):
+        with pytest.raises(EarshotError) as caught:
             adopt_properties("security.protocol=SSL\n", "client.properties")
+        assert str(caught.value) == (
+            "client.properties: sets neither listeners nor a node's id\n"
+            "  allowed: the properties file of a broker"
+        )
 
     def test_a_controller_alone_is_refused(self) -> None:
-        with pytest.raises(EarshotError, match="is a controller only"):
+        with pytest.raises(EarshotError) as caught:
             adopt_properties("node.id=1\nprocess.roles=controller\n", "c.properties")
+        assert str(caught.value) == ("c.properties: is a controller only\n  allowed: a broker")
 
 
 def test_free_properties_are_kept_and_secrets_are_not() -> None:
     more = """
       KAFKA_LOG_RETENTION_HOURS: 24
       KAFKA_SASL_JAAS_CONFIG: user=admin password=hunter2
+      KAFKA_LISTENER_NAME_A_SSL_KEY_PASSWORD: hunter2
+      KAFKA_SSL_KEYSTORE_PASSWORD: $${file:/run/tls:password}
+      KAFKA_METRICS_URL: https://me:hunter2@metrics.example.com
       KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE: "true"
       KAFKA_INTER_BROKER_PROTOCOL_VERSION: "2.8"
       KAFKA_HEAP_OPTS: -Xmx1g
 """
     adoption = adopt_text(broker("A://:1", "A://kafka:1", more=more.rstrip()))
     assert adoption.document is not None
-    assert adoption.document["extra"] == {"log.retention.hours": "24"}
+    assert adoption.document["extra"] == {
+        "log.retention.hours": "24",
+        "ssl.keystore.password": "${file:/run/tls:password}",
+    }
     assert [item.what for item in adoption.leftovers] == [
         "variable KAFKA_HEAP_OPTS",
         "confluent.support.metrics.enable",
         "inter.broker.protocol.version",
+        "listener.name.a.ssl.key.password",
+        "metrics.url",
         "sasl.jaas.config",
     ]
     assert "hunter2" not in stack_file(adoption) + as_json(adoption)
+    assert "hunter2" not in as_text(adoption, Terminal())
 
 
 def test_a_variable_that_nobody_set_is_told() -> None:
@@ -389,5 +435,259 @@ def test_unlike_ports_of_one_listener_become_the_first_ones() -> None:
     internal, outside = adoption.document["listeners"]
     assert internal["advertised"] == {1: "k1:19092", 2: "k2:19092"}
     assert outside["published"] == {1: 9092, 2: 9093} and outside["port"] == 9092
-    assert any("listens on 19092 now" in note for note in adoption.notes)
-    assert any("published on 127.0.0.1 alone" in note for note in adoption.notes)
+    assert (
+        "listener INSIDE: broker 2 on 19092 now, as the first, and not on 19093; clients in "
+        "its network must follow"
+    ) in adoption.notes
+    assert (
+        "listener OUTSIDE: was published on 127.0.0.1 alone; see that the stack's host keeps it so"
+    ) in adoption.notes
+
+
+def test_of_several_published_ports_the_advertised_one_is_taken() -> None:
+    ports = '["19093:9092", "127.0.0.1:39092:9092", "39093:9092"]'
+    text = broker("A://:19092,B://:9092", "A://kafka:19092,B://localhost:39092", ports)
+    document = adopt_text(text).document
+    assert document is not None and document["listeners"][1]["published"] == {1: 39092}
+
+
+def hundred(advertised: str, more: str = "") -> str:
+    """A hundred brokers in which `{i}` is each one's number."""
+    one = (
+        "  kafka{i}:\n    image: apache/kafka:4.1.1\n    environment:\n"
+        "      KAFKA_NODE_ID: {i}\n      KAFKA_PROCESS_ROLES: broker\n"
+        "      KAFKA_LISTENERS: A://:9092,B://:9093,C://:9094\n"
+        "      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: A:PLAINTEXT,B:PLAINTEXT,C:PLAINTEXT\n"
+        f"      KAFKA_ADVERTISED_LISTENERS: {advertised}\n"
+        "      KAFKA_INTER_BROKER_LISTENER_NAME: A\n" + more
+    )
+    return "services:\n" + "".join(one.replace("{i}", str(i)) for i in range(1, 101))
+
+
+def told_after_the_table(adoption: Adoption) -> list[str]:
+    lines = as_text(adoption, Terminal()).splitlines()
+    return lines[lines.index("", 2) + 1 :]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        hundred("A://kafka{i}:9092,B://kafka{i}:9093", "      KAFKA_BROKER_RACK_X: r{i}\n"),
+        hundred("A://kafka{i}:9092,B://what.example:9093"),
+        hundred("A://kafka{i}:9092,B://kafka_{i}:9093"),
+    ],
+)
+def test_what_is_said_of_a_hundred_brokers_fits_a_screen(text: str) -> None:
+    assert len(told_after_the_table(adopt_text(text))) <= 40
+
+
+def test_controllers_alone_are_refused() -> None:
+    text = broker("A://:1", "A://kafka:1").replace("broker,controller", "controller")
+    with pytest.raises(EarshotError) as caught:
+        adopt_text(text)
+    assert str(caught.value) == "c.yml: runs controllers only\n  allowed: at least one broker"
+
+
+@pytest.mark.parametrize(("replicas", "noted"), [("1", 0), ("2", 1), ("", 0)])
+def test_a_service_that_runs_several_times_is_noted(replicas: str, noted: int) -> None:
+    more = f"    deploy: {{replicas: {replicas}}}\n  web: {{image: nginx, scale: 9}}\n"
+    notes = adopt_text(broker("A://:1", "A://kafka:1", more=more)).notes
+    said = (
+        "service kafka: runs 2 times in the source, with one id and one advertised address; "
+        "it is taken as one broker"
+    )
+    assert notes == (said,) * noted
+
+
+def test_a_broker_without_a_listener_for_clients_is_no_stack() -> None:
+    text = broker("A://:1", "A://kafka:1").replace("A://:1,", "").replace("A://kafka:1", "''")
+    adoption = adopt_text(text.replace("      KAFKA_ADVERTISED_LISTENERS: ''\n", ""))
+    assert [item.listener.name for item in adoption.listeners] == ["CONTROLLER"]
+    assert adoption.undecided == () and adoption.document is None
+
+
+def test_entries_that_cannot_be_read_are_asked_about_by_name_or_without() -> None:
+    adoption = adopt_text(broker("A://:1,B://b_1:2,://:3,C://:4", "A://kafka:1"))
+    assert [(item.listener, item.why, item.remedy) for item in adoption.undecided] == [
+        ("B", "listeners: host 'b_1' has the label 'b_1'", "fix it in the source, and adopt that"),
+        (
+            "?",
+            "listeners: listener name '' is not one that every Kafka and every tool reads alike",
+            "fix it in the source, and adopt that",
+        ),
+    ]
+    assert adoption.notes == (
+        "broker 1: C is bound and not advertised, so that no client is sent to it; it is left out",
+    )
+
+
+def two(first: str, second: str, more: str = "") -> Adoption:
+    """Two brokers of ZooKeeper's time, by what they bind."""
+    rows = "".join(
+        f"""
+  k{id}:
+    image: confluentinc/cp-kafka:7.5.0
+    environment:
+      KAFKA_BROKER_ID: {id}
+      KAFKA_ZOOKEEPER_CONNECT: zk:2181
+      KAFKA_LISTENERS: PLAINTEXT://{bind}:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://k{id}:9093
+{more if id == 2 else ""}"""
+        for id, bind in ((1, first), (2, second))
+    )
+    return adopt_text(f"services:{rows}")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bind"),
+    [
+        ("k1", "k2", None),
+        ("k1", "localhost", "localhost"),
+        ("127.0.0.1", "k2", "127.0.0.1"),
+        ("", "0.0.0.0", None),
+        ("0.0.0.0", "[::]", None),
+        ("localhost", "localhost", "localhost"),
+        ("k1", "0.0.0.0", "k1"),
+    ],
+)
+def test_what_brokers_bind_is_kept_where_it_is_one_or_wrong(
+    first: str, second: str, bind: str | None
+) -> None:
+    adoption = two(first, second)
+    assert adoption.document is not None
+    (listener,) = adoption.document["listeners"]
+    assert listener.get("bind") == bind
+    said = "listener PLAINTEXT: binds all interfaces now, and not k1, k2"
+    assert (said in adoption.notes) is ((first, second) == ("k1", "k2"))
+
+
+def test_the_quorum_is_given_the_first_port_that_no_broker_has() -> None:
+    document = two("", "").document
+    assert document is not None
+    assert document["controllers"] == {"mode": "combined", "port": 9094}
+
+
+def test_where_one_broker_is_of_zookeepers_time_kafkas_own_rules_are_not_asked() -> None:
+    kraft = "      KAFKA_PROCESS_ROLES: broker\n"
+    adoption = two("", "", kraft)
+    assert "topics and their data" in [item.what for item in adoption.leftovers]
+    assert [text for text in adoption.unjudged if "ZooKeeper" in text] == [
+        "KL002: the source is set up for ZooKeeper",
+        "KL013: the source is set up for ZooKeeper",
+    ]
+
+
+def test_a_quorum_that_was_not_adopted_as_a_whole_is_not_judged() -> None:
+    text = broker("A://:1", "A://kafka:1").replace("1@kafka:9093", "1@kafka:9093,2@other:9093")
+    assert (
+        "KL013: not every voter is among the brokers and controllers that were adopted"
+    ) in adopt_text(text).unjudged
+
+
+def test_a_quorum_of_several_that_were_all_adopted_is_judged() -> None:
+    assert not [text for text in adopt("three_brokers.yml").unjudged if "KL013" in text]
+
+
+def test_a_container_on_the_hosts_network_publishes_nothing() -> None:
+    text = broker("A://:1", "A://localhost:1", more="    network_mode: host\n")
+    document = adopt_text(text, "c.yml", A=(Scope.HOST,)).document
+    assert document is not None
+    assert "published" not in document["listeners"][0]
+
+
+def test_keys_that_no_variable_can_stand_for_are_kept_from_a_file_alone() -> None:
+    text = "node.id=1\nlisteners=PLAINTEXT://localhost:1\nMy.Own.Key=1\na._b=2\n"
+    document = adopt_properties(text, "s.properties").document
+    assert document is not None
+    assert document["extra"] == {"My.Own.Key": "1", "a._b": "2"}
+    more = "      KAFKA_LOG_DIRS_X: 'a\\b'\n      KAFKA_UMLAUT: \u00e4\n"
+    found = adopt_text(broker("A://:1", "A://kafka:1", more=more)).leftovers
+    assert [item.what for item in found] == ["log.dirs.x", "umlaut"]
+    assert all("would arrive changed through the variable" in item.why for item in found)
+
+
+def test_the_facts_that_rules_judge_are_those_of_all_brokers_together() -> None:
+    compose = read_compose((FILES / "apart.yml").read_text(), "c.yml", {}, str)
+    brokers = brokers_in(compose.services, (), {})
+    facts = facts_of(brokers, "docker")
+    assert facts.plan is not None
+    plan = facts.plan.model_copy(update={"nodes": ()})
+    assert plan.model_dump() == {
+        "kafka_version": "",
+        "inter_broker": "INSIDE",
+        "controller": "QUORUM",
+        "controller_protocol": "PLAINTEXT",
+        "replication_factor": 1,
+        "min_insync_replicas": 1,
+        "extra": (),
+        "nodes": (),
+    }
+    told = [(node.id, [str(it.bind) for it in node.listeners]) for node in facts.plan.nodes]
+    assert told == [
+        (11, ["b11:19092", "0.0.0.0:9092"]),
+        (12, ["b12:19092", "0.0.0.0:9092"]),
+        (21, ["quorum:9193"]),
+    ]
+    assert sorted(facts.containers) == sorted(facts.settings) == [11, 12, 21]
+
+
+@pytest.mark.parametrize(
+    "name", ["KAFKA_INTER_BROKER_LISTENER_NAME: A", "KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER"]
+)
+def test_with_a_name_that_kafka_refuses_the_rest_is_judged_without_a_plan(name: str) -> None:
+    text = broker("A://:1", "A://kafka:1")
+    adoption = adopt_text(text.replace(name, name.partition(":")[0] + ": lower"))
+    assert [item.rule for item in adoption.mistakes][:1] == ["KL001"]
+    assert "KL003: the settings cannot be read as a plan" in adoption.unjudged
+
+
+def test_who_is_asked_several_things_alike_is_asked_once() -> None:
+    text = hundred("A://kafka{i}:9092,B://what.example:9093")
+    lines = told_after_the_table(adopt_text(text))
+    start = lines.index("undecided: no stack file is written")
+    assert lines[start + 1 : start + 3] == [
+        (
+            "- brokers 1 to 100 (kafka1, kafka2, kafka3 and 97 more), listener B: what.example is "
+            "no name of the container, and its port is not published"
+        ),
+        "    to decide it: --scope B=internal|host|external",
+    ]
+    lines = told_after_the_table(adopt_text(hundred("A://kafka{i}:9092,B://kafka_{i}:9093")))
+    assert (
+        "- brokers 1 to 100 (kafka1, kafka2, kafka3 and 97 more), listener B: "
+        "advertised.listeners: host 'kafka_1' has the label 'kafka_1' (kafka1; others alike)"
+    ) in lines
+
+
+def test_a_quorum_that_brokers_open_as_well_is_no_listener_for_clients() -> None:
+    text = (FILES / "moved.properties").read_text().replace("4@localhost:9093", "4@b4:9093")
+    document = adopt_properties(text, "s.properties").document
+    assert document is not None
+    assert [item["name"] for item in document["listeners"]] == ["NEAR", "FAR", "OLD"]
+
+
+def test_only_properties_that_differ_are_named() -> None:
+    same = "      KAFKA_NUM_PARTITIONS: 3\n"
+    text = f"services:{row(1, same)}{row(2, same)}"
+    assert not [note for note in adopt_text(text).notes if "other values" in note]
+    text = f"services:{row(1, same)}{row(2, same + '      KAFKA_NUM_IO_THREADS: 9')}"
+    assert [note for note in adopt_text(text).notes if "other values" in note] == [
+        "broker 2: other values than broker 1 for num.io.threads; `extra` holds broker 1's"
+    ]
+
+
+def row(id: int, more: str) -> str:
+    return f"""
+  k{id}:
+    image: ""
+    environment:
+      KAFKA_BROKER_ID: {id}
+      KAFKA_ZOOKEEPER_CONNECT: zk:2181
+      KAFKA_LISTENERS: PLAINTEXT://k{id}:9093
+{more}"""
+
+
+def test_an_image_that_is_not_named_is_said_to_become_ours() -> None:
+    assert adopt_text(f"services:{row(1, '')}").notes == (
+        "an image that is not named becomes apache/kafka:4.1.1, which runs KRaft (3.9 and later)",
+    )

@@ -113,3 +113,17 @@ def test_a_real_file_is_read_where_it_lies(
     monkeypatch.setenv("OUTSIDE", "h.example.com")
     assert run(["adopt", str(folder / "three_brokers.yml")]) == 0
     assert "3 brokers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("named", "where"),
+    [("env_file: /dev/zero", "env_file[0]"), ("extends: {file: /dev/zero}", "extends")],
+)
+def test_a_device_is_not_read(
+    named: str, where: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("device.yml").write_text(f"services: {{k: {{image: apache/kafka, {named}}}}}")
+    assert run(["adopt", "device.yml"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: device.yml: services.k.{where}: /dev/zero cannot be read (it is no regular file)\n"
+    )

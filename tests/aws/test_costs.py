@@ -140,3 +140,36 @@ def test_cost_grows_in_step_with_brokers(
 
     each = 730 + 8 + 100 + (730 if external else 0)
     assert cost(brokers + 1) - cost(brokers) == each
+
+
+def test_two_brokers_have_traffic_between_zones_and_one_has_none() -> None:
+    for count, there in ((1, False), (2, True)):
+        items = bill(Footprint(zones=2, brokers=Machines(count, 8, Volume(10))))
+        assert ("between-zones-gib" in {item.price for item in items}) is there
+        assert "out-gib" not in {item.price for item in items}
+
+
+def test_what_is_not_said_costs_nothing() -> None:
+    plain = Footprint(zones=3, brokers=Machines(3, 8))
+    assert (plain.external, plain.nat, plain.hosted_zones, plain.flow_logs) == (
+        *(False, "none", 0, False),
+    )
+    assert [item.price for item in bill(plain)] == [
+        *("broker-hour", "gp3-gib-month", "between-zones-gib"),
+    ]
+    assert Traffic() == Traffic(*[Decimal(0)] * 5)
+    assert all(item.quantity == 0 for item in bill(LARGE) if item.formula.endswith("GiB x out-gib"))
+
+
+@pytest.mark.parametrize(
+    ("volume", "prices"),
+    [
+        (Volume(10, "gp3", 3001), ["gp3-iops-month"]),
+        (Volume(10, "gp3", None, 126), ["gp3-mibps-month"]),
+        (Volume(10, "io2", 1), ["io2-iops-month"]),
+    ],
+)
+def test_one_beyond_what_is_free_is_billed(volume: Volume, prices: list[str]) -> None:
+    items = bill(Footprint(zones=2, brokers=Machines(1, 8, volume)))
+    assert [item.price for item in items[3:]] == prices
+    assert [item.quantity for item in items[3:]] == [Decimal(1)]

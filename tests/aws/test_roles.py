@@ -17,7 +17,22 @@ OWN = "arn:aws:ssm:eu-central-1:123456789012:parameter/earshot/mine/broker-1"
 
 def test_only_instances_take_it() -> None:
     (statement,) = json.loads(trust_policy())["Statement"]
-    assert statement["Principal"] == {"Service": "ec2.amazonaws.com"}
+    assert statement == {
+        "Effect": "Allow",
+        "Action": "sts:AssumeRole",
+        "Principal": {"Service": "ec2.amazonaws.com"},
+    }
+    assert json.loads(trust_policy())["Version"] == "2012-10-17"
+
+
+def test_what_a_session_takes_are_five_actions() -> None:
+    assert set(SESSION_MANAGER) == {
+        "ssm:UpdateInstanceInformation",
+        "ssmmessages:CreateControlChannel",
+        "ssmmessages:CreateDataChannel",
+        "ssmmessages:OpenControlChannel",
+        "ssmmessages:OpenDataChannel",
+    }
 
 
 def test_a_node_writes_its_own_report_and_nothing_else() -> None:
@@ -30,10 +45,18 @@ def test_a_node_writes_its_own_report_and_nothing_else() -> None:
 
 def test_secrets_are_read_by_name() -> None:
     statements = json.loads(node_policy(OWN, ["/kafka/1/key"]))["Statement"]
-    (arn,) = next(item["Resource"] for item in statements if item["Sid"] == "Secrets")
-    assert arn == "arn:aws:ssm:eu-central-1:123456789012:parameter/kafka/1/key"
-    (decrypt,) = (item for item in statements if item["Sid"] == "Decrypt")
-    assert decrypt["Condition"]["StringEquals"] == {"kms:EncryptionContext:PARAMETER_ARN": [arn]}
+    arn = "arn:aws:ssm:eu-central-1:123456789012:parameter/kafka/1/key"
+    context = {"kms:EncryptionContext:PARAMETER_ARN": [arn]}
+    assert statements[2:] == [
+        {"Sid": "Secrets", "Effect": "Allow", "Action": ["ssm:GetParameter"], "Resource": [arn]},
+        {
+            "Sid": "Decrypt",
+            "Effect": "Allow",
+            "Action": ["kms:Decrypt"],
+            "Resource": ["*"],
+            "Condition": {"StringEquals": context},
+        },
+    ]
 
 
 def test_no_action_is_a_pattern() -> None:
@@ -55,6 +78,11 @@ def test_a_validator_gets_and_puts_what_it_must_alone() -> None:
 
 def test_a_bucket_is_reached_over_tls_alone() -> None:
     (statement,) = json.loads(over_tls("arn:aws:s3:::b"))["Statement"]
-    assert statement["Effect"] == "Deny"
-    assert statement["Resource"] == ["arn:aws:s3:::b", "arn:aws:s3:::b/*"]
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert statement == {
+        "Sid": "OverTls",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": ["arn:aws:s3:::b", "arn:aws:s3:::b/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }

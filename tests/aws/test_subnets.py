@@ -160,7 +160,7 @@ def test_three_hundred_brokers_need_a_range_that_is_named() -> None:
     assert str(caught.value) == (
         "subnet public-a (10.0.0.0/26): is to hold 100 nodes and 2 other interfaces\n"
         "  allowed: 59 (64 addresses, of which AWS keeps 5)\n"
-        "  to mend it: give the VPC a /21, or spread the nodes over more zones"
+        "  fix: give the VPC a /21, or spread the nodes over more zones"
     )
     check_room(lay_out("10.0.0.0/21", zones), nodes, public=True)
 
@@ -188,3 +188,32 @@ def test_zones_without_nodes_need_no_room() -> None:
     subnets = lay_out("10.0.0.0/24", ["us-west-2a", "us-west-2b"])
     check_room(subnets, {}, public=True, spare=100)
     check_room(subnets, {1: "us-west-2a"}, public=False, spare=10)
+
+
+@pytest.mark.parametrize(
+    ("pinned", "observed"),
+    [({1: "us-east-1d"}, "is pinned to us-east-1d"),
+     ({7: "us-east-1a"}, "is pinned to us-east-1a, and is no node")],
+)  # fmt: skip
+def test_a_pin_that_cannot_be_meant_is_told(pinned: dict[int, str], observed: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        spread([1, 2], ["us-east-1a", "us-east-1b"], pinned)
+    (id,) = pinned
+    assert str(caught.value) == (
+        f"node {id}: {observed}\n  allowed: nodes of the cluster, in us-east-1a, us-east-1b"
+    )
+
+
+@pytest.mark.parametrize("text", ["9.255.255.0/24", "11.0.0.0/24", "172.32.0.0/24", "8.8.8.0/24"])
+def test_a_range_of_the_internet_is_no_vpc_s(text: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        check_vpc(text)
+    assert str(caught.value) == (
+        f"VPC range '{text}': is routed on the internet, where it belongs to others\n"
+        "  allowed: a range of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
+    )
+
+
+def test_a_range_that_is_private_in_part_is_no_vpc_s() -> None:
+    with pytest.raises(EarshotError, match="is routed on the internet"):
+        check_vpc("192.0.0.0/16")

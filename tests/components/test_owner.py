@@ -8,9 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import psutil
 import pytest
+
+from components import owner
+from components.owner import OwnedProvider
 
 CHILD = """
 import time
@@ -53,7 +57,7 @@ def test_it_ends_with_its_parent(send: signal.Signals) -> None:
 def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
     fifo = tmp_path / "contract.json"
     os.mkfifo(fifo)  # the command waits here for a contract that never comes
-    command = [sys.executable, "-m", "components.guarded", "doctor", "--contract", str(fifo)]
+    command = [sys.executable, "-m", "earshot.cli.guarded", "doctor", "--contract", str(fifo)]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(3)
@@ -68,8 +72,17 @@ def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
 
 
 def test_a_guarded_command_runs_like_any_other() -> None:
-    command = [sys.executable, "-m", "components.guarded", "rules"]
+    command = [sys.executable, "-m", "earshot.cli.guarded", "rules"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
         assert it.stdout is not None
         assert "KL011" in it.stdout.read()
         assert it.wait() == 0
+
+
+def test_it_watches_its_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Thread] = []
+    monkeypatch.setattr(owner, "_watching", False)
+    monkeypatch.setattr(Thread, "start", lambda thread: begun.append(thread))
+    OwnedProvider().configure(None)
+    owner.exit_with_parent()
+    assert [thread.daemon for thread in begun] == [True]

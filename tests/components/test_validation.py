@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,17 @@ from components import validation
 from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
-from earshot.report import render
-from earshot.validation.result import Report, Vantage, Verdict
-from earshot.vantages.standpoint import (
+from earshot.placement.standpoint import (
     Candidate,
     Kind,
     Standpoint,
     docker_standpoints,
     read_standpoints,
 )
+from earshot.report import render
+from earshot.validation.result import Replication, Report, Vantage, Verdict
+from tests.remote.contracts import docker_contract
 from tests.report import samples
-from tests.vantages.contracts import docker_contract
 
 PLACES = docker_standpoints(docker_contract(), [Candidate()], "dev")
 
@@ -48,14 +49,20 @@ class ChildDouble:
         self.command: list[str] = []
         self.deadline = 0.0
         self.environment: Mapping[str, str] = {}
+        self.crashes_with: int | None = None
+        """An exit code with which it ends before it writes anything."""
+        self.ends_with: int | None = None
+        """An exit code that is not its report's."""
         monkeypatch.setattr(validation, "_run_child", self)
 
     def __call__(
         self, command: list[str], deadline: float, environment: Mapping[str, str]
     ) -> tuple[int, str]:
         self.command, self.deadline, self.environment = command, deadline, environment
+        if self.crashes_with is not None:
+            return self.crashes_with, "Segmentation fault"
         Path(command[command.index("--output") + 1]).write_text(render(self.report, "json"))
-        return self.report.exit_code, ""
+        return self.report.exit_code if self.ends_with is None else self.ends_with, ""
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_the_command_is_told_where_to_stand(
 ) -> None:
     child = ChildDouble(monkeypatch)
     outcome = ValidationProvider().create(properties(tmp_path))
-    assert outcome.outs is not None and outcome.outs["verdict"] == "pass"
+    assert outcome.outs == {**properties(tmp_path), "verdict": "pass"}
     file = Path(child.command[child.command.index("--vantages") + 1])
     assert file == tmp_path / "vantages.json" and read_standpoints(file) == PLACES
     assert child.deadline == 60 + GRACE + IMAGE_SECONDS
@@ -147,9 +154,72 @@ def test_what_the_stack_itself_leaves_out_is_said_and_fails_no_update(
     child = ChildDouble(monkeypatch)
     child.report = skipped(two_places(), "internal", "not run")
     vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
-    outcome = ValidationProvider().create(properties(tmp_path, vantages=vantages))
-    assert outcome.outs is not None and outcome.outs["verdict"] == "inconclusive"
+    given = properties(tmp_path, vantages=vantages)
+    outcome = ValidationProvider().create(given)
+    assert outcome.outs == {**given, "verdict": "inconclusive"}
     assert "INTERNAL (internal): not run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("code", [3, 1, 2, 139, -15])
+def test_a_run_that_crashes_is_not_passed_by_the_report_of_an_earlier_one(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    child.report = skipped(two_places(), "internal", "not run")
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    ValidationProvider().create(properties(tmp_path, vantages=vantages))
+    child.crashes_with = code
+    with pytest.raises(EarshotError) as caught:
+        ValidationProvider().update("validated", {}, properties(tmp_path, vantages=vantages))
+    assert str(caught.value) == (
+        f"\nthe validation could not run (exit code {code}):\nSegmentation fault"
+    )
+
+
+@pytest.mark.parametrize("code", [1, 2, 139])
+def test_only_an_inconclusive_run_is_as_foreseen(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    child.report = skipped(two_places(), "internal", "not run")
+    child.ends_with = code
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    with pytest.raises(EarshotError):
+        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.INCONCLUSIVE])
+def test_a_cell_that_did_not_pass_is_not_foreseen_where_its_listener_is_left_out(
+    verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    foreseen = skipped(two_places(), "internal", "not run")
+    child.report = foreseen.model_copy(
+        update={
+            "cells": tuple(
+                cell.model_copy(update={"verdict": verdict}) if cell.vantage == "internal" else cell
+                for cell in foreseen.cells
+            )
+        }
+    )
+    child.ends_with = 3
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    with pytest.raises(EarshotError, match="INTERNAL"):
+        ValidationProvider().create(properties(tmp_path, vantages=vantages))
+
+
+def test_replication_that_nobody_proved_is_not_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = ChildDouble(monkeypatch)
+    unknown = Replication(
+        leader=1, follower=2, verdict=Verdict.INCONCLUSIVE, reason="nothing is known: stopped"
+    )
+    foreseen = skipped(two_places(), "internal", "not run")
+    child.report = foreseen.model_copy(update={"replication": (unknown,)})
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    with pytest.raises(EarshotError, match="nothing is known: stopped"):
+        ValidationProvider().create(properties(tmp_path, vantages=vantages))
 
 
 @pytest.mark.parametrize("places", [(HERE,), (NOBODY,)])
@@ -172,3 +242,59 @@ def test_patience_with_a_new_validator_is_added(
     )
     ValidationProvider().create(properties(tmp_path, vantages=[afar.model_dump(mode="json")]))
     assert child.deadline == 60 + GRACE + IMAGE_SECONDS + 1200
+
+
+class TestTheCommandItself:
+    """What runs in place of Python is a script."""
+
+    def run(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, script: str, **changes: Any
+    ) -> str | None:
+        """Its verdict; ``$out`` of the script is where the report is to be written."""
+        report = folder / "made.json"
+        report.write_text(render(samples.all_pass(), "json"))
+        program = folder / "program"
+        program.write_text(f"#!/bin/bash\nout={folder}/report.json made={report}\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        props = properties(folder, vantages=[], **changes)
+        outs = ValidationProvider().create(props).outs
+        return None if outs is None else outs["verdict"]
+
+    def test_its_progress_is_shown_and_its_output_is_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        script = 'echo "$@" >&2; echo noise; cp $made $out'
+        assert self.run(tmp_path, monkeypatch, script) == "pass"
+        state = tmp_path
+        assert capfd.readouterr().out == (
+            f"-m earshot.cli.guarded validate --contract {state}/contract.json"
+            f" --output {state}/report.json --records 300 --deadline 60 --format json"
+            ' --incarnations {"broker-0": "c0ffee"}\n'
+        )
+
+    def test_a_crash_is_told_with_its_last_lines(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(EarshotError) as caught:
+            self.run(tmp_path, monkeypatch, "seq 1 30 >&2; exit 70")
+        lines = "\n".join(map(str, range(11, 31)))
+        assert str(caught.value) == f"\nthe validation could not run (exit code 70):\n{lines}"
+
+    def test_one_that_never_ends_is_ended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(validation, "GRACE", 0.0)
+        with pytest.raises(EarshotError) as caught:
+            self.run(tmp_path, monkeypatch, "exec sleep 60", deadline=0.3)
+        assert str(caught.value) == (
+            "\nthe validation could not run (exit code -15):\n"
+            "the validation did not end within 0 s and was stopped"
+        )
+
+    def test_it_hears_when_nobody_waits_any_more(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its standard input stays open as long as somebody waits, and says nothing."""
+        script = "read -t 0.3 line; [[ $? -gt 128 ]] && cp $made $out"
+        assert self.run(tmp_path, monkeypatch, script) == "pass"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol, Scope
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
-from earshot.validation.metadata import Answer
+from earshot.validation.metadata import MetadataAnswer
 
 
 def address(text: str) -> Address:
@@ -43,7 +43,7 @@ def contract(**listeners: list[str]) -> Contract:
     )
 
 
-def answer(asked: str, *brokers: str, cluster: str = "C") -> Answer:
+def answer(asked: str, *brokers: str, cluster: str = "C") -> MetadataAnswer:
     """What `asked` answers: the address of broker 1, of broker 2, …; an empty text is none."""
     listed = {id: address(text) for id, text in enumerate(brokers, 1) if text}
-    return Answer(address(asked), cluster, listed, 0.01)
+    return MetadataAnswer(address(asked), cluster, listed, 0.01)

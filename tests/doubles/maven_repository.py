@@ -8,22 +8,35 @@ import io
 import threading
 import zipfile
 from pathlib import Path
+from typing import BinaryIO
 
 
 class MavenRepositoryDouble:
-    """Serves what ``add`` has put there; ``requests`` holds the paths asked for."""
+    """Serves what ``add`` has put there; ``requests`` holds the paths asked for.
+
+    The first ``failures`` requests are answered as by a gateway whose server is down.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.requests: list[str] = []
+        self.failures = 0
         double = self
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             def __init__(self, *arguments: object) -> None:
                 super().__init__(*arguments, directory=str(folder))  # type: ignore[arg-type]
 
-            def log_message(self, format: str, *arguments: object) -> None:
+            def send_head(self) -> io.BytesIO | BinaryIO | None:
                 double.requests.append(self.path)
+                if double.failures:
+                    double.failures -= 1
+                    self.send_error(502)
+                    return None
+                return super().send_head()
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from earshot.names.lookup import Diagnosis, Lookup
+from earshot.names.lookup import Diagnosis, Lookup, combined
 from earshot.names.policy import Asked
 
 Table = Mapping[str, tuple[str, ...] | Diagnosis]
@@ -35,6 +35,21 @@ class TableResolver:
         return Lookup(name, self.label, answer, answered=not silent)
 
 
+class SeveralResolvers:
+    """Puts together what some tables say, as `DnsResolver` does with servers."""
+
+    def __init__(self, resolvers: Sequence[TableResolver]) -> None:
+        self._resolvers = resolvers
+
+    @property
+    def label(self) -> str:
+        return ", ".join(item.label for item in self._resolvers)
+
+    def resolve(self, name: str, seconds: float) -> Lookup:
+        each = [item.resolve(name, seconds) for item in self._resolvers]
+        return combined(name, self.label, each)
+
+
 class SilentResolver:
     """Never returns by itself, as getaddrinfo may; `release` lets its threads go."""
 
@@ -55,19 +70,30 @@ class SilentResolver:
 
 
 class TableAsked(Asked):
-    """The resolvers of a world made of tables, by label: `system`, or servers joined by `, `."""
+    """The resolvers of a world made of tables, by label: `system`, a server, or `a, b`."""
 
-    def __init__(self, tables: Mapping[str, Table], configured: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        configured: tuple[str, ...] = (),
+        search: tuple[str, ...] = (),
+    ) -> None:
+        self._search = search
         self.resolvers = {label: TableResolver(label, table) for label, table in tables.items()}
         self._configured = configured
 
     def configured(self) -> tuple[str, ...]:
         return self._configured
 
+    def search(self) -> tuple[str, ...]:
+        return self._search
+
     def system(self) -> TableResolver:
         return self._named("system")
 
-    def dns(self, servers: tuple[str, ...]) -> TableResolver:
+    def dns(self, servers: tuple[str, ...]) -> TableResolver | SeveralResolvers:
+        if len(servers) > 1 and all(server in self.resolvers for server in servers):
+            return SeveralResolvers([self.resolvers[server] for server in servers])
         return self._named(", ".join(servers))
 
     def _named(self, label: str) -> TableResolver:

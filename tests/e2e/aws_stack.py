@@ -5,6 +5,7 @@ No Kafka runs, so nothing is validated here: `prove: later`.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +15,15 @@ from typing import Any
 
 import yaml
 
-from earshot.user_data.render import properties_in
+from tests.config.aws_documents import document
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import Nodes, nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK
-from tests.spec.aws_documents import document
+from tests.user_data.properties import properties_in
 from toolchain.paths import POLICIES, ROOT
 
-INSTANCE = "aws:ec2/instance:Instance"
 NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 
 
@@ -58,14 +58,14 @@ class Stack:
 
     def advertised(self) -> dict[str, str]:
         """The listeners in the user data of each instance, by its name."""
-        found = {}
-        for item in json.loads(self.project.runs("stack", "export"))["deployment"]["resources"]:
-            if item["type"] == INSTANCE:
-                text = properties_in(item["inputs"]["userData"]) or ""
-                lines = text.splitlines()
-                found[item["inputs"]["tags"]["Name"]] = next(
-                    line.partition("=")[2] for line in lines if line.startswith("advertised.list")
-                )
+        ec2, found = self.server.client("ec2"), {}
+        for name, item in self.instances().items():
+            asked = {"InstanceId": item["InstanceId"], "Attribute": "userData"}
+            given = ec2.describe_instance_attribute(**asked)["UserData"]["Value"]
+            lines = properties_in(base64.b64decode(given).decode()).splitlines()
+            found[name] = next(
+                line.partition("=")[2] for line in lines if line.startswith("advertised.list")
+            )
         return found
 
     def volumes(self) -> dict[str, str]:

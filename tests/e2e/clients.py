@@ -82,7 +82,7 @@ def client_on(
 ) -> Client:
     """Containers on ``network``, one for each command, gone when it ends.
 
-    ``image`` has kcat, ``validator`` is the image of `earshot.vantages`.
+    ``image`` has kcat, ``validator`` is the image of `earshot.remote`.
     """
     servers = [word for server in dns for word in ("--dns", server)]
     run = ("docker", "--host", engine.address, "run", "--rm", "-i", "--network", network, *servers)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import shutil
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.local.process import Launch, Record, last_words, running, start, stop
+from components.local.process import Launch, last_words, start, stop
+from components.local.record import Record, process_of, read_record, running
+from earshot.config.local import LocalSpec
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
 from earshot.jvm.java import find_java
 from earshot.listeners.model import ClusterPlan, Node, Scope
 from earshot.listeners.render import server_properties
 from earshot.placement.plan import NodeNames, plan
-from earshot.spec.local import LocalSpec
 from earshot.validation.contract import Contract
-from tests.spec.read import read_local
+from tests.config.read import read_local
+from tests.e2e.ports import free_ports
 
 VERSION = KAFKA_VERSION
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -41,23 +41,6 @@ TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
     {"name": "INTERNAL", "scopes": ["internal"]},
     {"name": "EXTERNAL", "scopes": ["host"]},
 )
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment, and that no other program is given by chance.
-
-    Below the range from which Linux takes a port for whoever asks for any (32768 and up), and
-    none of those that the files of the seeds publish (29092 and more).
-    """
-    found: list[int] = []
-    for port in random.sample(range(20_000, 29_000), 9_000):
-        if len(found) == count:
-            return found
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker binds
-            probe.bind(("0.0.0.0", port))
-            found.append(port)
-    raise AssertionError(f"no {count} free ports on this machine")
 
 
 def local_plan(
@@ -138,7 +121,7 @@ class Cluster:
 
     @property
     def contract(self) -> Contract:
-        return Contract.of(self.plan, self.name, "local")
+        return Contract.of(self.plan, self.name, "local", CLUSTER_ID)
 
     def node_directory(self, id: int) -> Path:
         return self.directory / f"node-{id}"
@@ -156,7 +139,7 @@ class Cluster:
 
     def kill(self, id: int) -> None:
         """SIGKILL, as by the kernel when memory runs out."""
-        process = self._record(id).process()
+        process = process_of(self.node_directory(id))
         assert process is not None, f"node {id} runs no more"
         process.send_signal(signal.SIGKILL)
         process.wait(10)
@@ -213,7 +196,9 @@ class Cluster:
         log = directory / "server.log"
         end = time.monotonic() + READY
         while not (log.exists() and "Kafka Server started" in log.read_text(errors="replace")):
-            assert running(directory) is not None, f"node {id} ended\n{last_words(directory)}"
+            if running(directory) is None:
+                seen = f"{read_record(directory)}, {process_of(directory)}"
+                raise AssertionError(f"node {id} ended ({seen})\n{last_words(directory)}")
             assert time.monotonic() < end, f"node {id} is not ready\n{last_words(directory)}"
             time.sleep(0.1)
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 
 
 class Depot:
@@ -56,7 +56,7 @@ class Depot:
         return ("curl", "--silent", "--show-error", "--fail", f"{self.url}/report", "--data")
 
     def await_report(
-        self, node: int, *states: State, seconds: float, alive: Callable[[], object] = bool
+        self, node: int, *states: NodeState, seconds: float, alive: Callable[[], object] = bool
     ) -> NodeReport:
         """The next report of ``node`` with one of ``states``; those before it are forgotten.
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import docker
 import psutil
@@ -29,6 +29,7 @@ import pytest
 from earshot import cache
 from tests import shared_engine
 from tests.e2e.packet_rules import restored
+from tests.skips import lacking
 from toolchain.docker_engine import VARIABLE, address, answers
 
 WANTED = "EARSHOT_TEST_DOCKER"
@@ -256,13 +257,6 @@ def engine_for_tests() -> Iterator[Engine]:
         yield Engine(where)
         return
     if (reason := refusal()) is not None:
-        skip(reason)
+        lacking(reason)
     with own_engine() as engine:
         yield engine
-
-
-def skip(reason: str) -> NoReturn:
-    """Skip the test; in CI fail it, for a CI machine has been given everything."""
-    if os.environ.get("CI", "").lower() in ("1", "true"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)

@@ -21,7 +21,8 @@ from pathlib import Path
 import psutil
 
 from tests.doubles.certificates import self_signed
-from tests.e2e.docker_engine import Daemon, Engine, refusal, skip
+from tests.e2e.docker_engine import Daemon, Engine, refusal
+from tests.skips import lacking
 
 NAMESPACES = Path("/run/netns")
 TLS_PORT = 2376
@@ -115,7 +116,7 @@ def docker_network() -> Iterator[Network]:
     Removing a namespace ends every process in it, the engines having been stopped before.
     """
     if (reason := refusal()) is not None:
-        skip(reason)
+        lacking(reason)
     subnet = _free_subnet()
     name = f"earshot{subnet.network_address.packed[2]:02x}"
     with contextlib.ExitStack() as cleanup:

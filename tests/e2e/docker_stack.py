@@ -21,8 +21,9 @@ import yaml
 from components.docker import labels
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.docker_engine import Engine
-from tests.e2e.engine import Deployment, consecutive_ports, deployment
+from tests.e2e.engine import Deployment, deployment
 from tests.e2e.outside import Outside
+from tests.e2e.ports import consecutive_ports
 from toolchain.paths import ROOT
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.docker.yaml"

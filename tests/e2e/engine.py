@@ -15,8 +15,9 @@ from typing import Any
 
 import yaml
 
-from components.local.process import read_record, running, stop
-from tests.e2e.cluster import free_ports
+from components.local.process import stop
+from components.local.record import read_record, running
+from tests.e2e.ports import consecutive_ports
 from toolchain.environment import variables
 from toolchain.paths import ROOT
 
@@ -86,6 +87,12 @@ class Deployment:
         assert done.returncode == 0, done.stdout
         return dict(json.loads(done.stdout))
 
+    def resources(self) -> list[dict[str, Any]]:
+        """The resources as the state has them."""
+        done = self.pulumi("stack", "export")
+        assert done.returncode == 0, done.stdout
+        return list(json.loads(done.stdout)["deployment"]["resources"])
+
     def pids(self) -> dict[int, int]:
         """The living node processes by node id."""
         found = {}
@@ -124,22 +131,6 @@ def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
         "validation": {"records": 300, "deadline": 120},
         **settings,
     }
-
-
-def consecutive_ports(length: int, blocks: int) -> list[int]:
-    """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
-    for _ in range(100):
-        start = free_ports(1)[0]
-        if start + (length + 1) * blocks < 32768 and _free(start, (length + 1) * blocks):
-            return [start + (length + 1) * index for index in range(blocks)]
-    raise AssertionError("no run of free ports on this machine")
-
-
-def _free(start: int, count: int) -> bool:
-    import psutil
-
-    taken = {item.laddr.port for item in psutil.net_connections("tcp") if item.laddr}
-    return not taken.intersection(range(start, start + count))
 
 
 @contextmanager

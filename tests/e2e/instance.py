@@ -20,8 +20,9 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from earshot import cache
-from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import instance_image
+from tests.skips import lacking
 
 RUN_OPTIONS = (
     "--cap-add=SYS_ADMIN", "--cap-add=NET_ADMIN",
@@ -49,7 +50,7 @@ class Volume:
 def volume(mebibytes: int = VOLUME_MIB, id: str = "") -> Iterator[Volume]:
     """A blank volume, gone at the end with all that is on it."""
     if os.geteuid() != 0 or shutil.which("losetup") is None:
-        skip("a data volume is a loop device, which needs root and losetup")
+        lacking("a data volume is a loop device, which needs root and losetup")
     parent = cache.root() / "docker"
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(prefix="volume-", dir=parent) as file:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from earshot.doctor.doctor import examine
 from earshot.listeners.model import Protocol, Scope
 from earshot.validation.contract import (
     Advertised,
@@ -19,10 +20,9 @@ from earshot.validation.contract import (
     ContractBroker,
     ContractListener,
 )
-from earshot.validation.doctor import examine
 from tests.doubles.dns_server import dns_server
-from tests.e2e.cluster import free_ports
 from tests.e2e.docker_engine import Engine
+from tests.e2e.ports import free_ports
 
 NAME = "never-gonna-give-you-up"
 INTERNAL_PORT = 29092

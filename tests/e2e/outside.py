@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tests.doubles.dns_server import dns_server
-from tests.e2e.docker_engine import skip
+from tests.skips import lacking
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Outside:
 def outside() -> Iterator[Outside]:
     """The address and its server, gone at the end. Skips where only root may have them."""
     if os.geteuid() != 0:
-        skip("only root can give this machine an address and serve port 53")
+        lacking("only root can give this machine an address and serve port 53")
     address = _free_address()
     _ip("address", "add", f"{address}/32", "dev", "lo")
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 
 from earshot.jvm.java import find_java
-from tests.e2e.cluster import free_ports
+from tests.e2e.ports import free_ports
 
 HOME = Path(pyspark.__file__).parent
 READY = 90.0

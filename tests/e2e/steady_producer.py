@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 """By partition; the first leads."""

@@ -328,39 +328,29 @@ def test_a_refresh_sees_what_others_did(project: Project) -> None:
     assert private_name(project) == old["names"]["private"]
 
 
-@pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        (
-            'aws.ec2.Vpc("v", cidr_block="10.0.0.0/16", enable_network_address_usage_metrics=True)',
-            "the input enableNetworkAddressUsageMetrics is not implemented by this test double",
-        ),
-        (
-            'aws.Provider("p", profile="x")',
-            "the input profile is not implemented by this test double of the AWS provider",
-        ),
-        (
-            'aws.lb.LoadBalancer("l")',
-            "aws:lb/loadBalancer:LoadBalancer is not implemented by this test double",
-        ),
-        (
-            "aws.ec2.get_vpcs()",
-            "aws:ec2/getVpcs:getVpcs is not implemented by this test double",
-        ),
-        (
-            'aws.ec2.get_ami(owners=["self"], include_deprecated=True)',
-            "the input includeDeprecated is not implemented by this test double",
-        ),
-    ],
-    ids=["input", "setting", "type", "function", "argument"],
-)
-def test_what_is_not_implemented_is_refused_by_name(
-    project: Project, program: str, said: str
-) -> None:
-    project.write(program)
-    for command in (["preview"], ["up", "--yes", "--skip-preview"]):
-        done = project.pulumi(*command)
-        assert done.returncode != 0 and said in done.stdout, done.stdout
+REFUSED = {
+    'aws.ec2.Vpc("v", cidr_block="10.0.0.0/16", enable_network_address_usage_metrics=True)': (
+        "the input enableNetworkAddressUsageMetrics is not implemented by this test double"
+    ),
+    'aws.Provider("p", profile="x")': (
+        "the input profile is not implemented by this test double of the AWS provider"
+    ),
+    'aws.lb.LoadBalancer("l")': (
+        "aws:lb/loadBalancer:LoadBalancer is not implemented by this test double"
+    ),
+    "aws.ec2.get_vpcs()": "aws:ec2/getVpcs:getVpcs is not implemented by this test double",
+    'aws.ec2.get_ami(owners=["self"], include_deprecated=True)': (
+        "the input includeDeprecated is not implemented by this test double"
+    ),
+}
+
+
+def test_what_is_not_implemented_is_refused_by_name(project: Project) -> None:
+    for program, said in REFUSED.items():
+        project.write(program)
+        for command in (["preview"], ["up", "--yes", "--skip-preview"]):
+            done = project.pulumi(*command)
+            assert done.returncode != 0 and said in done.stdout, done.stdout
     assert project.types() == []
 
 

@@ -16,14 +16,14 @@ import yaml
 
 import components.package
 from components.package.provider import PackageProvider
-from earshot.user_data.node_report import State
+from earshot.user_data.node_report import NodeState
 from earshot.validation.contract import Contract
+from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
-from tests.spec.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from toolchain.paths import POLICIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -149,7 +149,7 @@ def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> N
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
         project.up()
-        nodes.state[2] = State.FAILED
+        nodes.state[2] = NodeState.FAILED
         project.write(cluster(heap="2g"))
         done = project.pulumi("up", "--yes", "--skip-preview")
         assert done.returncode != 0

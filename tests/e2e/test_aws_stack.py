@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from earshot.user_data.node_report import State
+from earshot.user_data.node_report import NodeState
 from earshot.validation.contract import Contract
+from tests.config.aws_documents import INTERNAL, ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
-from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+RENAMED = {"listeners": [{**INTERNAL, "name": "BROKERS"}]}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_what_is_protected_stays(stack: Stack) -> None:
 
 
 def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack) -> None:
-    stack.nodes.state[2] = State.FAILED
+    stack.nodes.state[2] = NodeState.FAILED
     settings = {"deletion_protection": False, "data": "delete"}
     stack.configure(cluster(3, **settings))
     said = stack.project.fails()
@@ -107,6 +108,20 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     stack.configure(cluster(3, heap="2g", **settings))
     stack.project.up()
     assert "unchanged" in stack.project.up("--expect-no-changes")
+
+    running = {name: it["InstanceId"] for name, it in stack.instances().items()}
+    stack.configure(cluster(3, heap="2g", extra={"num.io.threads": "abc"}, **settings))
+    for said in (stack.project.fails(command="preview"), stack.project.fails()):
+        assert (
+            "Kafka 4.1.1 refuses the settings of node 1, 2, 3: Invalid value abc for configuration "
+            "num.io.threads: Not a number of type INT" in said
+        ), said
+        assert "map[" not in said
+    stack.configure(cluster(3, heap="2g", **RENAMED, **settings))
+    said = stack.project.fails(command="preview")
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in said
+    assert "map[" not in said
+    assert {name: it["InstanceId"] for name, it in stack.instances().items()} == running
 
 
 def test_one_listener_for_both_scopes(stack: Stack) -> None:

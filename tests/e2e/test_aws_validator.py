@@ -17,10 +17,10 @@ import pytest
 
 from earshot.report.json import read_report
 from earshot.validation.result import Report, Verdict
+from tests.config.aws_documents import TWO_LISTENERS
 from tests.doubles.aws.server import MotoServer, moto_server
 from tests.doubles.aws.validators import Validators, validators_answering
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
-from tests.spec.aws_documents import TWO_LISTENERS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

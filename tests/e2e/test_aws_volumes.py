@@ -38,21 +38,31 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     stack.configure(cluster(**OPEN))
     stack.project.up()
     kept = stack.volumes()["test-broker-1"]
+    own = stack.project.outputs()["contract"]["cluster_id"]
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
     stack.project.destroy()
     assert stack.volumes() == {"test-broker-1": kept}
-    assert f"`volumes: {{1: {kept}}}` takes the first over" in stack.project.runs("preview")
+    advice = f"`volumes: {{1: {kept}}}` and `cluster_id: {own}` take the first over"
+    assert advice in stack.project.runs("preview")
 
-    stack.configure(cluster(2, volumes={2: kept}, **OPEN))
+    stack.configure(cluster(volumes={1: kept}, **OPEN))
+    said = stack.project.fails(command="preview")
+    assert f"{kept} holds data of cluster {own}. A new stack takes it over with" in said
+    stack.configure(cluster(2, volumes={2: kept}, cluster_id=own, **OPEN))
     assert f"volumes.2: {kept} holds the data of node 1" in stack.project.fails(command="preview")
     pinned = {1: f"{REGION}b"}
-    stack.configure(cluster(volumes={1: kept}, pinned=pinned, **OPEN))
+    stack.configure(cluster(volumes={1: kept}, pinned=pinned, cluster_id=own, **OPEN))
     said = stack.project.fails()
     assert f"is in {REGION}a, and node 1 in {REGION}b" in said
     assert not stack.instances()
 
-    wanted = cluster(volumes={1: kept}, **OPEN)
+    wanted = cluster(volumes={1: kept}, cluster_id=own, **OPEN)
     stack.configure(wanted)
     stack.project.up()
+    assert stack.project.outputs()["contract"]["cluster_id"] == own
+    stack.configure(cluster(volumes={1: kept}, cluster_id="b3RoZXItdGVzdHMtY2x1cw", **OPEN))
+    assert "this stack's is b3RoZXItdGVzdHMtY2x1cw" in stack.project.fails(command="preview")
+    stack.configure(wanted)
     (running,) = stack.instances().values()
     attached = [it["Ebs"]["VolumeId"] for it in running["BlockDeviceMappings"]]
     assert kept in attached and stack.volumes() == {"test-broker-1": kept}

@@ -26,7 +26,7 @@ def test_one_listener_for_both_sides_proved_by_the_update_too(
         report = stack.validate(tmp_path)
         assert passed(report) == {(side, "PLAINTEXT", 1) for side in ("internal", "external")}
         (advertised,) = {it.address for it in report.cells}
-        assert advertised.startswith("ec2-"), "which inside is the private address"
+        assert advertised.host.startswith("ec2-"), "which inside is the private address"
         stack.destroy()
 
 

@@ -16,6 +16,8 @@ from tests.e2e.box.state import look, user_data
 
 RANGE = IPv4Network("10.20.0.0/16")
 PRIVATE, PUBLIC = "10.20.0.10", "198.18.0.129"
+IMAGE = "ami-03cf127a"
+"""One that moto has, and whose disk has another name than that of Amazon Linux."""
 IP_NAME = "ip-10-20-0-10.us-west-2.compute.internal"
 EC2_NAME = "ec2-198-18-0-129.us-west-2.compute.amazonaws.com"
 
@@ -43,9 +45,9 @@ def vpc(server: MotoServer) -> str:
              "UserIdGroupPairs": [{"GroupId": group}]},
         ],
     )  # fmt: skip
-    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+
     made = ec2.run_instances(
-        ImageId=image, MinCount=1, MaxCount=1, SubnetId=subnet, PrivateIpAddress=PRIVATE,
+        ImageId=IMAGE, MinCount=1, MaxCount=1, SubnetId=subnet, PrivateIpAddress=PRIVATE,
         SecurityGroupIds=[group], UserData="#!/bin/sh\necho ü\n",
         TagSpecifications=[
             {"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": "broker"}]}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from earshot.placement.aws import report_parameter
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
 from tests.e2e.box.stack import BoxStack, passed
@@ -137,8 +137,8 @@ def happened(box: CloudBox, names: dict[str, str], since: float) -> list[tuple[f
         parameter = report_parameter(STACK, name.removeprefix(f"{STACK}-"))
         for item in ssm.get_parameter_history(Name=parameter)["Parameters"]:
             report, when = NodeReport.read(item["Value"]), item["LastModifiedDate"].timestamp()
-            if when > since and report is not None and report.state is State.IN_SYNC:
-                found.append((when, State.IN_SYNC, name))
+            if when > since and report is not None and report.state is NodeState.IN_SYNC:
+                found.append((when, NodeState.IN_SYNC, name))
     return sorted(found)
 
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from earshot.checks.containers import ContainerRun
 from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope
 from earshot.listeners.render import environment
-from earshot.rules.container_facts import container_facts
-from earshot.rules.container_run import ContainerRun
 from tests.doubles.dns_server import dns_server
-from tests.e2e.cluster import free_ports
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
+from tests.e2e.ports import free_ports
+from tests.sources.containers import container_facts
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -344,7 +344,7 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
             env = {**environment(plan, node), "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk", **SMALL}
             networks = [{"name": net.name, "aliases": [own]}]
             facts = container_facts(env, (), networks, own, "apache/kafka:4.1.1")
-            assert run.judge(own, facts) == ()
+            assert run.evaluate(own, facts) == ()
             made = client.containers.run(
                 kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
             )

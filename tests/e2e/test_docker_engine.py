@@ -20,6 +20,7 @@ from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
 from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
 from tests.e2e.images import base, load
 from tests.e2e.packet_rules import saved
+from tests.skips import not_meant
 from toolchain.paths import ROOT
 
 e2e = pytest.mark.e2e
@@ -104,7 +105,7 @@ def test_an_engine_that_answers_is_used_as_it_is(
 @e2e
 def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
     if not docker_engine.started:
-        pytest.skip("the engine was there; ours is not running")
+        not_meant("the engine was there; ours is not running")
     with (
         pytest.raises(pytest.fail.Exception, match=f"DOCKER_HOST={docker_engine.address}"),
         engines.own_engine(),
@@ -117,7 +118,7 @@ def test_two_engines_of_ours_are_refused(docker_engine: Engine) -> None:
 def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
     """In a network namespace of its own, so that no engine's rules are touched in between."""
     if not docker_engine.started:
-        pytest.skip("packet rules are ours to change only where the engine is")
+        not_meant("packet rules are ours to change only where the engine is")
     subprocess.run(
         ["unshare", "--net", sys.executable, "-c", CHANGE_PACKET_RULES], check=True, cwd=ROOT
     )

@@ -1,4 +1,4 @@
-"""Failures of containers, their engine and the CLI: said clearly, mended by the next update.
+"""Failures of containers, their engine and the CLI: said clearly, fixed by the next update.
 
 One broker on an engine of its own, whose data is on a small file system. Each test breaks
 something, reads what `pulumi up` says, and leaves the broker up with the record that it had.
@@ -20,10 +20,11 @@ import psutil
 import pytest
 
 from components.docker import labels
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
 from earshot.placement import plan_docker
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import read_spec
-from earshot.vantages.image import ensure_image
+from earshot.remote.image import ensure_image
+from tests.e2e.cluster import CLUSTER_ID
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
@@ -117,6 +118,7 @@ def lone(
         cluster = docker_cluster(kafka_image, brokers=1, validator={"base": base})
         cluster["listeners"] = cluster["listeners"][:1]
         cluster["validation"] = {"records": 50, "deadline": 300}
+        cluster["cluster_id"] = CLUSTER_ID
         with docker_deployment(folder / "p", host.engine, cluster, {}) as stack:
             found = Lone(stack, host, disk)
             put_data_on(disk, stack)
@@ -142,7 +144,7 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
     spec = read_spec(stack.cluster, "the cluster")
     assert isinstance(spec, DockerSpec)
     planned = plan_docker(spec, stack.stack)
-    own = labels.of_volume(stack.stack, planned.plan, planned.plan.node(1))
+    own = labels.of_volume(stack.stack, CLUSTER_ID, planned.plan, planned.plan.node(1))
     flags = [f"--label={key}={value}" for key, value in own.items()]
     flags += ["--opt=type=none", "--opt=o=bind", f"--opt=device={disk}"]
     stack.engine.run("volume", "create", "--driver=local", *flags, planned.containers[1].volume)
@@ -258,15 +260,44 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
     lone.recover("--refresh")
 
 
+def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
+    before = lone.running
+    lone.stack.cluster["extra"] = {"num.io.threads": "abc"}
+    try:
+        said = [lone.stack.refused("--skip-preview"), lone.stack.refused(command="preview")]
+    finally:
+        del lone.stack.cluster["extra"]
+    for text in said:
+        assert (
+            "Kafka 4.1.1 refuses the settings of node 1: "
+            "Invalid value abc for configuration num.io.threads: Not a number of type INT" in text
+        ), text
+        assert "map[" not in text, text
+    assert lone.running == before
+
+
+def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None:
+    lone.stack.cluster["extra"] = {"metric.reporters": "org.example.Absent"}
+    try:
+        said = lone.stack.refused("--skip-preview")
+    finally:
+        del lone.stack.cluster["extra"]
+    first = said[said.index(f"container {lone.name} on Docker host local") :].splitlines()[0]
+    assert "org.example.Absent" in first, said
+    lone.recover()
+
+
 def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
     """The last one: it leaves the broker with a second listener."""
+    before = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
     lone.stack.cluster["hosts"] = [{"name": "local", "external": lone.host.address}]
     with listening(lone.host, external["port"]):
-        said = lone.stack.refused("--skip-preview")
-        assert f"on endpoint {lone.name} " in said, said
-        assert f":{external['port']}: bind: address already in use" in said
+        for command in ("preview", "up"):
+            said = lone.stack.refused(command=command)
+            assert f"port {external['port']} of Docker host local, for node 1, is taken by" in said
+    assert lone.running == before
     lone.recover()
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
-from tests.e2e.engine import consecutive_ports
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
+from tests.e2e.ports import consecutive_ports
 from tests.e2e.steady_producer import (
     REPLICAS,
     SteadyProducer,

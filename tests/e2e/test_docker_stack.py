@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from components.docker import labels
+from earshot.sockets import conflict, free, listening, of_java
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (
     DockerStack,
@@ -22,6 +23,7 @@ from tests.e2e.docker_stack import (
 )
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import outside
+from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -209,6 +211,10 @@ def test_a_container_that_was_killed_is_started_by_the_next_update(changing: Doc
             {"controllers": {"count": 1}},
             ["formatted for a quorum of 1,2,3", "controllers.count: 3"],
         ),
+        (
+            {"listeners": [{"name": "BROKERS", "port": 19092, "scopes": ["internal"]}]},
+            ["would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)", "`inter_broker`"],
+        ),
         ({"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
     ],
 )
@@ -223,7 +229,58 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
         changing.cluster = cluster
     for output in outputs:
         assert all(word in output for word in words), output
+        assert "map[" not in output, output
     assert changing.containers() == before
+
+
+def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
+    docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
+) -> None:
+    cluster = only_internal(kafka_image, base, brokers=1)
+    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as made:
+        made.up()
+        kept = made.outputs()["contract"]["cluster_id"]
+        write(made, "kept", "still here")
+        made.destroy()
+        # all that tells this checkout from another one with a stack of that name
+        (made.root.parent / "cluster-id").unlink()
+        for command in ("preview", "up"):
+            output = made.refused(command=command)
+            assert f"data of cluster {kept}, which a stack called {made.stack} has made" in output
+            assert f"To take it over, write `cluster_id: {kept}` into the stack's file" in output
+        assert made.containers() == {}
+        made.cluster["cluster_id"] = kept
+        made.up()
+        assert made.outputs()["contract"]["cluster_id"] == kept
+        assert read(made, "kept") == "still here"
+        del made.cluster["cluster_id"]
+        made.up("--expect-no-changes")
+        made.cluster["cluster_id"] = "b3RoZXItdGVzdHMtY2x1cw"
+        assert f"is not the id of this stack's cluster, which is {kept}" in made.refused()
+
+
+@pytest.mark.parametrize(
+    ("published", "taken"),
+    [
+        ("127.0.0.1", {"127.0.0.1": True, "0.0.0.0": True, "127.0.0.2": False}),
+        ("0.0.0.0", {"127.0.0.1": True, "0.0.0.0": True, "127.0.0.2": True}),
+    ],
+)
+def test_ports_that_docker_publishes_are_seen(
+    docker_engine: Engine, base: str, published: str, taken: dict[str, bool]
+) -> None:
+    (port,) = free_ports(1)
+    words = ("--detach", "--publish", f"{published}:{port}:80", "--entrypoint", "sleep")
+    id = docker_engine.run("run", *words, base, "60").strip()
+    try:
+        there = [it.bound for it in listening() if it.bound.port == port]
+        assert there
+        for host, held in taken.items():
+            wanted = of_java(host, port)
+            assert any(conflict(wanted, it) for it in there) is held
+            assert free(wanted) is not held
+    finally:
+        docker_engine.run("rm", "--force", id)
 
 
 def test_separate_controllers_start_and_roll(

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from earshot.vantages.image import ensure_image
-from earshot.vantages.standpoint import read_standpoints, to_json
+from earshot.placement.standpoint import read_standpoints, to_json
+from earshot.remote.image import ensure_image
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, Network, copy_images, docker_network
@@ -188,6 +188,25 @@ def test_a_second_update_changes_nothing(two: TwoHosts) -> None:
     output = two.stack.up("--refresh")
     assert "unchanged" in output
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+
+
+def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> None:
+    before = {
+        id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
+    }
+    image = two.stack.cluster["image"]
+    half = image.rpartition(":")[0] + ":half"
+    two.first.engine.run("tag", image, half)
+    two.stack.cluster["image"] = half
+    try:
+        assert f"Unable to find the image {half}" in two.stack.refused("--skip-preview")
+    finally:
+        two.stack.cluster["image"] = image
+        two.first.engine.run("rmi", half)
+    after = {
+        id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
+    }
+    assert after == before
 
 
 def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:

@@ -12,14 +12,18 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from earshot import cli
+from earshot.cli.discovery import discover
+from earshot.doctor.doctor import examine
 from earshot.listeners.address import Address
+from earshot.report.json import json, read_report
 from earshot.validation.client import configuration
 from earshot.validation.contract import Advertised, Contract
-from earshot.validation.doctor import examine
 from earshot.validation.result import Cell, Report, Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
-from tests.e2e.cluster import Cluster, free_ports, local_plan, running_cluster
+from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -108,7 +112,7 @@ def test_leftovers_go_and_a_living_run_keeps_its_topic(cluster: Cluster) -> None
     alive = topic_name(contract.cluster, run_id(), 60)
     other = topic_name(f"{contract.cluster}-2", run_id(), -1000)
     for name in (killed, alive, other):
-        create_topic(admin, name, [1])
+        create_topic(admin, name, [(1,)])
     report = examine(contract)
     assert settled_topics(contract, {alive, other}) == {alive, other}
     assert report.notes == ("deleted 1 topic(s) of killed runs",)
@@ -121,7 +125,7 @@ def test_interrupted_by_sigterm_it_takes_its_topic_along(cluster: Cluster, tmp_p
     script = """
 import os, pathlib, signal, sys
 from earshot.validation.contract import read_contract
-from earshot.validation.doctor import examine
+from earshot.doctor.doctor import examine
 contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), "test")
 examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
 """
@@ -203,9 +207,35 @@ def test_the_failure_of_the_seeds(running: Cluster) -> None:
     report = examine([seed])
     assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, "unresolvable")}
     cell = report.cells[-1]
-    assert cell.address == "nope.invalid:9092" and cell.cause is not None
+    assert str(cell.address) == "nope.invalid:9092" and cell.cause is not None
     assert str(seed) in cell.cause.observed and "advertise" in cell.cause.remedy
     assert report.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("advertised", "kind"),
+    [("my_kafka:9092", "unresolvable"), ("kafka:9094:30000", "no-host-name")],
+)
+def test_what_earshot_would_not_advertise(
+    running: Cluster, advertised: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka takes such names: they are shown and judged like any other."""
+    seed = address(running.contract, "EXTERNAL", 1)
+    running.advertise(3, EXTERNAL=advertised)
+    report = examine([seed])
+    assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, kind)}
+    assert [cell.verdict for cell in report.cells[:2]] == [Verdict.PASS] * 2
+    seen = report.cells[2].address
+    host, _, port = advertised.rpartition(":")
+    assert seen == Address(host, int(port))
+    assert read_report(json(report), "test") == report
+    drifted = examine(running.contract)
+    assert failures(drifted) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
+    assert f"broker 3 advertises {seen} to clients" in str(drifted.cells[-1].cause)
+    found, _ = discover([seed], {})
+    assert found.brokers[2].advertised["LISTENER_1"].address == seen
+    assert cli.run(["doctor", "--bootstrap", str(seed)]) == 1
+    assert f"cause     {kind}" in capsys.readouterr().out
 
 
 def test_two_brokers_at_one_address(running: Cluster) -> None:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 import yaml
 
-from components.local.process import running
+from components.local.record import running
 from earshot.project import Project
 from tests.e2e.engine import local_cluster
 from toolchain.paths import ROOT, STATE

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from components.local.quorum import node_directory
-from tests.e2e.engine import Deployment, consecutive_ports, deployment, local_cluster
+from components.local.quorum import node_directory, recall
+from components.node_data import feature_level
+from earshot.jvm.jars import KAFKA_VERSION
+from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.ports import consecutive_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -31,7 +36,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 
 def bootstrap(stack: Deployment) -> str:
-    return str(stack.outputs()["bootstrap_INTERNAL"])
+    name = stack.cluster["listeners"][0]["name"]
+    return str(stack.outputs()[f"bootstrap_{name}"])
 
 
 def text(message: Message) -> str:
@@ -85,6 +91,8 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     assert sum(psutil.Process(pid).memory_info().rss for pid in pids.values()) < GIB
     outputs = stack.outputs()
     assert [broker["id"] for broker in outputs["contract"]["brokers"]] == [1, 2, 3]
+    memory = recall(stack.root)
+    assert memory is not None and outputs["contract"]["cluster_id"] == memory.cluster_id
     assert outputs["incarnations"].keys() == {"1", "2", "3"}
     assert (stack.root.parent / "report.json").exists()
 
@@ -137,6 +145,49 @@ def test_a_shared_address_is_stopped(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
+def test_a_change_of_one_broker_alone_needs_a_judgement_of_this_very_run(
+    stack: Deployment,
+) -> None:
+    before = stack.pids()
+    node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
+    stack.cluster["heap"] = "200m"
+    try:
+        stack.pack = False
+        preview = stack.refused("--target", node, command="preview")
+        update = stack.refused("--skip-preview", "--target", node)
+        assert stack.pids() == before
+        stack.pack = True
+        stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
+        judged = stack.refused("--skip-preview", "--target", node)
+        assert "[KL011]" in judged and stack.pids() == before
+        del stack.cluster["listeners"][1]["advertised"]
+        stack.up("--target", node)
+        after = stack.pids()
+    finally:
+        stack.pack = True
+        stack.cluster["listeners"][1].pop("advertised", None)
+        del stack.cluster["heap"]
+        stack.up()
+    for output in (preview, update):
+        assert "no policy pack has judged" in output
+    assert {id for id in before if before[id] != after[id]} == {1}
+
+
+def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deployment) -> None:
+    nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
+    for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
+        assert "ciphertext" in kept["properties"]
+    settings = node_directory(stack.root, 1) / "server.properties"
+    assert settings.stat().st_mode & 0o777 == 0o600
+    stack.cluster["extra"] = {"num.io.threads": "7531"}
+    try:
+        preview = stack.pulumi("preview", "--diff")
+    finally:
+        del stack.cluster["extra"]
+    assert preview.returncode == 0 and "[secret]" in preview.stdout
+    assert "7531" not in preview.stdout
+
+
 def test_a_change_without_the_pack_touches_no_broker(stack: Deployment) -> None:
     before = stack.pids()
     stack.pack = False
@@ -184,6 +235,11 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
         output
     )
     assert sorted(read(stack, f"rolled-{change}")) == sorted(written)
+    if change == "version":
+        memory = recall(stack.root)
+        assert memory is not None and memory.kafka_version == "4.3.1"
+        data = [node_directory(stack.root, id) / "log" for id in (1, 2, 3)]
+        assert feature_level(data) == 27, "of 4.1, as it was formatted"
 
 
 def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
@@ -214,6 +270,22 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     assert stack.pids() == before
 
 
+def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touched(
+    stack: Deployment, tmp_path: Path
+) -> None:
+    before = stack.pids()
+    with deployment(tmp_path / "p", stack.cluster) as other:
+        for command in ("preview", "up"):
+            output = other.refused(command=command)
+            for id, pid in before.items():
+                properties = node_directory(stack.root, id) / "server.properties"
+                told = f"is in use by pid {pid} (java) (Kafka with {properties})"
+                assert output.count(f"listener INTERNAL of node {id}: port ") == 1
+                assert told in output
+        assert not other.root.exists()
+    assert stack.pids() == before
+
+
 def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) -> None:
     before = stack.pids()
     stack.cluster["controllers"]["count"] = 1
@@ -223,6 +295,53 @@ def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) 
         del stack.cluster["controllers"]["count"]
     assert "has the voters 1, 2, 3 and would get 1" in output
     assert stack.pids() == before
+
+
+def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Deployment) -> None:
+    before, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
+
+    def refusal(command: str, **change: Any) -> str:
+        stack.cluster = cluster | change
+        flags = ("--skip-preview",) if command == "up" else ()
+        output = stack.refused(*flags, command=command)
+        assert stack.pids() == before
+        assert recall(stack.root) == memory
+        return output
+
+    output = refusal("up", kafka_version="4.9.9")
+    assert "the repository has no org.apache.kafka:kafka_2.13:4.9.9\n" in output
+
+    output = refusal("preview", extra={"num.io.threads": "abc"})
+    version = cluster.get("kafka_version", KAFKA_VERSION)
+    assert (
+        f"has a problem: - Kafka {version} refuses the settings of node 1, 2, 3: Invalid value abc "
+        "for configuration num.io.threads: Not a number of type INT. Correct them"
+    ) in " ".join(output.split())
+    assert "map[" not in output
+
+    listeners = [cluster["listeners"][0] | {"name": "BROKERS"}, cluster["listeners"][1]]
+    output = refusal("preview", listeners=listeners)
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in output
+
+    stack.cluster = cluster
+    stack.up()
+    assert stack.pids() == before
+
+
+def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
+    written = write(stack, "put-back")
+    before = stack.pids()
+    stack.cluster["extra"] = {"authorizer.class.name": "no.such.Authorizer"}
+    output = stack.refused("--skip-preview")
+    del stack.cluster["extra"]
+    assert "node 1 did not come up: ClassNotFoundException: no.such.Authorizer" in output
+    assert "it was started again as it was and serves" in output
+    after = stack.pids()
+    assert after[1] != before[1]
+    assert (after[2], after[3]) == (before[2], before[3])
+    stack.up()
+    assert stack.pids() == after
+    assert sorted(read(stack, "put-back")) == sorted(written)
 
 
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
@@ -246,6 +365,9 @@ def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None
     assert not any(process.is_running() for process in processes)
     assert stack.pids() == {}
     assert all((node_directory(stack.root, id) / "log").is_dir() for id in (1, 2, 3))
+    # what no cluster that runs can be given
+    stack.cluster["listeners"][0]["name"] = "BROKERS"
+    stack.cluster["controllers"]["name"] = "QUORUM"
     stack.up()
     assert sorted(read(stack, "survives")) == sorted(written)
 
@@ -289,5 +411,22 @@ def test_a_gate_that_is_off_needs_no_pack_and_destroy_can_delete_the_data(tmp_pa
         output = made.up()
         assert "gate: off - nobody has judged the advertised listeners" in output
         assert list(made.pids()) == [1]
+        copied(made, tmp_path / "copy").destroy()
+        assert list(made.pids()) == [1], "its state named the brokers and data of the original"
+        assert made.root.exists()
         made.destroy()
         assert not made.root.exists()
+
+
+def copied(stack: Deployment, folder: Path) -> Deployment:
+    """The same project with its state and data, as `cp -r` makes it."""
+    shutil.copytree(stack.folder, folder, symlinks=True)
+    changed = {
+        "PULUMI_HOME": str(folder / "home"),
+        "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
+        "PULUMI_OPTION_POLICY_PACK_CONFIG": str(folder / "pack.json"),
+    }
+    made = replace(stack, folder=folder, environment=stack.environment | changed)
+    done = made.pulumi("stack", "select", stack.stack)
+    assert done.returncode == 0, done.stdout
+    return made

@@ -20,13 +20,14 @@ import pytest
 import yaml
 
 from earshot.placement.docker import network_name
+from earshot.remote.image import ensure_image
 from earshot.validation.result import Cell, Stage
-from earshot.vantages.image import ensure_image
 from tests.e2e.clients import HERE, Client, client_on
-from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import Outside, outside
+from tests.skips import lacking
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -111,14 +112,14 @@ def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) ->
     with contextlib.closing(engine.client()) as client:
         taken = {it.name for it in client.containers.list(all=True, ignore_removed=True)}
     for name in taken.intersection(names):
-        skip(f"a container {name} is there already, and the file calls its broker so")
+        lacking(f"a container {name} is there already, and the file calls its broker so")
     for port in ports:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("", port))
             except OSError:
-                skip(f"port {port} is taken on this machine, and the file publishes it")
+                lacking(f"port {port} is taken on this machine, and the file publishes it")
 
 
 def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
@@ -166,7 +167,7 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
 
 @pytest.fixture(scope="class")
 def two(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("mended")
+    folder = tmp_path_factory.mktemp("fixed")
     text = (FILES / "two_listeners.yml").read_text()
     before, key, after = text.partition("KAFKA_ADVERTISED_LISTENERS")
     bound = before.replace(ON_LOOPBACK, "LISTENER_FRED://0.0.0.0:9092")
@@ -199,7 +200,7 @@ class TestTwoListeners:
         said = two.inside.failure("kafka0:9092", "test")
         assert "localhost:9092/0: Connect to ipv4#127.0.0.1:9092 failed: Connection refused" in said
         cell = the_cell(two.inside, "kafka0:9092")
-        assert (cell.address, cell.failed_stage) == ("localhost:9092", Stage.TCP)
+        assert (str(cell.address), cell.failed_stage) == ("localhost:9092", Stage.TCP)
         assert cell.cause is not None and cell.cause.kind == "refused"
         assert "must not advertise localhost, which leads every client to itself" in (
             cell.cause.remedy
@@ -215,7 +216,7 @@ class TestTwoListeners:
             in said
         )
         cell = the_cell(HERE, door)
-        assert (cell.address, cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
+        assert (str(cell.address), cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
         assert f"{door} answered" in cell.stages[0].detail
         assert "connect from that network, or let broker 0 advertise" in cell.cause.remedy
@@ -265,7 +266,7 @@ class TestThreeListeners:
         door = "localhost:29094"
         assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
         cell = the_cell(HERE, door)
-        assert (cell.address, cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
+        assert (str(cell.address), cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
 
 

@@ -15,6 +15,7 @@ from earshot.listeners.model import Scope
 from earshot.validation.result import Report, Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.spark_standalone import Standalone, standalone, with_resolver
+from tests.skips import lacking
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -44,7 +45,7 @@ def submit(
 
 def needs_own_resolvers() -> None:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("a resolver per process takes root and unshare: sudo make test (util-linux)")
+        lacking("a resolver per process takes root and unshare: sudo make test (util-linux)")
 
 
 def failed(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from earshot import cache
+from earshot.doctor import replication
+from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
+from earshot.jvm.archive import start_options
+from earshot.jvm.jars import spark_connector_jars
+from earshot.jvm.java import find_java
+from earshot.listeners.model import Scope
+from earshot.spark.run import ValidationOptions, validate
 from earshot.validation.client import configuration
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report, Stage, Verdict
-from earshot.validation.run import ValidationOptions, validate
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.ports import free_ports
 
 pytestmark = [
     pytest.mark.e2e,
@@ -31,6 +40,25 @@ pytestmark = [
 
 LISTENERS = ("INTERNAL", "EXTERNAL")
 OPTIONS = ValidationOptions(records=6000, deadline=150)
+PAIRS = [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)]
+UNSUITABLE = {
+    "delete.topic.enable": "false",
+    "log.cleanup.policy": "compact",
+    "message.max.bytes": "1000",
+    "log.retention.ms": "1000",
+    "log.retention.bytes": "100",
+    "log.retention.check.interval.ms": "500",
+    "log.segment.bytes": "1048576",
+    "log.roll.ms": "1000",
+    "log.segment.delete.delay.ms": "1",
+    "log.message.timestamp.before.max.ms": "1",
+    "log.message.timestamp.after.max.ms": "1",
+    "min.insync.replicas": "2",
+    "compression.type": "gzip",
+    "num.partitions": "7",
+    "auto.create.topics.enable": "false",
+}
+"""Defaults of a broker under which no record of ours could be written, kept or read."""
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +105,17 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's cache with the jars of the real one, and nothing else yet."""
+    spark_connector_jars()
+    real, own = cache.root(), tmp_path / "cache" / "earshot"
+    own.mkdir(parents=True)
+    (own / "jars").symlink_to(real / "jars")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own.parent))
+    return own
+
+
 def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
     """An `on_event` that acts at the first event with ``words`` in it."""
     done: list[str] = []
@@ -90,10 +129,10 @@ def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
 
 
 def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
-    cluster: Cluster, scratch: Path
+    cluster: Cluster, scratch: Path, own_cache: Path
 ) -> None:
     told: list[str] = []
-    report = validate(cluster.contract, OPTIONS, told.append)
+    report = validate(cluster.contract, replace(OPTIONS, record=True), told.append)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in LISTENERS for id in (1, 2, 3)
@@ -102,15 +141,85 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
     pairs = {(it.written_through, it.read_through, it.broker) for it in report.delivery}
     assert pairs == {(a, b, id) for a in LISTENERS for b in LISTENERS for id in (1, 2, 3)}
     assert {(it.acknowledged, it.read, it.unknown) for it in report.delivery} == {(1000, 1000, 0)}
-    assert told
+    assert [(it.leader, it.follower) for it in report.replication] == PAIRS
+    assert {(it.verdict, it.listener) for it in report.replication} == {(Verdict.PASS, "INTERNAL")}
+    assert any("Spark's classes" in text for text in told)
     assert our_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
+    assert [path.name for path in own_cache.glob("archives/recording-*")] == []
+    assert spark_classes_come_from_the_archive()
+
+
+def spark_classes_come_from_the_archive() -> bool:
+    """Whether a JVM with the options that a next run would have takes most of Spark's from it."""
+    java, jars = find_java(), spark_connector_jars()
+    options = [it for it in start_options(java, jars) if not it.startswith("-Xlog")]
+    script = (
+        "from pyspark.sql import SparkSession; import sys;"
+        "s = SparkSession.builder.master('local[1]')"
+        ".config('spark.driver.extraJavaOptions', sys.argv[1]).config('spark.jars', sys.argv[2])"
+        ".config('spark.ui.enabled', 'false').config('spark.driver.host', '127.0.0.1')"
+        ".getOrCreate();"
+        "assert s.range(5).count() == 5; s.stop()"
+    )
+    log = "-Xlog:class+load=info"
+    done = subprocess.run(
+        [sys.executable, "-c", script, " ".join([*options, log]), ",".join(map(str, jars))],
+        env=os.environ | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = [line for line in done.stdout.splitlines() if "org.apache.spark." in line]
+    shared = [line for line in loaded if "shared objects file (top)" in line]
+    return len(shared) > len(loaded) / 2
 
 
 def test_a_share_is_rounded_up(cluster: Cluster) -> None:
     report = validate(cluster.contract, ValidationOptions(records=1, deadline=150))
     assert report.verdict is Verdict.PASS
     assert {it.acknowledged for it in report.delivery} == {1}
+
+
+def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replication, "LIMIT", 8.0)
+    (closed,) = free_ports(1)
+    cluster.advertise(3, INTERNAL=f"localhost:{closed}")
+    report = validate(cluster.contract.for_scope(Scope.HOST), OPTIONS)
+    assert {(cell.listener, cell.verdict) for cell in report.cells} == {("EXTERNAL", Verdict.PASS)}
+    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    broken = {
+        (it.leader, it.follower): it.cause.observed
+        for it in report.replication
+        if it.cause is not None
+    }
+    said = "broker 3 acknowledged no record within 8 s that brokers 1 and 2 had to copy"
+    assert broken == {(3, 1): said, (3, 2): said}
+    assert report.exit_code == 1
+    assert our_topics(cluster.contract) == set()
+
+
+def test_a_broker_whose_defaults_suit_no_record_of_ours() -> None:
+    """Nor does it delete topics: all runs share one, and read their own records of it."""
+    _, plan = local_plan(brokers=1)
+    with running_cluster(plan, extra={1: UNSUITABLE}) as lone:
+        looked = examine(lone.contract)
+        proven = validate(lone.contract, OPTIONS)
+        admin = AdminClient(configuration(lone.contract.listeners[0].bootstrap, None, {}))
+        left = set(admin.list_topics(timeout=10).topics)
+    note = (
+        "topic __earshot-test-shared stays and every run uses it again, as no topic can be deleted "
+        "here (Broker: Topic deletion is disabled); its records are gone after an hour"
+    )
+    for report in (looked, proven):
+        assert report.verdict is Verdict.PASS, report
+        assert report.notes == (note,)
+    # the doctor's records stand before them
+    assert {(it.acknowledged, it.read, it.foreign) for it in proven.delivery} == {(3000, 3000, 0)}
+    assert proven.replication == ()
+    assert left - {"__consumer_offsets"} == {"__earshot-test-shared"}
 
 
 def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
@@ -183,7 +292,7 @@ def test_sigterm_leaves_neither_topic_nor_jvm(
     program = (
         "import pathlib, sys\n"
         "from earshot.validation.contract import read_contract\n"
-        "from earshot.validation.run import ValidationOptions, validate\n"
+        "from earshot.spark.run import ValidationOptions, validate\n"
         "contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), 'test')\n"
         "options = ValidationOptions(records=200_000, deadline=150)\n"
         "validate(contract, options, lambda text: print(text, flush=True))\n"

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan, Protocol, Role
-from earshot.user_data.boot import SECRETS, Archive, SecretFile
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.boot import SECRETS, SecretFile
+from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import MOUNT, digest, user_data
 from earshot.user_data.systems import System
 from tests.doubles.certificates import self_signed
@@ -62,7 +63,7 @@ class Box:
         """The user data of node ``id``."""
         values = {
             "system": System.DEBIAN,
-            "archive": Archive(url=f"{self.depot.url}/kafka.tgz", sha512=self.archive.sha512),
+            "archive": KafkaRelease(url=f"{self.depot.url}/kafka.tgz", sha512=self.archive.sha512),
             "report": self.depot.report_command,
             "heap": "256m",
         }
@@ -78,7 +79,7 @@ class Box:
             hosts=self.hosts,
         )
 
-    def report(self, machine: Instance, *states: State, node: int = 1) -> NodeReport:
+    def report(self, machine: Instance, *states: NodeState, node: int = 1) -> NodeReport:
         """The next report of ``node`` with one of ``states``."""
         return self.depot.await_report(
             node, *states, seconds=READY_SECONDS, alive=lambda: machine.journal()[-5000:]
@@ -118,7 +119,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
     plan = cluster(node())
     text = box.text(plan, volume=disk.id)
     with box.start(text, disk) as machine:
-        report = box.report(machine, State.IN_SYNC, State.FAILED)
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         for port in (9092, 19092):
             listed = box.kcat("-b", f"{NAMES[0]}:{port}", "-L")
@@ -139,7 +140,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
 
         formatted = machine.run("cat", META)
         machine.reboot()
-        report = box.report(machine, State.IN_SYNC, State.FAILED)
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         assert machine.run("cat", META) == formatted
         told = machine.journal("kafka-prepare")
@@ -154,7 +155,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
     # replaced: another instance with other user data, the same volume and address
     text = box.text(plan, volume=disk.id, heap="300m")
     with box.start(text, disk) as machine:
-        report = box.report(machine, State.IN_SYNC, State.FAILED)
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         assert machine.run("cat", META) == formatted
         assert "formatting" not in machine.journal("kafka-prepare")
@@ -162,8 +163,8 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
 
     # a volume of another cluster is nobody's here
     with box.start(box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw"), disk) as m:
-        report = box.report(m, State.IN_SYNC, State.FAILED)
-        assert report.state is State.FAILED
+        report = box.report(m, NodeState.IN_SYNC, NodeState.FAILED)
+        assert report.state is NodeState.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
         assert m.run("cat", META) == formatted
 
@@ -189,7 +190,7 @@ def test_a_key_comes_through_the_role_and_stays_in_memory(
         ),
     )
     with box.start(text, disk) as machine:
-        assert box.report(machine, State.IN_SYNC, State.FAILED).state is State.IN_SYNC
+        assert box.report(machine, NodeState.IN_SYNC, NodeState.FAILED).state is NodeState.IN_SYNC
         trusted = f"ssl.ca.pem={(tmp_path / 'cert.pem').read_text()}"
         tls = ("-X", "security.protocol=ssl", "-X", trusted)
         listed = box.kcat("-b", f"{NAMES[0]}:9092", *tls, "-L")
@@ -207,17 +208,17 @@ def test_a_key_comes_through_the_role_and_stays_in_memory(
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
     """Also where one comes late: its archive is not there yet when it boots."""
     plan = cluster(node(1, (Role.BROKER,)), node(2, (Role.CONTROLLER,)))
-    late = Archive(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
+    late = KafkaRelease(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
     with volume() as other:
         broker = box.text(plan, 1, volume=disk.id)
         controller = box.text(plan, 2, volume=other.id, archive=late)
         with box.start(broker, disk) as first, box.start(controller, other, id=2) as second:
-            assert box.report(first, State.STARTING).node == 1
+            assert box.report(first, NodeState.STARTING).node == 1
             while f"cannot fetch {late.url}" not in second.journal("kafka-prepare"):
                 time.sleep(0.5)
             box.files["late.tgz"] = box.archive.path
             for id, machine, text in ((2, second, controller), (1, first, broker)):
-                report = box.report(machine, State.IN_SYNC, State.FAILED, node=id)
+                report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED, node=id)
                 assert report.lacks(id, machine.id, digest(text)) == ""
             assert f"broker 1 at {NAMES[0]}:9092" in box.kcat("-b", f"{NAMES[0]}:9092", "-L")
 
@@ -229,13 +230,13 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
 
     def again(machine: Instance) -> NodeReport:
         machine.run("systemctl", "restart", "--no-block", "kafka-prepare.service")
-        return box.report(machine, State.IN_SYNC, State.FAILED)
+        return box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
 
     subprocess.run(["mkswap", disk.device], check=True, capture_output=True)
     before = start_of(disk.device)
     with box.start(box.text(cluster(node()), volume=disk.id), disk) as machine:
-        report = box.report(machine, State.IN_SYNC, State.FAILED)
-        assert report.state is State.FAILED
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
+        assert report.state is NodeState.FAILED
         assert "is neither blank nor xfs (found: swap); left as it is" in report.detail
         assert start_of(disk.device) == before
 
@@ -247,15 +248,15 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
         assert start_of(disk.device).startswith(unknown)
 
         disk.device.write_bytes(bytes(2 << 20))
-        assert again(machine).state is State.IN_SYNC
+        assert again(machine).state is NodeState.IN_SYNC
         assert "formatting /dev/disk/by-id/" in machine.journal("kafka-prepare")
 
 
 def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
-    wrong = Archive(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
+    wrong = KafkaRelease(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
     with box.start(box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong), disk) as m:
-        report = box.report(m, State.IN_SYNC, State.FAILED)
-        assert report.state is State.FAILED
+        report = box.report(m, NodeState.IN_SYNC, NodeState.FAILED)
+        assert report.state is NodeState.FAILED
         problem = f"has the wrong checksum: SHA-512 is {box.archive.sha512}, not 000"
         assert problem in report.detail
         told = m.journal("kafka-prepare")
@@ -268,7 +269,7 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
 def test_a_volume_that_does_not_come_is_waited_for_and_then_named(box: Box, disk: Volume) -> None:
     text = box.text(cluster(node()), volume="vol-00000000000000000", volume_seconds=1)
     with box.start(text, disk) as machine:
-        report = box.report(machine, State.IN_SYNC, State.FAILED)
-        assert report.state is State.FAILED
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
+        assert report.state is NodeState.FAILED
         device = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol00000000000000000"
         assert report.detail == f"{device} was not there within 1 s"

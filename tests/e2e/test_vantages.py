@@ -16,17 +16,18 @@ import pytest
 from docker.errors import NotFound
 
 from earshot.cli import run
+from earshot.placement.standpoint import Candidate, Standpoint, docker_standpoints, to_json
+from earshot.remote.leftovers import CLUSTER_LABEL, remove_leftovers
+from earshot.remote.run import validate_from
 from earshot.report.json import read_report
+from earshot.spark.run import ValidationOptions
 from earshot.validation.result import Report, Stage, Verdict
-from earshot.validation.run import ValidationOptions
-from earshot.vantages.leftovers import CLUSTER_LABEL, remove_leftovers
-from earshot.vantages.run import validate_from
-from earshot.vantages.standpoint import Candidate, Standpoint, docker_standpoints, to_json
 from tests.doubles.answers import contract as clients_of
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import load
 from tests.e2e.lone_broker import NAME, LoneBroker, known_by_name, lone_broker
+from tests.skips import lacking
 
 pytestmark = [
     pytest.mark.e2e,
@@ -254,8 +255,9 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
     assert of_this_run(docker_engine, broker) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces")
 def test_a_machine_without_a_network_blames_no_listener(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        lacking("only root makes network namespaces: sudo make test")
     contract = tmp_path / "contract.json"
     contract.write_text(clients_of(L=["broker.example.com:9092", "192.0.2.99:9092"]).to_json())
     command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(contract)]

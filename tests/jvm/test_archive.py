@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from earshot.jvm import archive
-from earshot.jvm.jars import spark_connector_jars
-from earshot.jvm.java import Java, find_java
+from earshot.jvm.java import Java
 
 
 @pytest.fixture
@@ -37,18 +37,21 @@ def scratch_cache(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.fixture
-def training(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Stands in for the training job: writes an empty archive."""
-    made: list[Path] = []
+def recorded(java: Java, *jars: Path) -> Path:
+    """The archive that a JVM with the options of a recording would have left."""
+    recording = archive.Recording(java, jars)
+    (option,) = (it for it in recording.options if "ArchiveClassesAtExit" in it)
+    Path(option.partition("=")[2]).touch()
+    assert recording.keep()
+    return next(it.parent for it in recording.folder.parent.glob(f"*/{archive.FILE}"))
 
-    def train(java: Java, jars: tuple[Path, ...], folder: Path) -> None:
-        (folder / archive.FILE).touch()
-        archive.record_sources(java, jars, folder)
-        made.append(folder)
 
-    monkeypatch.setattr(archive, "_train", train)
-    return made
+def used(java: Java, *jars: Path) -> Path | None:
+    """The archive that the options name."""
+    for option in archive.start_options(java, jars):
+        if option.startswith("-XX:SharedArchiveFile="):
+            return Path(option.partition("=")[2])
+    return None
 
 
 def test_without_an_archive_one_tier_of_compilation_is_all(java: Java, jar: Path) -> None:
@@ -56,60 +59,105 @@ def test_without_an_archive_one_tier_of_compilation_is_all(java: Java, jar: Path
     assert archive.start_options(java, (jar,)) == (archive.QUICK_START,)
 
 
-def test_archive_is_made_once_and_named_in_the_options(
-    java: Java, jar: Path, training: list[Path]
+def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Java, jar: Path) -> None:
+    folder = recorded(java, jar)
+    assert archive.is_made(java, (jar,))
+    assert used(java, jar) == folder / archive.FILE
+    assert [it.name for it in folder.parent.glob(f"{archive.RECORDING}*")] == [], "nothing is left"
+
+
+def test_of_two_recordings_at_a_time_one_is_kept(java: Java, jar: Path) -> None:
+    both = [archive.Recording(java, (jar,)) for _ in range(2)]
+    for recording in both:
+        (recording.folder / archive.FILE).touch()
+    assert [recording.keep() for recording in both] == [True, True]
+    for recording in both:
+        recording.discard()
+    assert len(list(both[0].folder.parent.glob(f"*/{archive.FILE}"))) == 1
+
+
+def test_a_jvm_that_left_no_archive_leaves_none_to_use(java: Java, jar: Path) -> None:
+    recording = archive.Recording(java, (jar,))
+    assert not recording.keep()
+    recording.discard()
+    assert used(java, jar) is None
+    assert not recording.folder.exists()
+
+
+def test_a_recording_of_a_killed_process_goes_when_it_is_a_day_old(java: Java, jar: Path) -> None:
+    old, recent = (archive.Recording(java, (jar,)).folder for _ in range(2))
+    os.utime(old, (1, 1))
+    archive.Recording(java, (jar,)).discard()
+    assert (old.exists(), recent.exists()) == (False, True)
+
+
+def test_an_archive_that_is_cut_short_is_not_used_and_made_anew(java: Java, jar: Path) -> None:
+    folder = recorded(java, jar)
+    with (folder / archive.FILE).open("wb") as file:
+        file.write(b"what a power cut has left")
+    assert used(java, jar) is None, "its JVM would die"
+    assert recorded(java, jar) == folder
+    assert used(java, jar) is not None
+
+
+@pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": {}}'])
+def test_an_archive_whose_size_is_not_known_is_not_used(java: Java, jar: Path, record: str) -> None:
+    (recorded(java, jar) / archive.SOURCES).write_text(record)
+    assert used(java, jar) is None
+
+
+def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
+    java: Java, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = archive.make_archive(java, (jar,))
-    assert archive.make_archive(java, (jar,)) == path
-    assert len(training) == 1
-    assert f"-XX:SharedArchiveFile={path}" in archive.start_options(java, (jar,))
+    folder = recorded(java, jar)
+    taken_apart = tmp_path / "a:b"
+    shutil.copytree(folder.parents[1], taken_apart / "earshot")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(taken_apart))
+    assert used(java, jar) is None
+    with pytest.raises(OSError, match="takes this path apart"):
+        archive.Recording(java, (jar,))
 
 
-def test_changed_jar_makes_it_stale(java: Java, jar: Path, training: list[Path]) -> None:
-    old = archive.make_archive(java, (jar,))
+def test_another_process_may_remove_a_stale_archive_first(
+    java: Java, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = recorded(java, jar)
     os.utime(jar, (1, 1))
-    assert archive.start_options(java, (jar,)) == (archive.QUICK_START,)
+    remove = shutil.rmtree
 
-    new = archive.make_archive(java, (jar,))
+    def after_another(path: Path, **options: Any) -> None:
+        remove(path, ignore_errors=True)
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", after_another)
+    assert recorded(java, jar) != stale
+    assert not stale.exists()
+
+
+def test_changed_jar_makes_it_stale(java: Java, jar: Path) -> None:
+    old = recorded(java, jar)
+    os.utime(jar, (1, 1))
+    assert used(java, jar) is None
+
+    new = recorded(java, jar)
 
     assert new != old
     assert not old.exists(), "a stale archive takes 160 MB"
 
 
-def test_archive_of_other_jars_is_kept(
-    java: Java, jar: Path, tmp_path: Path, training: list[Path]
+def test_another_java_or_pyspark_has_an_archive_of_its_own(
+    java: Java, jar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    recorded(java, jar)
+    assert used(replace(java, version="17.0.2"), jar) is None
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.0")
+    assert used(java, jar) is None
+
+
+def test_archive_of_other_jars_is_kept(java: Java, jar: Path, tmp_path: Path) -> None:
     other = tmp_path / "two.jar"
     other.touch()
-    first = archive.make_archive(java, (jar,))
-    archive.make_archive(java, (other,))
-    assert first.exists()
-
-
-@pytest.mark.e2e
-@pytest.mark.requires("java")
-def test_jvm_loads_spark_from_the_archive() -> None:
-    java, connector = find_java(), spark_connector_jars()
-    archive.make_archive(java, connector)
-    options = [o for o in archive.start_options(java, connector) if not o.startswith("-Xlog")]
-    script = (
-        "from pyspark.sql import SparkSession; import sys;"
-        "s = SparkSession.builder.master('local[1]')"
-        ".config('spark.driver.extraJavaOptions', sys.argv[1]).config('spark.jars', sys.argv[2])"
-        ".config('spark.ui.enabled', 'false').config('spark.driver.host', '127.0.0.1')"
-        ".getOrCreate();"
-        "assert s.range(5).count() == 5; s.stop()"
-    )
-    log = "-Xlog:class+load=info"
-
-    result = subprocess.run(
-        [sys.executable, "-c", script, " ".join([*options, log]), ",".join(map(str, connector))],
-        env=os.environ | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-    )
-
-    assert result.returncode == 0, result.stderr
-    loaded = [line for line in result.stdout.splitlines() if "org.apache.spark." in line]
-    shared = [line for line in loaded if "shared objects file (top)" in line]
-    assert len(shared) > len(loaded) / 2
+    recorded(java, jar)
+    recorded(java, other)
+    assert used(java, jar) is not None
+    assert used(java, other) is not None

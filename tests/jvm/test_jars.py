@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,14 +58,22 @@ class TestFetch:
             jars.fetch("leaf", ["org.example:leaf:1.0"], fetching=False)
         assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
 
-    def test_unknown_version_is_named_after_all_attempts(
-        self, repository: MavenRepositoryDouble
-    ) -> None:
+    def test_unknown_version_is_named_at_once(self, repository: MavenRepositoryDouble) -> None:
         with pytest.raises(EarshotError) as caught:
             jars.fetch("leaf", ["org.example:leaf:9.9"])
-        assert "org.example:leaf:9.9" in str(caught.value)
-        assert "not found" in str(caught.value)
-        assert jars.REPOSITORY_VARIABLE in str(caught.value)
+        assert str(caught.value) == (
+            "jars of org.example:leaf:9.9: the repository has no org.example:leaf:9.9\n"
+            "  fix: check the version; a mirror of Maven's central repository may be named "
+            f"in {jars.REPOSITORY_VARIABLE}"
+        )
+        assert repository.requests.count("/org/example/leaf/9.9/leaf-9.9.pom") == 1
+
+    def test_a_server_that_fails_for_a_while_is_asked_again(
+        self, repository: MavenRepositoryDouble
+    ) -> None:
+        repository.failures = 1
+        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
+        assert jar.name == "leaf-1.0.jar"
 
     def test_download_that_differs_from_its_checksum_is_refused(
         self, repository: MavenRepositoryDouble, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +83,26 @@ class TestFetch:
         jar.write_bytes(jar.read_bytes() + b"more")
         with pytest.raises(EarshotError, match="spoilt"):
             jars.fetch("spoilt", ["org.example:spoilt:1.0"])
+
+
+NOT_FOUND = ["module not found: g#a;9.9", "==== repository: tried", ":: g#a;9.9: not found"]
+
+
+def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> None:
+    assert jars._lacking(NOT_FOUND) == ["g:a:9.9"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SERVER ERROR: Bad Gateway url=http://mirror/g/a/9.9/a-9.9.pom",
+        "Server access error at url http://mirror/a.pom (java.net.ConnectException: refused)",
+        "Host mirror not found. url=http://mirror/g/a/9.9/a-9.9.pom",
+    ],
+)
+def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
+    assert jars._lacking([*NOT_FOUND, line]) == []
+    assert line in jars._telling([*NOT_FOUND, line])
 
 
 @pytest.mark.parametrize("text", ["", "group", "group:", ":a:1", "a:b:c:d"])
@@ -116,6 +144,33 @@ def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
 
 @pytest.mark.e2e
 @pytest.mark.requires("java")
+@pytest.mark.parametrize(
+    ("join", "path", "why"),
+    [
+        (
+            jars.class_path,
+            "/a:b/x.jar",
+            "a :, which ends an entry of Java's class path",
+        ),
+        (
+            jars.spark_jars,
+            "/a,b/x.jar",
+            "a ,, which ends an entry of Spark's `spark.jars`",
+        ),
+    ],
+)
+def test_a_path_that_would_be_taken_apart_is_refused(
+    join: Callable[[list[Path]], str], path: str, why: str
+) -> None:
+    assert join([Path("/a b/ü.jar")]) == "/a b/ü.jar"
+    with pytest.raises(EarshotError) as caught:
+        join([Path("/x.jar"), Path(path)])
+    assert str(caught.value) == (
+        f"jar {path}: its path has {why}\n"
+        "  fix: put it into another folder; earshot's own follow XDG_CACHE_HOME"
+    )
+
+
 def test_broker_class_path_has_server_and_logging() -> None:
     found = set(names(jars.kafka_broker_jars()))
     assert {f"kafka_2.13-{jars.KAFKA_VERSION}.jar", "log4j-slf4j-impl-2.24.3.jar"} <= found

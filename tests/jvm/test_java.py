@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ def install(home: Path, version: str, *, released: bool = True) -> Path:
     """A stand-in for a Java: a command that says its version, and perhaps a release file."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
-    command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\n")
+    answer = f"echo 'openjdk version \"{version}\" 2025-01-01' >&2"
+    command.write_text(f'#!/bin/sh\n[ "$1" != -version ] || {answer}\n')
     command.chmod(0o755)
     if released:
         (home / "release").write_text(f'IMPLEMENTOR="Someone"\nJAVA_VERSION="{version}"\n')
@@ -62,25 +64,97 @@ def test_all_that_was_found_is_named(tmp_path: Path) -> None:
     with pytest.raises(EarshotError) as caught:
         java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
 
-    message = str(caught.value)
-    assert f"JAVA_HOME ({home}) is Java 1.8.0_402" in message
-    assert "on PATH is Java 25.0.1" in message
-    assert "17 or 21" in message
-    assert "apt-get install openjdk-17-jre-headless" in message
+    error = caught.value
+    assert error.observed == (
+        f"JAVA_HOME ({home}) is Java 1.8.0_402; {other}/bin/java on PATH is Java 25.0.1"
+    )
+    assert (error.allowed, error.remedy) == ("17 or 21", java.INSTALL)
+    assert "apt-get install openjdk-17-jre-headless" in str(error)
+
+
+def rejected(home: Path) -> str:
+    """What is said of a ``JAVA_HOME`` where nothing else is there."""
+    with pytest.raises(EarshotError) as caught:
+        java.find_java({"JAVA_HOME": str(home), "PATH": "/nowhere"})
+    return caught.value.observed
 
 
 def test_nothing_found(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError, match="none was found"):
+    with pytest.raises(EarshotError) as caught:
         java.find_java({"PATH": str(tmp_path)})
+    assert caught.value.observed == "none was found (JAVA_HOME, PATH)"
 
 
 def test_wrong_java_home(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError, match="has no working bin/java"):
-        java.find_java({"JAVA_HOME": str(tmp_path), "PATH": "/nowhere"})
+    assert rejected(tmp_path) == f"JAVA_HOME ({tmp_path}) has no working bin/java"
+
+
+def test_a_command_that_may_not_be_run_is_none(tmp_path: Path) -> None:
+    home = install(tmp_path / "home", "17.0.1")
+    (home / "bin" / "java").chmod(0o644)
+    assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
 @pytest.mark.parametrize(
-    ("version", "major"), [("17.0.15", 17), ("1.8.0_402", 8), ("21-ea", 21), ("garbage", 0)]
+    "script",
+    ["#!/bin/sh\nexec sleep 60\n", "#!/nowhere/sh\n", "#!/bin/sh\necho nonsense >&2\n"],
+    ids=["slow", "broken", "says something else"],
+)
+def test_a_command_that_does_not_tell_its_version_is_none(
+    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "ANSWER_SECONDS", 0.05)
+    home = install(tmp_path / "home", "17.0.1", released=False)
+    (home / "bin" / "java").write_text(script)
+    assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
+
+
+def test_the_release_file_is_believed_and_nobody_asked(tmp_path: Path) -> None:
+    home = install(tmp_path / "home", "17.0.1")
+    (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
+    assert java.find_java({"JAVA_HOME": str(home)}).version == "21.0.2"
+
+
+def test_a_release_file_without_a_version_leaves_it_to_the_command(tmp_path: Path) -> None:
+    home = install(tmp_path / "home", "17.0.1")
+    (home / "release").write_text('IMPLEMENTOR="Someone"\n')
+    assert java.find_java({"JAVA_HOME": str(home)}).version == "17.0.1"
+
+
+def test_the_usual_places_come_last_in_order_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below_the_root = tmp_path.relative_to("/")
+    places = (f"{below_the_root}/usr/lib/jvm/*", f"{below_the_root}/Library/*/Contents/Home")
+    monkeypatch.setattr(java, "USUAL_PLACES", places)
+    first = install(tmp_path / "usr/lib/jvm/java-11", "11.0.2")
+    second = install(tmp_path / "usr/lib/jvm/java-8", "1.8.0_402")
+    (tmp_path / "usr/lib/jvm/default-java").symlink_to(first)
+    (tmp_path / "usr/lib/jvm/empty").mkdir()
+    third = install(tmp_path / "Library/new/Contents/Home", "25.0.1")
+    with pytest.raises(EarshotError) as caught:
+        java.find_java({"PATH": "/nowhere"})
+    assert caught.value.observed == (
+        f"{first} is Java 11.0.2; {second} is Java 1.8.0_402; {third} is Java 25.0.1"
+    )
+    last = install(tmp_path / "Library/old/Contents/Home", "21.0.2")
+    assert java.find_java({"PATH": "/nowhere"}).home == last
+
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [("17.0.15", 17), ("1.8.0_402", 8), ("1.8", 8), ("1", 1), ("21-ea", 21), ("garbage", 0)],
 )
 def test_major(version: str, major: int) -> None:
     assert java.Java(Path(), Path(), version).major == major
+
+
+@pytest.mark.parametrize(("system", "expected"), [("linux", "C.UTF-8"), ("darwin", "C")])
+def test_a_jvm_opens_any_path_in_any_locale(
+    monkeypatch: pytest.MonkeyPatch, system: str, expected: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert java.jvm_environment({"LC_ALL": "C", "HOME": "/h"}) == {
+        "LC_ALL": expected,
+        "HOME": "/h",
+    }

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from earshot.config.local import LocalSpec
 from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Protocol, Scope
 from earshot.listeners.owned import owner_of
 from earshot.placement.plan import NodeNames, plan
-from earshot.spec.local import LocalSpec
-from tests.spec.read import read_local
+from tests.config.read import read_local
 
 _ALNUM = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -44,7 +44,10 @@ property_keys = st.builds(
 property_values = st.text(
     st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="\\"), max_size=30
 ).map(str.strip)
+"""What survives a properties file and an image's variables alike."""
 odd_properties = st.dictionaries(property_keys, property_values, max_size=4)
+any_properties = st.dictionaries(st.text(max_size=12), st.text(max_size=30), max_size=4)
+"""What only a properties file can hold."""
 
 
 @st.composite

@@ -7,7 +7,6 @@ up: use localhost or addresses there.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from earshot.jvm.jars import kafka_broker_jars
+from earshot.jvm.jars import class_path, kafka_broker_jars
 from earshot.jvm.java import find_java
 
 VERSIONS = ("3.9.2", "4.1.1", "4.3.1")
@@ -93,7 +92,7 @@ def kafkas_own_exceptions() -> Iterator[None]:
 @contextlib.contextmanager
 def started(version: str) -> Iterator[Oracle]:
     """An oracle for ``version``; its JVM is gone afterwards."""
-    jars = os.pathsep.join(map(str, kafka_broker_jars(version)))
+    jars = class_path(kafka_broker_jars(version))
     port, token, process = launch_gateway(
         classpath=jars,
         java_path=str(find_java().executable),

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,9 @@ from earshot.listeners.address import (
     check_listener_name,
     check_port,
     parse_address,
+    read_address,
 )
+from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, ports
 
 GOOD_HOSTS = [
@@ -192,3 +196,55 @@ def test_any_text_is_a_host_or_a_named_error(text: str) -> None:
 @given(st.ip_addresses())
 def test_every_ip_address_is_a_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assert ipaddress.ip_address(check_host(str(address))) == address
+
+
+@given(st.text(), st.integers(-(2**31), 2**31 - 1))
+def test_what_was_observed_reads_back_whatever_it_is(host: str, port: int) -> None:
+    assert read_address(str(Address(host, port))) == Address(host, port)
+
+
+@pytest.mark.parametrize("text", ["", "kafka", "kafka:", "kafka:http", "kafka:+1", "[::1]"])
+def test_an_address_has_a_number_at_its_end(text: str) -> None:
+    with pytest.raises(ValueError, match=r"allowed: host:port or \[ipv6\]:port"):
+        read_address(text)
+
+
+def without_reason(text: str) -> str:
+    """A message without Python's own words, which its versions choose differently."""
+    return re.sub(r"(is none|no IPv6 address) \(.*\)", r"\1", text)
+
+
+def test_every_refusal_of_a_host_or_name_is_as_on_disk() -> None:
+    lines = []
+    for check, texts in (
+        (check_host, [*BAD_HOSTS, "a{b", "a_b."]),
+        (check_listener_name, ["", "Listener_Bob", " internal ", "1INT", "INT-ERNAL", "a b"]),
+        (parse_address, ["b1", "b1:", "host:9094:30000", "[::1:9092", "a:b:1"]),
+    ):
+        for text in texts:
+            with pytest.raises(AddressError) as caught:
+                check(text)
+            remedy = f" - {caught.value.remedy}" if caught.value.remedy else ""
+            lines.append(f"{caught.value.object} {without_reason(caught.value.observed)}{remedy}")
+    is_golden("\n".join(lines) + "\n", Path(__file__).parent / "refusals.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("kafka:-1", Address("kafka", -1)),
+        ("kafka:1234567890", Address("kafka", 1234567890)),
+        ("[::1]:1", Address("::1", 1)),
+        ("[kafka]:1", Address("[kafka]", 1)),
+        ("::1:1", Address("::1", 1)),
+        (":1", Address("", 1)),
+    ],
+)
+def test_what_was_observed_is_taken_apart_as_it_stands(text: str, address: Address) -> None:
+    assert read_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["9092", "12345678901", "kafka:12345678901"])
+def test_a_number_alone_or_one_too_long_is_no_observed_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"allowed: host:port or \[ipv6\]:port"):
+        read_address(text)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,14 +12,18 @@ from earshot.listeners.address import Address, check_host
 from earshot.listeners.grammar import (
     Bad,
     parse_entries,
-    parse_protocols,
     parse_voters,
     read_listeners,
+    read_name,
     read_names,
+    read_protocols,
     read_servers,
+    read_voters,
 )
 from earshot.listeners.model import Protocol
+from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, names, ports, protocols
+from tests.listeners.test_address import without_reason
 
 # what Kafka's own syntax lets through, so that Kafka will not save anybody
 KAFKA_TAKES = [
@@ -73,6 +80,14 @@ KAFKA_REFUSES = [
     "  ://b1:9092",
     "A://b1:9092,A://b1:9093",
 ]
+
+
+def parse_protocols(text: str) -> dict[str, Protocol]:
+    found = list(read_protocols(text))
+    for item in found:
+        if isinstance(item, Bad):
+            raise item.error
+    return dict(item for item in found if not isinstance(item, Bad))
 
 
 @pytest.mark.parametrize("text", [*KAFKA_TAKES, *KAFKA_REFUSES])
@@ -200,3 +215,37 @@ def test_any_text_is_read_or_refused_by_name(text: str) -> None:
             assert parse(text)
         except AddressError as error:
             assert error.observed and error.line
+
+
+LISTS = {
+    "protocols": (read_protocols, ["", "A", "A:", ":SSL", "A:TLS", "SSL:PLAINTEXT", "A:SSL,A:SSL"]),
+    "voters": (read_voters, ["", "1", "1@", "x@c:1", "01@c:1", "2147483648@c:1", "-1@c:1",
+                             "1@c:1,1@c:2", "1@c_1:1", "2147483647@c:1"]),
+    "names": (read_names, ["", "A,", "A, B", "a", "A,A", " "]),
+    "name": (read_name, ["", "A,B", "a", " A"]),
+    "servers": (read_servers, ["", "c", "c:1,c:1", "c:1, d:2", ","]),
+}  # fmt: skip
+
+
+def test_every_refusal_of_a_list_is_as_on_disk() -> None:
+    lines = []
+    cases: list[tuple[str, Any, list[str]]] = [
+        ("listeners", read_listeners, [*KAFKA_TAKES, *KAFKA_REFUSES]),
+        *((name, read, texts) for name, (read, texts) in LISTS.items()),
+    ]
+    for name, read, texts in cases:
+        for text in texts:
+            lines.append(f"{name} {text!r}")
+            for item in read(text):
+                if isinstance(item, Bad):
+                    lines.append(f"  bad {item.name or '-'}: {without_reason(item.error.line)}")
+                else:
+                    lines.append(f"  {item[0]} {item[1] or '-'}")
+    is_golden("\n".join(lines) + "\n", Path(__file__).parent / "lists.txt")
+
+
+def test_a_port_on_every_interface_may_be_left_to_the_list_and_not_to_the_name() -> None:
+    assert parse_entries("A://:1") == [("A", Address("", 1))]
+    for text in ("A://:0", "A://1", "A://", "A:/:1"):
+        with pytest.raises(AddressError):
+            parse_entries(text)

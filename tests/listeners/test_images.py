@@ -43,6 +43,11 @@ def test_families(image: str, family: Family) -> None:
     [
         ("a/b:1.2", "a/b", "1.2"),
         ("h:5000/a/b", "h:5000/a/b", ""),
+        ("a/b", "a/b", ""),
+        ("a", "a", ""),
+        ("a:1", "a", "1"),
+        ("", "", ""),
+        ("a@sha256:00", "a", ""),
         ("h:5000/a/b:t@sha256:00", "h:5000/a/b", "t"),
     ],
 )
@@ -142,4 +147,56 @@ def test_an_id_is_no_name(image: str, unnamed: bool) -> None:
     ],
 )
 def test_a_tag_may_tell_the_release_of_kafka(image: str, release: tuple[int, int] | None) -> None:
+    assert release_of(image) == release
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "command", "broker"),
+    [
+        ("apache/kafka", {}, (), True),
+        ("apache/kafka", {}, ("kafka-topics",), False),
+        ("apache/kafka", {"KAFKA_NODE_ID": "1"}, ("kafka-topics",), True),
+        ("ours/kafka", {}, (), False),
+        ("ours/kafka", {"KAFKA_CFG_X": "1"}, ("x",), True),
+        ("ours/kafka", {"KAFKA_X": "1"}, (), False),
+        *(("ours/kafka", {name: "1"}, (), True) for name in (
+            "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_PROCESS_ROLES",
+            "KAFKA_BROKER_ID", "KAFKA_NODE_ID", "KAFKA_ZOOKEEPER_CONNECT",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP", "KAFKA_ADVERTISED_HOST_NAME",
+            "KAFKA_CONTROLLER_QUORUM_VOTERS",
+        )),
+    ],
+)  # fmt: skip
+def test_what_only_a_broker_is_given_tells(
+    image: str, env: dict[str, str], command: tuple[str, ...], broker: bool
+) -> None:
+    assert is_broker(image, env, command) is broker
+
+
+@pytest.mark.parametrize(
+    ("image", "family"),
+    [
+        *((f"confluentinc/{name}", Family.CONFLUENT) for name in ("cp-server", "confluent-local")),
+        *((f"{name}/kafka", Family.BITNAMI) for name in ("bitnami", "bitnamisecure")),
+        ("apache/kafka-raft", Family.UNKNOWN),
+        ("apache/kafkas", Family.UNKNOWN),
+    ],
+)
+def test_further_families(image: str, family: Family) -> None:
+    assert family_of(image) is family
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("confluentinc/cp-kafka:7.0.1", (3, 0)),
+        ("confluentinc/cp-kafka:6.2.0", (2, 2)),
+        ("confluentinc/cp-kafka:8.1", (4, 1)),
+        ("wurstmeister/kafka:2.13-2.7.0", (2, 8)),
+        ("wurstmeister/kafka", (2, 8)),
+        ("apache/kafka:latest", None),
+        ("ours/kafka:3.9.0", None),
+    ],
+)
+def test_further_releases(image: str, release: tuple[int, int] | None) -> None:
     assert release_of(image) == release

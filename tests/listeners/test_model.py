@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from earshot.listeners.address import Address
+from earshot.listeners.address import HOST_ALLOWED, NAME_ALLOWED, PORT_ALLOWED, Address
 from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
 
 LISTENER: dict[str, Any] = {
@@ -122,3 +122,47 @@ def test_data_between_rooms_is_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         listener().port = 1
     assert listener().scopes == (Scope.EXTERNAL,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"port": "9092"}, "found '9092'; allowed: {port}; take the quotes away"),
+        ({"port": "x"}, "found 'x'; allowed: {port}"),
+        ({"port": True}, "found true; allowed: {port}"),
+        ({"port": 1.5}, "found 1.5; allowed: {port}"),
+        ({"port": 0}, "found 0; allowed: {port}"),
+        ({"port": 65536}, "found 65536; allowed: {port}"),
+        ({"port": None}, "found nothing; allowed: {port}"),
+        ({"host": 1}, "found 1; allowed: {host}"),
+        ({"bind_host": 1}, "found 1; allowed: {host}"),
+        ({"bind_host": {"what": "x"}}, "found {{'what': 'x'}}; allowed: {host}"),
+        ({"name": 1}, "found 1; allowed: {name}"),
+    ],
+)
+def test_a_refusal_says_what_was_found_and_what_is_allowed(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        listener(**change)
+    (error,) = caught.value.errors()
+    allowed = message.format(port=PORT_ALLOWED, host=HOST_ALLOWED, name=NAME_ALLOWED)
+    assert str(error["ctx"]["error"]) == allowed
+
+
+@pytest.mark.parametrize("port", [1, 65535, 9092.0])
+def test_the_first_and_the_last_port_are_ports(port: float) -> None:
+    assert listener(port=port).port == int(port)
+
+
+def test_a_copy_with_other_nodes_knows_them_alone() -> None:
+    first = cluster(node(1), node(2))
+    assert (len(first.brokers), first.controllers, first.node(2).id) == (2, (), 2)
+    second = first.model_copy(update={"nodes": (node(3),)})
+    assert [item.id for item in second.brokers] == [3]
+    assert second.node(3).id == 3
+    with pytest.raises(KeyError):
+        second.node(2)
+    alone = node(4).model_copy(update={"roles": (Role.CONTROLLER,)})
+    third = first.model_copy(update={"nodes": (alone,)})
+    assert (third.brokers, third.controllers) == ((), (alone,))

@@ -9,8 +9,8 @@ from py4j.protocol import Py4JJavaError
 
 from earshot.listeners import render
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.properties import read_properties
-from tests.listeners.clusters import documents, plans
+from earshot.listeners.properties import NodeSettings, read_properties, write_properties
+from tests.listeners.clusters import any_properties, documents, plans
 from tests.listeners.oracle import Oracle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -43,6 +43,14 @@ def test_kafka_hands_out_what_was_planned(oracle: Oracle, data: st.DataObject) -
         if node.is_controller:
             found += oracle.handed_out(values, "Controller")
         assert found == planned
+
+
+@settings(max_examples=300, deadline=None)
+@given(values=any_properties)
+def test_java_reads_what_was_written(oracle: Oracle, values: dict[str, str]) -> None:
+    loaded = oracle.load(write_properties(NodeSettings(values)))
+    java = {key: loaded.getProperty(key) for key in loaded.stringPropertyNames()}
+    assert java == values
 
 
 @settings(max_examples=300, deadline=None)

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
+from earshot.listeners import render
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import (
-    Settings,
+    NodeSettings,
+    malformed_keys,
     property_of,
     read_environment,
     read_properties,
     variable,
+    without_references,
     write_environment,
     write_properties,
 )
-from tests.listeners.clusters import odd_properties
+from tests.listeners.clusters import any_properties, odd_properties, plans
 
 
 @pytest.mark.parametrize(
@@ -34,25 +39,67 @@ from tests.listeners.clusters import odd_properties
         ("a=\\u00e9\\t\\z\n", {"a": "é\tz"}),
         ("a=1\x85b=2\u2028c=3\n", {"a": "1\x85b=2\u2028c=3"}),
         ("a=x\\", {"a": "x"}),
+        ("a=\\ud83d\\ude00\\ud83d\n", {"a": "😀\ufffd"}),
     ],
 )
 def test_reads_a_file_as_java_does(text: str, values: dict[str, str]) -> None:
-    assert read_properties(text) == Settings(values)
+    assert read_properties(text) == NodeSettings(values)
 
 
 def test_reads_notes_from_comments() -> None:
     read = read_properties("#earshot.scopes=INTERNAL:internal\nnode.id=1\n")
-    assert read == Settings({"node.id": "1"}, {"scopes": "INTERNAL:internal"})
+    assert read == NodeSettings({"node.id": "1"}, {"scopes": "INTERNAL:internal"})
 
 
-@given(odd_properties, odd_properties)
+@given(any_properties, any_properties)
 def test_a_file_reads_back_as_it_was_written(values: dict[str, str], notes: dict[str, str]) -> None:
-    assert read_properties(write_properties(Settings(values, notes))) == Settings(values, notes)
+    text = write_properties(NodeSettings(values, notes))
+    assert text.isascii()
+    assert read_properties(text) == NodeSettings(values, notes)
+
+
+@given(odd_properties)
+def test_plain_text_is_written_as_it_is(values: dict[str, str]) -> None:
+    expected = "".join(f"{key}={value}\n" for key, value in values.items())
+    assert write_properties(NodeSettings(values)) == (expected or "\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("log.dirs", "/home/jürgen/a b", "log.dirs=/home/j\\u00fcrgen/a b"),
+        ("log.dirs", "/x#1=2:3/!", "log.dirs=/x#1=2:3/!"),
+        ("log.dirs", "C:\\new", "log.dirs=C:\\\\new"),
+        ("log.dirs", "/\U0001f442", "log.dirs=/\\ud83d\\udc42"),
+        ("a b=c:d#e!f", " x\ty\n", "a\\ b\\=c\\:d\\#e\\!f=\\ x\\ty\\n"),
+    ],
+)
+def test_escapes_what_java_reads_otherwise(key: str, value: str, line: str) -> None:
+    assert write_properties(NodeSettings({key: value})) == f"{line}\n"
+
+
+anything = st.text(st.characters(codec="utf-8"))
+
+
+@given(st.dictionaries(anything, anything))
+def test_what_is_written_holds_no_escape_that_java_refuses(values: dict[str, str]) -> None:
+    assert malformed_keys(write_properties(NodeSettings(values))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("# C:\\users\na=\\\\users\nb=\\u00e9\n", []),
+        ("a=C:\\users\nb=\\u00e\nc=\\\\\\u\n", ["a", "b", "c"]),
+    ],
+)
+def test_escapes_that_java_refuses(text: str, keys: list[str]) -> None:
+    assert malformed_keys(text) == keys
 
 
 @given(odd_properties)
 def test_an_environment_reads_back_as_it_was_written(values: dict[str, str]) -> None:
-    settings = Settings(values, {"scopes": "INTERNAL:internal"})
+    settings = NodeSettings(values, {"scopes": "INTERNAL:internal"})
     assert read_environment(write_environment(settings)) == settings
 
 
@@ -76,9 +123,42 @@ def test_names_the_variable_of_a_property(key: str, name: str) -> None:
 @pytest.mark.parametrize("key", ["Upper.case", "a..b", "a._b", "a.-b", "a_-b", "heap.opts", "opts"])
 def test_refuses_a_key_that_no_variable_can_stand_for(key: str) -> None:
     with pytest.raises(EarshotError, match="mounted properties file"):
-        write_environment(Settings({key: "1"}))
+        write_environment(NodeSettings({key: "1"}))
+
+
+@pytest.mark.parametrize("value", ["a\\b", "é", "a\nb", " a"])
+def test_refuses_a_value_that_no_variable_can_carry(value: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        write_environment(NodeSettings({"a.b": value}))
+    assert str(caught.value) == (
+        f"broker property a.b: found {value!a}, which would arrive changed through the "
+        "variable KAFKA_A_B: images copy it into a properties file without an escape\n"
+        "  allowed: printable ASCII without backslashes and leading blanks\n"
+        "  fix: choose a value without these characters"
+    )
 
 
 def test_leaves_the_image_s_own_variables_alone() -> None:
     variables = {"KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_NODE_ID": "1", "PATH": "/bin"}
-    assert read_environment(variables) == Settings({"node.id": "1"})
+    assert read_environment(variables) == NodeSettings({"node.id": "1"})
+
+
+def test_values_that_only_a_node_can_read_are_left_out() -> None:
+    provider = "config.providers.file.class=a.FileConfigProvider\n"
+    referring = "ssl.key.password=${file:/run/keys:password}\nsasl.x=before ${vault:a:b:c} after\n"
+    kept = "#earshot.kafka_version=4.1.1\nnode.id=1\nlog.dirs=${HOME}\n"
+    assert without_references(kept + f"config.providers=file\n{provider}{referring}") == kept
+
+
+@settings(max_examples=30)
+@given(plans())
+def test_file_and_environment_say_the_same(cluster: ClusterPlan) -> None:
+    for node in cluster.nodes:
+        file = read_properties(render.server_properties(cluster, node))
+        variables = read_environment(render.environment(cluster, node))
+        assert dict(file.values) == render.settings(cluster, node)
+        assert file.notes == variables.notes
+        differ = {key for key, value in file.values.items() if variables.values.get(key) != value}
+        # images refuse the variable on a controller alone
+        assert differ <= (set() if node.is_broker else {"listeners", "advertised.listeners"})
+        assert ("advertised.listeners" in variables.values) == node.is_broker

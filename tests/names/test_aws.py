@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import botocore
 import pytest
 import yaml
 from hypothesis import given
@@ -23,7 +24,8 @@ from earshot.names.aws import (
     resolution,
 )
 from earshot.names.kinds import NameKind, kind_of
-from earshot.names.vantages import TABLE, Answer, VantageKind
+from earshot.names.reachability import TABLE, Expected
+from earshot.placements import VantageKind
 
 REGIONS = ["us-east-1", "us-east-2", "us-west-2", "eu-central-1", "ap-southeast-7", "il-central-1"]
 REGIONS += ["us-gov-west-1", "us-gov-east-1", "cn-north-1", "cn-northwest-1"]
@@ -72,7 +74,6 @@ def test_two_interfaces_never_share_a_name(one: str, two: str, here: str, there:
 
 
 def test_every_region_that_is_for_everybody_has_names() -> None:
-    botocore = pytest.importorskip("botocore")
     file = Path(botocore.__file__).parent / "data" / "partitions.json"
     partitions: list[dict[str, Any]] = yaml.safe_load(file.read_text())["partitions"]
     for partition in partitions:
@@ -199,8 +200,8 @@ def test_a_lent_address_is_said_to_be_lent() -> None:
 @pytest.mark.parametrize("vantage", VantageKind)
 def test_the_table_of_vantages_says_the_same(host: str, vantage: VantageKind) -> None:
     predicted = TABLE[kind_of(host)].outlooks[vantage].resolves
-    if predicted is not Answer.DEPENDS:
-        assert bool(leads_to(host, vantage)) == (predicted is Answer.YES)
+    if predicted is not Expected.DEPENDS:
+        assert bool(leads_to(host, vantage)) == (predicted is Expected.YES)
 
 
 def test_what_resolves_is_declared_with_its_address() -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.policy import ResolverPolicy
-from tests.doubles.resolvers import TableAsked
+from tests.doubles.resolvers import Table, TableAsked
 
 KEY = ("EXTERNAL", Scope.EXTERNAL, "kafka-1.example.com")
 DECLARED = {KEY: Declaration("record kafka-1 in zone Z1", ("203.0.113.1",))}
@@ -135,6 +139,57 @@ def test_a_hosts_file_of_this_machine_is_no_evidence_for_others() -> None:
     assert found["EXTERNAL", Scope.EXTERNAL, "kafka"].kind is EvidenceKind.NONE
 
 
+OFFICE, VPN = "192.0.2.53", "10.8.0.1"
+
+
+def split(office: Table, vpn: Table, host: str = KEY[2], search: tuple[str, ...] = ()) -> Evidence:
+    """For ``host``, where this machine is configured with the servers of two networks."""
+    asked = TableAsked({OFFICE: office, VPN: vpn}, (OFFICE, VPN), search)
+    found = gather(plan(host), ResolverPolicy(), "aws", None, asked)
+    return found["EXTERNAL", Scope.EXTERNAL, host]
+
+
+def test_a_name_that_only_the_second_network_knows_is_live() -> None:
+    found = split({}, {KEY[2]: ("10.8.0.7",)})
+    assert (found.kind, found.addresses) == (EvidenceKind.LIVE, ("10.8.0.7",))
+    assert found.why == (
+        "looked up just now at 192.0.2.53, 10.8.0.1, "
+        "not resolved at all of them: 192.0.2.53: nxdomain"
+    )
+
+
+@pytest.mark.parametrize("failure", [Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE])
+def test_one_network_that_fails_takes_nothing_from_another(failure: Diagnosis) -> None:
+    failing, knowing = {KEY[2]: failure}, {KEY[2]: ("10.8.0.7",)}
+    assert split(failing, knowing).kind is EvidenceKind.LIVE
+    assert split(knowing, failing).kind is EvidenceKind.LIVE
+
+
+def test_a_name_that_neither_network_knows_does_not_exist() -> None:
+    found = split({}, {})
+    assert found.kind is EvidenceKind.NONE
+    assert found.lookup is not None and found.lookup.diagnosis is Diagnosis.NXDOMAIN
+
+
+def test_a_search_domain_of_this_machine_is_no_evidence_for_others() -> None:
+    found = split({}, {"kafka.vpn.example": ("10.8.0.7",)}, "kafka", ("a.example", "vpn.example"))
+    assert found.kind is EvidenceKind.NONE
+    assert found.hint == (
+        "kafka.vpn.example does resolve, but only this machine is known to append vpn.example"
+    )
+    assert split({}, {}, "kafka", ("a.example",)).hint == ""
+    # a name with dots is whole
+    assert split({}, {"a.b.vpn.example": ("10.8.0.7",)}, "a.b", ("vpn.example",)).hint == ""
+
+
+def test_search_domains_say_nothing_of_servers_that_were_given() -> None:
+    asked = TableAsked({VPN: {"kafka.vpn.example": ("10.8.0.7",)}}, (), ("vpn.example",))
+    policy = ResolverPolicy(resolvers={Scope.EXTERNAL: (VPN,)})
+    (found,) = gather(plan("kafka"), policy, "aws", None, asked).values()
+    assert (found.kind, found.hint) == (EvidenceKind.NONE, "")
+    assert asked.resolvers[VPN].asked == {"kafka": 1}
+
+
 def test_waived_names_are_not_looked_up() -> None:
     asked = TableAsked({"192.0.2.53": {}}, ("192.0.2.53",))
     policy = ResolverPolicy(waived={"KAFKA-1.example.com": "partner's DNS"})
@@ -160,3 +215,42 @@ def test_an_address_needs_nobody() -> None:
 def test_no_evidence_shows_no_addresses() -> None:
     lookup = Lookup("k", "r", Diagnosis.OK, ("10.0.0.1",))
     assert Evidence(EvidenceKind.NONE, lookup, "", ("10.0.0.2",)).addresses == ()
+
+
+def test_a_search_domain_is_asked_for_only_what_it_could_make_a_name() -> None:
+    def hint(host: str, answer: Table, search: tuple[str, ...], **policy: Any) -> str:
+        asked = TableAsked(
+            {OFFICE: {"short.a.example": ("192.0.2.1",), **answer}}, (OFFICE,), search
+        )
+        found = gather(plan(host), ResolverPolicy(**policy), "aws", None, asked)
+        return found["EXTERNAL", Scope.EXTERNAL, host].hint
+
+    said = "short.a.example does resolve, but only this machine is known to append a.example"
+    assert hint("short", {}, ("a.example",)) == said
+    assert hint("short", {"short": Diagnosis.NO_ANSWER}, ("b.example", "a.example")) == said
+    assert hint("SHORT", {}, ("a.example",)) == said.replace("short", "SHORT")
+    assert hint("short", {}, ()) == hint("short", {}, ("b.example",)) == ""
+    assert hint("short", {"short": Diagnosis.SERVER_FAILURE}, ("a.example",)) == ""
+    assert hint("short", {"short": Diagnosis.TIMEOUT}, ("a.example",)) == ""
+    assert hint("short", {"short": ("192.0.2.9",)}, ("a.example",)) == ""
+    assert hint("short", {}, ("a.example",), waived={"short": "a reason"}) == ""
+    two = {"short.b.example": ("192.0.2.2",)}
+    assert hint("short", two, ("a.example", "b.example")) == said, "the first that it finds"
+
+
+def test_a_name_with_dots_is_given_no_search_domain() -> None:
+    asked = TableAsked({OFFICE: {"a.b.c.example": ("192.0.2.1",)}}, (OFFICE,), ("c.example",))
+    found = gather(plan("a.b"), ResolverPolicy(), "aws", None, asked)
+    assert found["EXTERNAL", Scope.EXTERNAL, "a.b"].hint == ""
+    assert asked.resolvers[OFFICE].asked == {"a.b": 1}
+
+
+def test_where_nobody_can_be_asked_no_search_domain_is() -> None:
+    asked = TableAsked({}, (), ("a.example",))
+    found = gather(plan("short"), ResolverPolicy(), "aws", None, asked)
+    evidence = found["EXTERNAL", Scope.EXTERNAL, "short"]
+    assert (evidence.kind, evidence.why, evidence.hint) == (
+        EvidenceKind.NONE,
+        "no resolver of scope external can be asked from here, and nothing declares the name",
+        "",
+    )

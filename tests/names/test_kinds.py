@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.kinds import NameKind, ip_of, is_name, kind_of
 
 KINDS = {
     NameKind.ANY_ADDRESS: ["0.0.0.0", "::", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "::ffff:0:0"],
@@ -104,7 +104,7 @@ def test_every_kind_has_an_example() -> None:
 def test_every_address_is_of_a_kind_of_address(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> None:
-    assert kind_of(str(address)).is_address
+    assert kind_of(str(address)).name.endswith("_ADDRESS")
     assert kind_of(address.exploded) is kind_of(address.compressed)
 
 
@@ -122,3 +122,24 @@ def test_any_text_is_of_some_kind(text: str) -> None:
 @pytest.mark.parametrize("text", ["kafka-1", "1.2.3", "a.b:c", "", "256.1.1.1", "deadbeef1234"])
 def test_what_is_no_address(text: str) -> None:
     assert ip_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "could_be"),
+    [
+        ("10.0.0.1", True),
+        ("2001:db8::1", True),
+        ("::ffff:10.0.0.1", True),
+        ("b1", True),
+        ("b_1.example.", True),
+        ("b\u00fcro.example", True),
+        ("a:9092", False),
+        ("a b", False),
+        ("a..b", False),
+        ("", False),
+        ("a" * 64, False),
+        ("a" * 63, True),
+    ],
+)
+def test_what_could_be_some_resolvers_name(host: str, could_be: bool) -> None:
+    assert is_name(host) is could_be

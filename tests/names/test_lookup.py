@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from earshot.names.lookup import LITERAL, Diagnosis, Lookup, literal, look_up
+from earshot.names.lookup import LITERAL, Diagnosis, Lookup, combined, literal, look_up
 from tests.doubles.resolvers import SilentResolver, TableResolver
 
 
@@ -68,6 +69,15 @@ def test_a_resolver_that_never_returns_costs_the_time_limit_and_only_its_names(
     assert found["kafka", "table"].addresses == ("10.0.0.1",)
 
 
+def test_a_resolver_that_never_returns_holds_up_no_other(silent: SilentResolver) -> None:
+    """However many names there are for it."""
+    table = TableResolver("table", {"kafka": ("10.0.0.1",)})
+    many = [(f"k{i}", silent) for i in range(200)]
+    found = look_up([*many, ("kafka", table)], 0.2)
+    assert found["kafka", "table"].ok
+    assert {found[name, "silence"].diagnosis for name, _ in many} == {Diagnosis.TIMEOUT}
+
+
 def test_addresses_are_not_looked_up() -> None:
     resolver = TableResolver("r")
     found = look_up([("10.0.0.1", resolver), ("2001:DB8::1", resolver)], 5)
@@ -124,3 +134,70 @@ def test_nothing_is_asked_again_unless_wanted() -> None:
     look_up([("new", resolver)], 5, clock=clock, sleep=clock.sleep)
     assert resolver.asked == {"new": 1}
     assert clock.slept == []
+
+
+def said(diagnosis: Diagnosis, resolver: str = "a", **more: Any) -> Lookup:
+    return Lookup("k", resolver, diagnosis, **more)
+
+
+@pytest.mark.parametrize(
+    ("each", "diagnosis", "detail", "answered"),
+    [
+        ([said(Diagnosis.NXDOMAIN), said(Diagnosis.NXDOMAIN, "b")], Diagnosis.NXDOMAIN, "", True),
+        (
+            [said(Diagnosis.NXDOMAIN, detail="none"), said(Diagnosis.NXDOMAIN, "b", detail="none")],
+            Diagnosis.NXDOMAIN,
+            "none",
+            True,
+        ),
+        (
+            [said(Diagnosis.TIMEOUT, answered=False), said(Diagnosis.NO_ANSWER, "b")],
+            Diagnosis.NO_ANSWER,
+            "a: timeout; b: no-answer",
+            True,
+        ),
+        (
+            [said(Diagnosis.SERVER_FAILURE, detail="refused"), said(Diagnosis.NXDOMAIN, "b")],
+            Diagnosis.NXDOMAIN,
+            "a: refused; b: nxdomain",
+            True,
+        ),
+        (
+            [said(Diagnosis.TIMEOUT, answered=False), said(Diagnosis.SERVER_FAILURE, "b")],
+            Diagnosis.SERVER_FAILURE,
+            "a: timeout; b: server-failure",
+            True,
+        ),
+        (
+            [said(Diagnosis.TIMEOUT, answered=False), said(Diagnosis.TIMEOUT, "b", answered=False)],
+            Diagnosis.TIMEOUT,
+            "",
+            False,
+        ),
+    ],
+)
+def test_what_says_most_of_a_name_counts_where_no_server_resolves_it(
+    each: list[Lookup], diagnosis: Diagnosis, detail: str, answered: bool
+) -> None:
+    found = combined("k", "all", each)
+    assert found == Lookup("k", "all", diagnosis, (), 0.0, detail, answered, tuple(each))
+
+
+def test_of_servers_that_resolve_a_name_all_addresses_count_once() -> None:
+    each = [
+        said(Diagnosis.OK, addresses=("192.0.2.1", "192.0.2.2"), seconds=1.0),
+        said(Diagnosis.OK, "b", addresses=("192.0.2.2", "192.0.2.3"), seconds=3.0),
+        said(Diagnosis.NXDOMAIN, "c", seconds=2.0, detail="none"),
+    ]
+    found = combined("k", "all", each)
+    assert (found.addresses, found.seconds) == (("192.0.2.1", "192.0.2.2", "192.0.2.3"), 3.0)
+    assert found.unresolved_at == ("c: nxdomain",)
+    assert found.said_by("192.0.2.1") == ("a",)
+    assert found.said_by("192.0.2.2") == ("a", "b")
+    assert combined("k", "all", each[:2]).said_by("192.0.2.2") == ()
+    assert combined("k", "all", each[2:]).unresolved_at == ()
+
+
+@pytest.mark.parametrize("text", ["fe80::1%e\u00e4", "fe80::1%\x01", "fe80::1%\n1", "\u0661\u0662"])
+def test_what_is_no_plain_text_is_no_literal(text: str) -> None:
+    assert literal(text) is None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from earshot.aws.costs import Footprint, Machines, Volume
+from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Scope, UnknownHost
 from earshot.names.aws import VpcDns, private_name, public_name
 from earshot.names.evidence import gather
@@ -14,17 +18,19 @@ from earshot.names.policy import Asked, ResolverPolicy
 from earshot.placement.aws import (
     AwsPlan,
     Provisioned,
-    foreseen,
+    footprint,
     node_user_data,
     plan_aws,
     report_parameter,
+    unknown_names,
 )
-from earshot.rules import Facts, State, judge
-from earshot.spec.aws import AwsSpec
-from earshot.user_data.render import properties_in
-from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
+from earshot.rules.evaluate import evaluate
+from earshot.rules.finding import FindingState
+from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
+from tests.user_data.properties import properties_in
 
 OFF = VpcDns(support=True, hostnames=False)
+OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 
 
 def given(spec: AwsSpec) -> dict[int, Provisioned]:
@@ -63,7 +69,7 @@ def test_a_broker_says_which_zone_it_stands_in() -> None:
     racks = {node.id: node.rack for node in made.plan.nodes if node.rack}
     assert racks == {id: spec.zone_of[id] for id in spec.ids}
     for node in made.plan.nodes:
-        text = properties_in(node_user_data(made, spec, node.id, "vol-00000001", "/p")) or ""
+        text = properties_in(node_user_data(made, spec, node.id, OWN_ID, "vol-00000001", "/p"))
         assert ("broker.rack" in text) == node.is_broker
         assert not node.is_broker or f"\nbroker.rack={spec.zone_of[node.id]}\n" in text
         assert "replica.selector" not in text, "clients read from whom they did before"
@@ -109,7 +115,7 @@ def test_before_anything_is_there_only_the_hosts_are_missing() -> None:
             a.model_copy(update={"host": blank}) == b.model_copy(update={"host": blank})
             for a, b in pairs
         )
-    assert (empty.groups, empty.cluster_id) == (full.groups, full.cluster_id)
+    assert empty.groups == full.groups
     assert empty.declared == {}
     assert empty.addresses == {1: (), 2: (), 3: ()}
 
@@ -129,8 +135,8 @@ class Nobody(Asked):
         return ()
 
 
-def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, State]]:
-    facts = Facts.of(
+def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
+    facts = ClusterFacts.of(
         made.plan,
         "aws",
         addresses=made.addresses,
@@ -138,7 +144,7 @@ def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, State]]:
         instances=made.instances,
         clients=made.clients,
     )
-    return sorted({(item.rule, item.state) for item in judge(facts)})
+    return sorted({(item.rule, item.state) for item in evaluate(facts)})
 
 
 @pytest.mark.parametrize(
@@ -158,7 +164,7 @@ def test_what_is_computed_passes_every_rule(settings: dict[str, Any]) -> None:
 def test_what_is_not_known_yet_is_neither_good_nor_bad() -> None:
     spec = read_aws(**TWO_LISTENERS)
     found = judged(spec, plan_aws(spec, "mine"))
-    assert found and {state for _, state in found} == {State.UNKNOWN}
+    assert found and {state for _, state in found} == {FindingState.UNKNOWN}
 
 
 def test_a_private_name_for_external_clients_is_found() -> None:
@@ -168,13 +174,13 @@ def test_a_private_name_for_external_clients_is_found() -> None:
         {**TWO_LISTENERS["listeners"][1], "advertised": {"1": private}},
     ]
     found = judged(*planned(**{**TWO_LISTENERS, "listeners": listeners}))
-    assert ("KL011", State.VIOLATED) in found
+    assert ("KL011", FindingState.VIOLATED) in found
 
 
 def test_a_vpc_without_names_declares_nothing() -> None:
     spec = read_aws(**TWO_LISTENERS)
     made = plan_aws(spec, "mine", given(spec), OFF)
-    assert ("KL011", State.VIOLATED) in judged(spec, made)
+    assert ("KL011", FindingState.VIOLATED) in judged(spec, made)
 
 
 def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
@@ -185,8 +191,10 @@ def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
 
 def test_user_data_say_what_the_plan_says() -> None:
     spec, made = planned(secrets={"key.pem": "/kafka/{id}/key"}, **TWO_LISTENERS)
-    text = node_user_data(made, spec, 2, "vol-0123456789abcdef0", report_parameter("mine", "b"))
-    properties = properties_in(text) or ""
+    text = node_user_data(
+        made, spec, 2, OWN_ID, "vol-0123456789abcdef0", report_parameter("mine", "b")
+    )
+    properties = properties_in(text)
     assert "EXTERNAL://ec2-198-51-100-11.eu-central-1" in properties
     assert "/earshot/mine/b" in text and "/kafka/2/key" in text
     assert "vol0123456789abcdef0" in text
@@ -194,9 +202,9 @@ def test_user_data_say_what_the_plan_says() -> None:
 
 def test_user_data_need_every_name() -> None:
     spec = read_aws(brokers=1)
-    made = plan_aws(spec, "mine", foreseen(spec))
+    made = plan_aws(spec, "mine", unknown_names(spec))
     with pytest.raises(EarshotError, match="not known yet"):
-        node_user_data(made, spec, 1, "vol-0123456789abcdef0", "/p")
+        node_user_data(made, spec, 1, OWN_ID, "vol-0123456789abcdef0", "/p")
 
 
 def test_what_a_user_should_know_is_told() -> None:
@@ -207,3 +215,112 @@ def test_what_a_user_should_know_is_told() -> None:
         "clients.anywhere",
         "PLAINTEXT",
     ]
+
+
+def test_both_names_of_a_node_are_looked_at() -> None:
+    spec = read_aws(brokers=1, **TWO_LISTENERS)
+    whole = given(spec)[1]
+    for what, given_names in (
+        ("private", replace(whole, private_name="")),
+        ("public", replace(whole, public_name="")),
+    ):
+        for dns, why in ((None, ""), (OFF, "; enableDnsHostnames of the VPC: off")):
+            with pytest.raises(EarshotError) as caught:
+                plan_aws(spec, "mine", {1: given_names}, dns)
+            assert str(caught.value) == (
+                f"broker-1: its {what} DNS name: AWS gave it none{why}\n"
+                "  allowed: a name, which takes enableDnsSupport and enableDnsHostnames of the "
+                "VPC\n"
+                "  fix: set both attributes on the VPC, or use `naming: zone`"
+            )
+
+
+@pytest.mark.parametrize(("settings", "own"), [({}, False), (OWN_ZONE, True)])
+def test_what_is_foreseen_of_each_node(settings: dict[str, Any], own: bool) -> None:
+    spec = read_aws(brokers=1, controllers={"mode": "separate", "count": 1}, **TWO_LISTENERS,
+                    **settings)  # fmt: skip
+    found = unknown_names(spec)
+
+    def markers(name: str) -> list[str]:
+        interface, elastic = f"the network interface of {name}", f"the Elastic IP of {name}"
+        record = f"the record of {name}"
+        return [
+            f"{record} in the private zone" if own else interface,
+            interface,
+            f"{record} in the public zone" if own else elastic,
+            elastic,
+        ]
+
+    public = [item.what for item in vars(found[1]).values() if isinstance(item, UnknownHost)]
+    assert public == markers("broker-1")
+    private = found[10_001]
+    assert (private.public_name, private.public_address) == (None, None)
+    assert [str(private.private_name), str(private.private_address)] == [
+        f"({text}: not known yet)" for text in markers("controller-10001")[:2]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "notes"),
+    [
+        ({"brokers": 5, **TWO_LISTENERS}, []),
+        ({"brokers": 4, "nat": "one", **TWO_LISTENERS}, []),
+        ({"nat": "per-zone", **TWO_LISTENERS}, [6]),
+        ({"brokers": 6, **TWO_LISTENERS}, [6]),
+        ({"brokers": 6}, []),
+    ],
+)
+def test_how_many_elastic_ips_are_told(settings: dict[str, Any], notes: list[int]) -> None:
+    _, made = planned(**settings)
+    assert list(made.notes) == [
+        f"{count} Elastic IPs are needed in eu-central-1; AWS allows 5 before one asks for more"
+        for count in notes
+    ]
+
+
+def test_a_validator_has_a_group_that_lets_nobody_in() -> None:
+    _, made = planned(validator=True)
+    assert [(group.name, group.ingress) for group in made.groups][-1] == ("validator", ())
+    assert len(made.groups) == 3
+    assert made.addresses[1] == ("10.0.0.10",)
+
+
+def test_a_private_zone_declares_nothing_where_the_vpc_s_dns_is_off() -> None:
+    spec = read_aws(**TWO_LISTENERS, **OWN_ZONE)
+    made = plan_aws(spec, "mine", given(spec), OFF)
+    assert {scope for _, scope, _ in made.declared} == {Scope.EXTERNAL}
+    whole = plan_aws(spec, "mine", given(spec))
+    host = "broker-1.kafka.example.com"
+    inside = whole.declared["INTERNAL", Scope.INTERNAL, host]
+    assert inside.why == f"record {host} in the private zone kafka.example.com of the VPC"
+
+
+def test_what_a_stack_makes_of_what_aws_charges_for() -> None:
+    plain = footprint(read_aws(volume={"iops": 4000, "throughput": 250}))
+    assert plain == Footprint(
+        zones=3, brokers=Machines(3, 16, Volume(100, "gp3", 4000, 250)), nat="one"
+    )
+    rich = footprint(
+        read_aws(
+            brokers=1, controllers={"mode": "separate", "count": 1}, validator=True,
+            flow_logs=True, **TWO_LISTENERS, **OWN_ZONE,
+        )
+    )  # fmt: skip
+    assert rich == Footprint(
+        zones=3,
+        brokers=Machines(1, 16, Volume(100)),
+        controllers=Machines(1, 16, Volume(20)),
+        validator=Machines(1, 16),
+        external=True,
+        nat="one",
+        hosted_zones=1,
+        flow_logs=True,
+    )
+
+
+@pytest.mark.parametrize("settings", [{}, OWN_ZONE])
+def test_a_name_that_is_not_known_yet_is_declared_by_nobody(settings: dict[str, Any]) -> None:
+    spec = read_aws(brokers=1, **settings)
+    half = replace(given(spec)[1], private_name=UnknownHost(what="a record"))
+    made = plan_aws(spec, "mine", {1: half})
+    assert made.declared == {} and made.addresses == {1: ("10.0.0.10",)}

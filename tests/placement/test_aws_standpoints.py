@@ -8,8 +8,8 @@ import pytest
 
 from earshot.listeners.model import Scope
 from earshot.placement.aws_standpoints import aws_standpoints
-from earshot.vantages.standpoint import Kind
-from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
+from earshot.placement.standpoint import Kind
+from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
 CLEAR = {**EXTERNAL, "name": "CLEAR", "port": 9093, "protocol": "PLAINTEXT"}
 MIXED = {

@@ -11,11 +11,11 @@ import yaml
 from pydantic import ValidationError
 
 from earshot.aws.costs import Footprint, Machines, Volume, bill
+from earshot.config.aws import AwsSpec
 from earshot.listeners.problems import describe
 from earshot.placement.aws import footprint, plan_aws
-from earshot.rules import RULES
-from earshot.spec.aws import AwsSpec
-from tests.spec.aws_documents import BOTH
+from earshot.rules.catalogue import RULES
+from tests.config.aws_documents import BOTH
 from toolchain.paths import POLICIES, STACKS
 
 NAMES = ("aws-dev", "aws-prod")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from earshot.placement.cost_page import cost_page
+from tests.goldens import is_golden
 from tests.placement.test_aws_templates import NAMES, filled
 from toolchain.paths import ROOT
 
@@ -13,9 +12,7 @@ PAGE = ROOT / "docs" / "aws-costs.md"
 
 def test_the_page_on_disk_is_current() -> None:
     text = cost_page({name: filled(name) for name in NAMES})
-    if os.environ.get("EARSHOT_WRITE_GOLDENS"):
-        PAGE.write_text(text)
-    assert PAGE.read_text() == text, "run: EARSHOT_WRITE_GOLDENS=1 pytest tests/placement"
+    is_golden(text, PAGE)
 
 
 def test_every_price_that_a_formula_takes_has_its_page() -> None:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
 from earshot.placement.docker_names import Published, docker_names
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import read_spec
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",

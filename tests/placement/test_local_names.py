@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import Scope
 from earshot.names.evidence import gather
 from earshot.names.machine import Machine
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.local_names import MACHINE, local_names
 from earshot.placement.plan import plan
-from earshot.rules import Facts, judge
-from earshot.spec.local import LocalSpec
+from earshot.rules.evaluate import evaluate
+from tests.config.read import read_local
 from tests.doubles.resolvers import TableAsked
-from tests.spec.read import read_local
 
 ROOT = Path("/data")
 ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")
@@ -97,7 +98,7 @@ def test_what_is_named_here_satisfies_every_rule(
     )
     evidence = gather(planned, ResolverPolicy(), "local", None, asked)
     addresses = {id: item.addresses for id, item in names.items()}
-    assert judge(Facts.of(planned, "local", addresses=addresses, evidence=evidence)) == ()
+    assert evaluate(ClusterFacts.of(planned, "local", addresses=addresses, evidence=evidence)) == ()
 
 
 @pytest.mark.parametrize("bind", ["192.0.2.10", "127.0.0.9", "::1", "0.0.0.0", "localhost"])

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners import render
 from earshot.listeners.model import ClusterPlan, Listener, Role, Scope, UnknownHost
 from earshot.placement.plan import NodeNames, plan
-from earshot.spec.cluster import FIRST_SEPARATE_CONTROLLER
-from earshot.spec.local import LocalSpec
+from tests.config.read import read_local
 from tests.listeners.clusters import plans
-from tests.spec.read import read_local
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]}

@@ -98,9 +98,9 @@ class Pack:
         return found
 
     def remediate(self, type: str, props: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        (seal,) = (item for item in self.policies if item.name == "seal")
-        assert isinstance(seal, ResourceValidationPolicy)
-        result: Any = seal.remediate(arguments(type, props))
+        (approval,) = (item for item in self.policies if item.name == "approval")
+        assert isinstance(approval, ResourceValidationPolicy)
+        result: Any = approval.remediate(arguments(type, props))
         return None if result is None else dict(result)
 
 

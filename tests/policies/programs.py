@@ -20,10 +20,12 @@ class Declared:
     name: str
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    parents: str = ""
+    """Types of what it is below, each with a `$`, as a URN has them."""
 
     @property
     def urn(self) -> str:
-        return f"urn:pulumi:s::p::{self.type}::{self.name}"
+        return f"urn:pulumi:s::p::{self.parents}{self.type}::{self.name}"
 
     def __getitem__(self, key: str) -> Ref:
         return Ref(self, key)
@@ -50,19 +52,21 @@ class Program:
 
     def __init__(self) -> None:
         self.resources: list[Declared] = []
+        self.parents: dict[str, str] = {}
+        """By type of a resource, what those that are added from now on are below."""
 
     def add(self, type: str, name: str, inputs: Mapping[str, Any], **outputs: Any) -> Declared:
-        made = Declared(type, name, inputs, outputs)
+        made = Declared(type, name, inputs, outputs, self.parents.get(type, ""))
         self.resources.append(made)
         return made
 
     def run(self, pack: Pack, preview: bool) -> tuple[dict[str, dict[str, list[str]]], Any]:
         """By resource what is said before it exists, and what is said at the end."""
-        before = {
-            item.name: found
-            for item in self.resources
-            if (found := pack.analyze(item.type, _values(item.inputs, preview), name=item.name))
-        }
+        before = {}
+        for item in self.resources:
+            values = _values(item.inputs, preview)
+            if found := pack.analyze(item.type, values, name=item.name, parents=item.parents):
+                before[item.name] = found
         return before, pack.analyze_stack(self._at_the_end(preview))
 
     def _at_the_end(self, preview: bool) -> list[PolicyResource]:

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from components.gate import GATE_TYPE
-from earshot.aws.registered import INSTANCE
+from earshot.config.aws import AwsSpec
+from earshot.facts.cloud import Cloud
 from earshot.names.aws import VpcDns
 from earshot.placement.aws import AwsPlan, Provisioned, node_user_data, plan_aws
-from earshot.rules.cloud import Cloud
-from earshot.spec.aws import AwsSpec
+from earshot.sources.stack_resources import INSTANCE
+from tests.config.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 from tests.placement.test_aws import given
 from tests.policies.calls import UNKNOWN, Pack
-from tests.spec.aws_documents import OWN_ZONE, TWO_LISTENERS, read_aws
 
+OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
 """No resolver answers: the network of the tests has no part in what they find."""
 
@@ -44,13 +45,23 @@ def made(spec: AwsSpec, **changed: Any) -> AwsPlan:
 def test_what_is_computed_passes(settings: dict[str, Any]) -> None:
     found = judged(made(read_aws(**settings)))
     assert list(found) == ["advice"]
-    assert all("is taken on its declaration" in text for text in found["advice"])
+    assert all("are taken on their declarations" in text for text in found["advice"])
+    assert len(found["advice"]) <= 3, "one for each listener and scope"
 
 
 def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
     found = judged(plan_aws(read_aws(**TWO_LISTENERS), "mine"))
     assert list(found) == ["not-known-yet"]
-    assert any("the Elastic IP of broker-2" in text for text in found["not-known-yet"])
+    assert (
+        "brokers 1 to 3, listener EXTERNAL (scope external): 3 findings that are alike "
+        "[KL011]\n"
+        "  broker 1: its host is not known yet: the Elastic IP of broker-1\n"
+        "  broker 2: its host is not known yet: the Elastic IP of broker-2\n"
+        "  broker 3: its host is not known yet: the Elastic IP of broker-3\n"
+        "  expected: a name that resolves, judged again with the value\n"
+        "  fix: nothing yet: the update judges it\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    ) in found["not-known-yet"]
 
 
 def test_a_private_name_for_external_clients_is_stopped() -> None:
@@ -74,7 +85,15 @@ def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
     spec = read_aws(brokers=1, **TWO_LISTENERS)
     lent = {id: replace(item, public_address=None) for id, item in given(spec).items()}
     found = judged(plan_aws(spec, "mine", lent))
-    assert "advertises ec2-198-51-100-10" in found["kl009"][0]
+    assert found["kl009"][0] == (
+        "broker 1, listener EXTERNAL (scope external): advertises "
+        "ec2-198-51-100-10.eu-central-1.compute.amazonaws.com, which is 198.51.100.10, and "
+        "broker 1 has no Elastic IP [KL009]\n"
+        "  expected: an Elastic IP of broker 1, or a name that leads to one\n"
+        "  fix: give the broker an Elastic IP, and advertise its name\n"
+        "  source: "
+        "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html"
+    )
 
 
 def test_own_names_without_a_public_record_are_stopped() -> None:
@@ -106,7 +125,7 @@ def test_an_instance_boots_with_what_was_judged_and_with_nothing_else(
         item.analyze(GATE_TYPE, gate(planned), name="mine")
     where = {"parents": f"{GATE_TYPE}$", "parent": f"urn:pulumi:s::p::{GATE_TYPE}::mine"}
     for id in spec.node_ids:
-        text = node_user_data(planned, spec, id, "vol-0123456789abcdef0", "/p")
+        text = node_user_data(planned, spec, id, OWN_ID, "vol-0123456789abcdef0", "/p")
         for name, data in {"same": text, "unknown": UNKNOWN}.items():
             assert pack.analyze(INSTANCE, {"userData": data}, name=f"{name}-{id}", **where) == {}
         other = text.replace("10-0-0-1", "10-0-0-2").replace("broker-", "borker-")
@@ -121,6 +140,20 @@ def test_a_port_open_to_nobody_or_to_the_world_is_stopped() -> None:
     rules = document["cloud"]["instances"]["1"]["ingress"]
     external = next(rule for rule in rules if rule["fromPort"] == 9092)
     external["cidrIpv4"] = "0.0.0.0/0"
-    assert "open to more" in Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0]
+    assert Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0] == (
+        "broker 1, listener EXTERNAL: port 9092 is open to more than its clients: 9092 from "
+        "0.0.0.0/0 [KL007]\n"
+        "  expected: 203.0.113.0/24\n"
+        "  fix: name the clients' own ranges; the world must be asked for in so many "
+        "words\n"
+        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    )
     rules.remove(external)
-    assert "no security group opens" in Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0]
+    assert Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0] == (
+        "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 "
+        "[KL007]\n"
+        "  expected: a rule for TCP port 9092 that lets them in\n"
+        "  fix: open the port to the clients of the listener's scopes, by range or by "
+        "group\n"
+        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    )

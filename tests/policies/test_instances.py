@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from components.gate import GATE_TYPE
-from earshot.aws import registered as aws
 from earshot.placement.aws import node_user_data, plan_aws
+from earshot.sources import stack_resources as aws
+from tests.config.aws_documents import TWO_LISTENERS, read_aws
 from tests.placement.test_aws import given
 from tests.policies.calls import UNKNOWN, Pack
 from tests.policies.programs import Declared, Program, Ref, Text
-from tests.spec.aws_documents import TWO_LISTENERS, read_aws
 
+OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
 """No resolver answers: the network of the tests has no part in what they find."""
 REGION = "eu-central-1"
@@ -148,7 +149,13 @@ def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
     before, after = run(program, preview=True)
     assert set(before) == {"broker-1"}
     (text,) = before["broker-1"]["not-known-yet"]
-    assert "user data: not known yet" in text
+    assert text == (
+        "cluster: user data: not known yet, so that it cannot be told whether a broker runs "
+        "here [KL011]\n"
+        "  expected: the instance's user data, judged again with their value\n"
+        "  fix: nothing yet: the update judges it before the instance exists\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    )
     assert after == {}
 
 
@@ -184,7 +191,15 @@ def test_a_name_of_ec2s_without_an_elastic_ip_fails_the_update() -> None:
     assert stops(after) == {"kl009-stack"}
     ((urn, text),) = after["kl009-stack"]
     assert urn == instance.urn
-    assert "broker 1 has no Elastic IP" in text
+    assert text == (
+        "instance broker-1, broker 1, listener EXTERNAL (scope external): advertises "
+        "ec2-198-51-100-91.eu-central-1.compute.amazonaws.com, which is 198.51.100.91, and "
+        "broker 1 has no Elastic IP [KL009]\n"
+        "  expected: an Elastic IP of broker 1, or a name that leads to one\n"
+        "  fix: give the broker an Elastic IP, and advertise its name\n"
+        "  source: "
+        "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html"
+    )
 
 
 @pytest.mark.parametrize("preview", [True, False])
@@ -195,7 +210,16 @@ def test_a_name_of_a_private_zone_for_external_clients_fails(preview: bool) -> N
     program.record(zone, host, "10.0.0.11")
     _, after = run(program, preview)
     assert stops(after) == {"kl011-stack"}
-    assert "zone kafka.example.com, which is private" in after["kl011-stack"][0][1]
+    assert after["kl011-stack"][0][1] == (
+        "instance broker-1, broker 1, listener EXTERNAL (scope external): nothing shows that "
+        "b1.kafka.example.com resolves: 127.0.0.1:1 did not answer for any name, and nothing "
+        "declares the name; its one record is in zone kafka.example.com, which is private "
+        "[KL011]\n"
+        "  expected: a name that resolves on another machine (LAN or internet)\n"
+        "  fix: give a resolver that these clients use, declare the name in the same "
+        "stack, or waive it with a reason\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    )
     program.record(program.zone("kafka.example.com"), host, "198.51.100.11")
     _, after = run(program, preview)
     assert stops(after) == set()
@@ -214,7 +238,17 @@ def test_a_private_zone_that_the_vpc_does_not_see_fails(preview: bool) -> None:
             assert stops(after) == set()
         else:
             assert stops(after) == {"kl011-stack"}
-            assert "not associated with VPC vpc" in after["kl011-stack"][0][1]
+            assert after["kl011-stack"][0][1] == (
+                "instance broker-1, broker 1, listener INTERNAL (scope internal): nothing "
+                "shows that b1.kafka.example.com resolves: no resolver of scope internal can "
+                "be asked from here, and nothing declares the name; zone kafka.example.com is "
+                "private, and not associated with VPC vpc [KL011]\n"
+                "  expected: a name that resolves in the broker's VPC\n"
+                "  fix: give a resolver that these clients use, declare the name in "
+                "the same stack, or waive it with a reason\n"
+                "  source: "
+                "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+            )
 
 
 @pytest.mark.parametrize("preview", [True, False])
@@ -258,9 +292,23 @@ def test_ports_are_judged_whatever_opens_them(shape: Any, preview: bool) -> None
     inside, office = (19092, "10.0.0.0/16"), (9092, OFFICE)
     assert found(inside, office) == []
     (text,) = found(inside)
-    assert "listener EXTERNAL: no security group opens port 9092" in text
+    assert text == (
+        "instance broker-1, broker 1, listener EXTERNAL: no security group opens port 9092 to "
+        "anybody, and clients of scope external need it [KL007]\n"
+        "  expected: a rule for TCP port 9092 that lets them in\n"
+        "  fix: open the port to the clients of the listener's scopes, by range or by "
+        "group\n"
+        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    )
     (text,) = found(inside, (9092, "0.0.0.0/0"))
-    assert "port 9092 is open to more than its clients: 9092 from 0.0.0.0/0" in text
+    assert text == (
+        "instance broker-1, broker 1, listener EXTERNAL: port 9092 is open to more than its "
+        "clients: 9092 from 0.0.0.0/0 [KL007]\n"
+        "  expected: clients of scope external, by their own ranges or groups\n"
+        "  fix: name the clients' own ranges; the world must be asked for in so many "
+        "words\n"
+        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    )
 
 
 def test_members_of_a_group_may_come_in() -> None:
@@ -275,7 +323,15 @@ def test_a_group_that_is_not_of_the_stack_is_not_judged() -> None:
     _, after = run(program)
     assert stops(after) == set()
     texts = [text for _, text in after["not-known-yet-stack"]]
-    assert any("group sg-elsewhere, which is not of this stack" in text for text in texts)
+    assert (
+        "instance broker-1, broker 1, listener EXTERNAL: port 9092 is not known to be open to "
+        "anybody, and clients of scope external need it: 0-65535 from group sg-elsewhere, "
+        "which is not of this stack cannot be read [KL007]\n"
+        "  expected: a rule for TCP port 9092 that lets them in\n"
+        "  fix: nothing where the update makes it known; else name ranges or groups in "
+        "the rule\n"
+        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
+    ) in texts
 
 
 @pytest.mark.parametrize("preview", [True, False])
@@ -286,7 +342,14 @@ def test_two_brokers_on_one_name_are_stopped_before_the_second_exists(preview: b
     before, _ = run(program, preview)
     assert list(before) == ["broker-2"]
     (text,) = before["broker-2"]["kl004"]
-    assert f"advertises {public(1)}:9092, which instance broker-1 has taken" in text
+    assert text == (
+        "broker 2, listener EXTERNAL: advertises "
+        "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com:9092, which instance broker-1 "
+        "has taken [KL004]\n"
+        "  expected: a host:port of its own for every listener of every broker\n"
+        "  fix: give each its own name or port\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    )
 
 
 def test_two_names_of_one_address_fail_the_update() -> None:
@@ -354,7 +417,13 @@ def test_a_broker_left_at_its_default_advertises_its_own_name() -> None:
     left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
     program.broker(properties=left)
     before, after = run(program)
-    assert "hands out the machine's own name" in before["broker-1"]["kl002"][0]
+    assert before["broker-1"]["kl002"][0] == (
+        "broker 1, listener INTERNAL: advertised.listeners: is not set, and INTERNAL listens "
+        "on every interface; Kafka (taken for 4.1.1) hands out the machine's own name [KL002]\n"
+        "  expected: an advertised host for every listener\n"
+        "  fix: advertise the host that was provisioned for these clients\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs"
+    )
     assert any(private(1) in text for _, text in after["kl011-stack"])
 
 
@@ -373,7 +442,14 @@ def test_what_the_instance_computes_is_said_and_not_judged() -> None:
     program.broker(userData=text)
     before, after = run(program)
     (said,) = before["broker-1"]["not-known-yet"]
-    assert "is computed on the instance: $(curl -s" in said
+    assert said == (
+        "cluster: a listener's host is computed on the instance: $(curl -s "
+        "http://169.254.169.254/public-hostname) [KL011]\n"
+        "  expected: a name that the program gives it\n"
+        "  fix: advertise the name of a resource (an Elastic IP, a record), or prove "
+        "the listeners where their clients are with `earshot doctor`\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    )
     assert stops(after) == set()
     assert "not-known-yet-stack" not in after
 
@@ -383,7 +459,10 @@ def test_what_is_written_in_another_way_is_said() -> None:
         aws.INSTANCE, {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"}
     )
     assert list(found) == ["advice"]
-    assert "set in a way that is not read here" in found["advice"][0]
+    assert found["advice"][0] == (
+        "user data: advertised.listeners is set in a way that is not read here (read are "
+        "files in a cloud-config, here-documents in a script); not judged"
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,7 +476,10 @@ def test_other_instances_are_nobodys_business(props: dict[str, Any]) -> None:
 
 def test_base64_is_read_and_what_cannot_be_is_said() -> None:
     found = Pack(NOBODY).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
-    assert "user data in base64: cannot be read" in found["advice"][0]
+    assert found["advice"][0] == (
+        "user data in base64: cannot be read: Compressed file ended before the end-of-stream "
+        "marker was reached; not judged"
+    )
 
 
 def test_a_waived_name_passes_and_is_remembered() -> None:
@@ -411,9 +493,94 @@ def test_instances_behind_our_gate_pass_without_a_word() -> None:
     spec = read_aws(**TWO_LISTENERS)
     made, pack = plan_aws(spec, "mine", given(spec)), Pack(NOBODY)
     for id in spec.node_ids:
-        text = node_user_data(made, spec, id, f"vol-0123456789abcde{id}", f"/p/{id}")
+        text = node_user_data(made, spec, id, OWN_ID, f"vol-0123456789abcde{id}", f"/p/{id}")
         for value in (text, UNKNOWN):
             props, name = {"userData": value}, f"{id}{value is text}"
             parents = f"x:y:Aws${GATE_TYPE}$"
             assert pack.analyze(aws.INSTANCE, props, name=name, parents=parents) == {}
     assert pack.analyze_stack([]) == {}
+
+
+BEHIND = f"x:y:Aws${GATE_TYPE}$"
+
+
+@pytest.mark.parametrize(
+    ("internal", "external", "alone", "behind"),
+    [
+        (private(1), private(1), {"kl011"}, {"kl011"}),
+        ("198.51.100.7", public(1), {"advice"}, set()),
+    ],
+    ids=["grave", "advice"],
+)
+def test_only_what_is_grave_is_said_again_behind_a_gate(
+    internal: str, external: str, alone: set[str], behind: set[str]
+) -> None:
+    text = PROPERTIES.format(id=1, internal=internal, external=external, own=private(1))
+    for parents, said in (("", alone), (BEHIND, behind)):
+        props = {"userData": script(text)}
+        assert set(Pack(NOBODY).analyze(aws.INSTANCE, props, parents=parents)) == said
+
+
+def test_what_surrounds_an_instance_is_judged_where_no_gate_has_seen_it() -> None:
+    for parents, stopped in (("", {"kl007-stack"}), (BEHIND, set())):
+        program = Plain(ingress=GOOD[:2])
+        program.parents = {aws.INSTANCE: parents}
+        program.broker()
+        _, after = run(program)
+        assert stops(after) == stopped
+
+
+def test_what_the_instance_computes_is_not_said_again_behind_a_gate() -> None:
+    text = script(PROPERTIES).replace("'EOF'", "EOF")
+    text = text.format(id=1, internal=private(1), own=private(1), external="$(hostname -f)")
+    for parents, said in (("", {"not-known-yet"}), (BEHIND, set())):
+        found = Pack(NOBODY).analyze(aws.INSTANCE, {"userData": text}, parents=parents)
+        assert set(found) == said
+
+
+def test_instances_that_are_gone_at_the_end_are_passed_over() -> None:
+    program, pack = Plain(ingress=[]), Pack(NOBODY)
+    gone = script(PROPERTIES.format(id=2, internal=private(2), external=public(2), own=private(2)))
+    assert pack.analyze(aws.INSTANCE, {"userData": gone}, name="gone") == {}
+    instance = program.broker()
+    _, after = program.run(pack, preview=False)
+    assert {urn for urn, _ in after["kl007-stack"]} == {instance.urn}
+
+
+def test_one_report_names_all_instances_that_it_is_about() -> None:
+    program = Plain(ingress=[])
+    for id in (1, 2):
+        program.broker(id)
+    _, after = run(program)
+    assert [text.partition(", listener")[0] for _, text in after["kl007-stack"]] == [
+        "instances broker-1, broker-2, brokers 1, 2"
+    ] * len(after["kl007-stack"])
+    assert {urn.rpartition("::")[2] for urn, _ in after["kl007-stack"]} == {"broker-1"}
+
+
+@pytest.mark.parametrize(
+    ("user_data", "said"),
+    [
+        (script("zookeeper.connect=z:1\nbroker.id=1\nlisteners=A://b1.example.com:1\n"),
+         "/opt/kafka/server.properties: KL002 is not judged: it is set up for ZooKeeper"),
+        (script(PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1)))
+         .replace("cat >", "cat >>"),
+         ("/opt/kafka/server.properties: KL008 is not judged: what stands in "
+         "/opt/kafka/server.properties before is not known")),
+    ],
+)  # fmt: skip
+def test_what_is_not_judged_of_user_data_is_said(user_data: str, said: str) -> None:
+    found = Pack(NOBODY).analyze(aws.INSTANCE, {"userData": user_data})
+    assert said in found["advice"]
+
+
+def test_a_name_of_its_own_that_a_preview_does_not_know_is_said_of_its_instance() -> None:
+    program = Plain(ingress=GOOD)
+    left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
+    instance = program.broker(properties=left, elastic=False, external=public(1))
+    _, after = run(program, preview=True)
+    (text,) = {text for _, text in after["not-known-yet-stack"] if "[KL003]" in text}
+    assert text.startswith(
+        "instance broker-1, cluster: hosts are not known yet: broker 1 INTERNAL, broker 1 EXTERNAL"
+    )
+    assert {urn for urn, _ in after["not-known-yet-stack"]} == {instance.urn}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from earshot.listeners.address import Address, read_address
 from earshot.listeners.model import Scope
 from earshot.validation.result import (
     Cause,
     Cell,
     Delivery,
     Reached,
+    Replication,
     Report,
     Stage,
     StageResult,
@@ -47,7 +49,7 @@ def cell(listener: str, broker: int, vantage: str = "host") -> Cell:
         listener=listener,
         broker=broker,
         scopes=(scope,),
-        address=f"localhost:{port + broker}",
+        address=Address("localhost", port + broker),
         verdict=Verdict.PASS,
         stages=stages(),
         latency_ms=1.5 + broker / 4,
@@ -72,6 +74,7 @@ def report(cells: list[Cell], **changes: object) -> Report:
         "kind": "doctor",
         "run": "0f3a9c",
         "cluster": "local",
+        "cluster_id": "5L6g3nShT-eMCtK-X86swQ",
         "placement": "local",
         "kafka_version": "4.1.1",
         "started": WHEN,
@@ -85,6 +88,14 @@ def report(cells: list[Cell], **changes: object) -> Report:
 
 def healthy_cells(vantage: str = "host") -> list[Cell]:
     return [cell(listener, broker, vantage) for listener in LISTENERS for broker in BROKERS]
+
+
+def copied(leader: int, follower: int) -> Replication:
+    """A pair of brokers that passed."""
+    return Replication(leader=leader, follower=follower, listener="INTERNAL", verdict=Verdict.PASS)
+
+
+PAIRS = [(leader, it) for leader in BROKERS for it in BROKERS if it != leader]
 
 
 def all_pass() -> Report:
@@ -112,6 +123,7 @@ def all_pass() -> Report:
         kind="validation",
         seconds=21.5,
         delivery=delivery,
+        replication=[copied(*pair) for pair in PAIRS],
         vantages=[Vantage(name="host", where="devbox", reached=tuple(reached))],
         incarnations={"broker-1": "4242@1740832000", "broker-2": "4243@1740832000"},
     )
@@ -146,6 +158,19 @@ def dead_broker() -> Report:
     return report(cells, kind="validation", delivery=delivery)
 
 
+def not_replicated() -> Report:
+    """Clients reach every broker, and no other broker reaches broker 3."""
+    cause = Cause(
+        kind="not-replicated",
+        observed="broker 3 acknowledged no record within 20 s that brokers 1 and 2 had to copy",
+        expected="brokers 1 and 2 copy from broker 3 (localhost:19094) through INTERNAL",
+        remedy="see that brokers 1 and 2 can connect to what broker 3 advertises for INTERNAL",
+    )
+    changes = {"verdict": Verdict.FAIL, "cause": cause}
+    pairs = [copied(*pair).model_copy(update=changes if pair[0] == 3 else {}) for pair in PAIRS]
+    return report(healthy_cells(), kind="validation", replication=pairs)
+
+
 def drift() -> Report:
     """Broker 3 advertises another port than the contract says."""
     cells = healthy_cells()
@@ -156,7 +181,23 @@ def drift() -> Report:
         remedy="bring the broker back to its plan: pulumi up --refresh",
     )
     cells[5] = failed(cells[5], Stage.METADATA, cause)
-    return report(cells, notes=["the contract was written by the update of 2025-02-28"])
+    note = "the contract was written by the update of 2025-02-28, and names no cluster_id"
+    return report(cells, cluster_id="", notes=[note])
+
+
+def another_cluster() -> Report:
+    """Another checkout's brokers hold every address."""
+    cells = []
+    for good in healthy_cells():
+        cause = Cause(
+            kind="another-cluster",
+            observed=f"{good.address} belongs to cluster 7QhzWcGeQ9mTn0UP4nS3Rg",
+            expected="cluster 5L6g3nShT-eMCtK-X86swQ of the contract",
+            remedy=f"see whose brokers listen at {good.address}: stop them, or give one of the two "
+            "other ports",
+        )
+        cells.append(failed(good, Stage.METADATA, cause))
+    return report(cells)
 
 
 def inconclusive() -> Report:
@@ -244,7 +285,7 @@ def vantages() -> Report:
     cells = []
     for name, (listener, scope, address) in scopes.items():
         good = cell("INTERNAL", 0, name).model_copy(
-            update={"listener": listener, "scopes": (scope,), "address": address}
+            update={"listener": listener, "scopes": (scope,), "address": read_address(address)}
         )
         undecided = {
             "verdict": Verdict.INCONCLUSIVE,
@@ -284,14 +325,16 @@ def hostile() -> Report:
     good = cell("EXTERNAL", 1)
     nasty = "\x1b[2J</script><script>alert(1)</script> | `*` ]]> & \" ' \x00 \u202e end"
     cause = Cause(kind="drift", observed=nasty, expected=nasty, remedy="first\nsecond")
-    bad = failed(good, Stage.METADATA, cause).model_copy(update={"address": nasty})
+    bad = failed(good, Stage.METADATA, cause).model_copy(update={"address": Address(nasty, 9092)})
     return report([bad], notes=[nasty], cluster=nasty)
 
 
 ALL = {
     "all_pass": all_pass,
     "dead_broker": dead_broker,
+    "not_replicated": not_replicated,
     "drift": drift,
+    "another_cluster": another_cluster,
     "inconclusive": inconclusive,
     "executor_fails": executor_fails,
     "vantages": vantages,

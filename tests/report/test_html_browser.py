@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from earshot.listeners.address import Address
 from earshot.report import Format, render
 from earshot.validation.result import Cause, Report, Stage
 from tests.report import samples
@@ -107,7 +108,9 @@ def long_names() -> Report:
     """Forty brokers with names as long as names get, one of them failing."""
     name = ".".join(["a-rather-long-label-of-a-broker-somewhere-in-a-large-company"] * 4)
     cells = [
-        samples.cell("EXTERNAL", broker).model_copy(update={"address": f"{name}:{9000 + broker}"})
+        samples.cell("EXTERNAL", broker).model_copy(
+            update={"address": Address(name, 9000 + broker)}
+        )
         for broker in range(1, 41)
     ]
     cause = Cause(kind="timeout", observed=name * 2, expected=name, remedy=name)

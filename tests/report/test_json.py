@@ -31,3 +31,28 @@ def test_a_key_that_is_not_known_is_named() -> None:
         EarshotError, match=r"- ran: is no key that earshot knows; did you mean run\?"
     ):
         read_report(text, "r.json")
+
+
+def test_addresses_are_text_in_the_document_as_they_ever_were() -> None:
+    text = json(samples.all_pass())
+    assert '"address": "localhost:19092"' in text
+    for observed in ("my_kafka:9092", ":9092", "[kafka:9094]:30000", "localhost:-1"):
+        found = read_report(text.replace("localhost:19092", observed), "r.json")
+        assert str(found.cells[0].address) == observed
+
+
+def test_an_address_without_a_port_is_named() -> None:
+    text = json(samples.drift()).replace("localhost:19092", "localhost")
+    with pytest.raises(EarshotError, match=r"found 'localhost'; allowed: host:port or"):
+        read_report(text, "r.json")
+
+
+def test_of_many_problems_the_first_twenty_are_named() -> None:
+    text = json(samples.all_pass()).replace("localhost:", "localhost;")
+    with pytest.raises(EarshotError) as found:
+        read_report(text, "r.json")
+    assert found.value.observed.count("allowed: host:port or") == 12
+    cells = samples.healthy_cells() * 4
+    with pytest.raises(EarshotError) as found:
+        read_report(json(samples.report(cells)).replace("localhost:", "localhost;"), "r.json")
+    assert found.value.observed.count("allowed: host:port or") == 20

@@ -6,7 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from earshot.listeners.address import Address
 from earshot.report.junit import junit
+from earshot.validation.result import Reached, Vantage, Verdict
 from tests.report import samples
 
 # element: (its attributes, required first; its children in their order)
@@ -71,3 +73,26 @@ def test_a_lost_record_fails_the_case_of_its_pair() -> None:
     assert failure is not None
     assert "10 lost" in failure.attrib["message"]
     assert "sequence 4 never came back" in (failure.text or "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "message", "text"),
+    [
+        ("no resolver", "refused", "no resolver", "E, broker 1 (h:1): not resolved; refused"),
+        ("", "refused", "E, broker 1 (h:1): not resolved; refused", None),
+        ("", None, "the vantage is fail", ""),
+        ("no resolver", None, "no resolver", ""),
+    ],
+)
+def test_a_vantage_says_why_it_did_not_pass(
+    reason: str, error: str | None, message: str, text: str | None
+) -> None:
+    at = Address("h", 1)
+    reached = (
+        [Reached(listener="E", broker=1, address=at, reached=False, error=error)] if error else []
+    )
+    vantage = Vantage(name="host", verdict=Verdict.FAIL, reason=reason, reached=tuple(reached))
+    root = ET.fromstring(junit(samples.report([], vantages=[vantage])).encode())
+    (failure,) = root.iter("failure")
+    assert failure.attrib == {"message": message, "type": vantage.kind}
+    assert failure.text == (message if text is None else text or None)

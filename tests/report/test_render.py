@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from earshot.listeners.address import Address
 from earshot.listeners.model import Scope
 from earshot.report import Format, render
 from earshot.report.html import MARKS
@@ -61,7 +62,7 @@ def _cells(draw: st.DrawFn, vantage: str, listener: str, broker: int) -> Cell:
         listener=listener,
         broker=broker,
         scopes=(Scope.EXTERNAL,),
-        address=f"kafka-{broker}.example.com:{9000 + broker}",
+        address=Address(f"kafka-{broker}.example.com", 9000 + broker),
         verdict=verdict,
         stages=samples.stages(draw(st.sampled_from(Stage)) if failed else None),
         cause=cause if failed else None,
@@ -150,6 +151,23 @@ def _tags(page: str) -> set[str]:
     parser = Cells()
     parser.feed(page)
     return parser.tags
+
+
+@pytest.mark.parametrize("brokers", [8, 9])
+def test_markdown_has_a_row_for_each_broker_where_there_are_many(brokers: int) -> None:
+    cells = [
+        samples.cell(listener, broker)
+        for listener in samples.LISTENERS
+        for broker in range(1, brokers + 1)
+    ]
+    lines = render(samples.report(cells), Format.MARKDOWN).splitlines()
+    if brokers == 8:
+        names = " | ".join(f"broker {broker}" for broker in range(1, 9))
+        assert f"| listener | scopes | {names} |" in lines
+        assert sum(line.startswith("| EXTERNAL | host | ") for line in lines) == 1
+    else:
+        assert "| broker | INTERNAL | EXTERNAL |" in lines
+        assert sum(line.startswith("| broker 9 | ") for line in lines) == 1
 
 
 def test_a_mark_never_stands_for_two_verdicts() -> None:

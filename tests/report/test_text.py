@@ -6,6 +6,7 @@ import pytest
 
 from earshot.report.terminal import Terminal
 from earshot.report.text import text
+from earshot.validation.result import Delivery, Replication, Verdict
 from tests.report import samples
 
 
@@ -38,6 +39,42 @@ def test_colour_changes_no_letter_and_no_column() -> None:
     assert "\x1b[1;31m" in colours
 
 
+def test_each_cell_has_the_colour_of_its_verdict() -> None:
+    terminal = Terminal(colour=True)
+    rows = matrix(text(samples.dead_broker(), terminal).replace("\x1b[1mfrom", "from"))
+    assert rows[1] == (
+        "  INTERNAL  internal  \x1b[32mok 1.8 ms\x1b[0m  \x1b[1;31mFAIL tcp\x1b[0m"
+        "  \x1b[32mok 2.2 ms\x1b[0m"
+    )
+
+
+def test_ways_of_different_lengths_line_up() -> None:
+    good = Delivery(written_through="A", read_through="B", broker=1, acknowledged=1, read=1)
+    odd = good.model_copy(update={"read_through": "LONGER", "lost": 4, "examples": ("a", "b", "c")})
+    more = odd.model_copy(update={"written_through": "C", "examples": ("a", "b", "c", "d")})
+    copies = [
+        Replication(leader=leader, follower=it, listener="INTERNAL", verdict=Verdict.PASS)
+        for leader, followers in ((1, (2, 3)), (2, (1,)))
+        for it in followers
+    ]
+    output = text(samples.report([], delivery=[good, odd, more], replication=copies))
+    _, delivery, replication, *_ = output.split("\n\n")
+    assert delivery.splitlines() == [
+        "delivery (written through -> read through)",
+        "  A -> B       ok    1 acknowledged, 1 read, 0 lost",
+        "  A -> LONGER  FAIL  1 acknowledged, 1 read, 4 lost",
+        *("    a", "    b", "    c"),
+        "  C -> LONGER  FAIL  1 acknowledged, 1 read, 4 lost",
+        *("    a", "    b", "    c"),
+        "    and 1 more, see --format json",
+    ]
+    assert replication.splitlines() == [
+        "replication (leader -> followers), through INTERNAL",
+        "  broker 1 -> 2, 3  ok",
+        "  broker 2 -> 1     ok",
+    ]
+
+
 def test_many_brokers_stand_one_below_the_other() -> None:
     cells = [
         samples.cell(listener, broker) for listener in samples.LISTENERS for broker in range(1, 31)
@@ -47,6 +84,15 @@ def test_many_brokers_stand_one_below_the_other() -> None:
     assert rows[7].startswith("  broker 7   ok")
     assert len(rows) == 31
     assert max(map(len, rows)) <= 100
+
+
+def test_a_matrix_is_turned_where_it_does_not_fit() -> None:
+    report = samples.all_pass()
+    rows = matrix(text(report))
+    fits = max(map(len, rows))
+    assert matrix(text(report, Terminal(width=fits))) == rows
+    turned = matrix(text(report, Terminal(width=fits - 1)))
+    assert turned[0].split() == ["INTERNAL", "EXTERNAL"]
 
 
 def test_a_broker_without_the_listener_is_said_to_lack_it() -> None:

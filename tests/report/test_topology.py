@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from earshot.listeners.address import Address
 from earshot.report import topology as geometry
 from earshot.report.topology import topology
-from earshot.validation.result import Cause, Stage, Verdict
+from earshot.validation.result import Cause, Reached, Stage, Vantage, Verdict
 from tests.report import samples
 
 
@@ -39,6 +40,58 @@ def test_an_executor_is_linked_by_what_it_reached() -> None:
     assert verdicts["executor-1 to EXTERNAL"] == Verdict.FAIL
     assert verdicts["executor-1 to INTERNAL"] == Verdict.PASS
     assert verdicts["driver to EXTERNAL"] == Verdict.PASS
+
+
+def test_a_vantage_that_is_broken_is_red_whatever_it_saw() -> None:
+    broken = Vantage(name="host", verdict=Verdict.FAIL)
+    picture = topology(samples.report(samples.healthy_cells(), vantages=[broken]))
+    assert {box.label: box.verdict for box in picture.boxes}["host"] == Verdict.FAIL
+
+
+def test_what_an_executor_reached_is_drawn_where_there_is_such_a_listener() -> None:
+    reached = [
+        Reached(
+            listener=listener, broker=1, address=Address("localhost", 1), reached=listener == "B"
+        )
+        for listener in ("INTERNAL", "EXTERNAL", "B")
+    ]
+    executor = Vantage(name="executor-1", kind="executor", reached=tuple(reached))
+    host = Vantage(name="host")
+    picture = topology(samples.report(samples.healthy_cells(), vantages=[host, executor]))
+    lines = {line.full: line.verdict for line in picture.lines if "executor-1" in line.full}
+    assert lines == {
+        "executor-1 to INTERNAL": Verdict.FAIL,
+        "executor-1 to EXTERNAL": Verdict.FAIL,
+    }
+    boxes = {box.label: box.verdict for box in picture.boxes}
+    assert boxes["executor-1"] == Verdict.FAIL and boxes["host"] == Verdict.PASS
+
+
+def test_brokers_share_a_box_where_there_are_too_many() -> None:
+    def brokers(count: int, *, failed: bool = False) -> list[str]:
+        cells = [samples.cell("EXTERNAL", broker) for broker in range(count)]
+        if failed:
+            cause = Cause(kind="refused", observed="", expected="", remedy="")
+            cells = [samples.failed(cell, Stage.TCP, cause) for cell in cells]
+        boxes = topology(samples.report(cells)).boxes
+        return [box.label for box in boxes if box.x == geometry.COLUMNS[2]]
+
+    assert brokers(geometry.MANY) == [f"broker {id}" for id in range(geometry.MANY)]
+    assert brokers(geometry.MANY + 1) == [f"{geometry.MANY + 1} brokers"]
+    alone = [f"broker {id}" for id in range(geometry.MANY + 1)]
+    assert brokers(geometry.MANY + 1, failed=True) == alone
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a" * 26, "a" * 26), ("a" * 27, "a" * 25 + "…"), ("", "")]
+)
+def test_a_name_that_does_not_fit_is_cut(name: str, shown: str) -> None:
+    vantage = Vantage(name="host", where=name)
+    (host, *_) = topology(samples.report(samples.healthy_cells(), vantages=[vantage])).boxes
+    assert (host.note, host.full) == (
+        shown or "passed",
+        f"host ({name}): passed" if name else "host: passed",
+    )
 
 
 def test_of_many_brokers_those_without_a_fault_share_a_box() -> None:

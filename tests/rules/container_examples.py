@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from earshot.rules import Facts
-from earshot.rules.container_facts import container_facts
+from earshot.facts.cluster import ClusterFacts
+from tests.sources.containers import container_facts
 
 KRAFT = {
     "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk",
@@ -35,14 +35,14 @@ NAMED: dict[str, Any] = {
 }
 
 
-def container(envs: dict[str, str | None] | None = None, **inputs: Any) -> Facts:
+def container(envs: dict[str, str | None] | None = None, **inputs: Any) -> ClusterFacts:
     """The facts about KRAFT with some variables changed; an empty text takes one away."""
     changed = {**KRAFT, **(envs or {})}
     given = {**NAMED, **inputs}
     return container_facts({k: v for k, v in changed.items() if v != ""}, **given)
 
 
-def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
+def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     """The facts of all containers of an example, and what its rule is expected to find."""
     document = yaml.safe_load(path.read_text())
     facts = [_read(item) for item in document["containers"]]
@@ -57,7 +57,7 @@ def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
     return joined, document["findings"]
 
 
-def _read(item: dict[str, Any]) -> Facts:
+def _read(item: dict[str, Any]) -> ClusterFacts:
     inputs = dict(item)
     if "envs" in inputs:
         return container_facts(**{"name": "kafka1", "image": "apache/kafka:4.1.1", **inputs})

@@ -9,16 +9,18 @@ from typing import Any
 
 import yaml
 
-from earshot.aws.groups import Ingress
-from earshot.aws.sources import Clients, IpRange, Members, Unread
+from earshot.facts.clients import Clients, IpRange, Members, Unread
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.instance import Instance
+from earshot.facts.security_groups import Ingress
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
-from earshot.listeners.parse import Settings
+from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.lookup import Diagnosis
 from earshot.names.policy import ResolverPolicy
-from earshot.rules import Facts, Finding, Rule, Severity, State
-from earshot.rules.instance import Instance
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Rule
 from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"
@@ -29,7 +31,7 @@ def files(rule: str = "*", verdict: str = "*") -> list[Path]:
     return sorted(HERE.glob(f"{rule}/{verdict}/*.yaml"))
 
 
-def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
+def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     """The facts of an example, and the findings that its rule is expected to yield."""
     document = yaml.safe_load(path.read_text())
     plan = _plan(document)
@@ -37,11 +39,14 @@ def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
     policy = ResolverPolicy.model_validate(
         {"resolvers": document.get("resolvers", {}), "waived": document.get("waived", {})}
     )
-    asked = TableAsked({label: _table(rows) for label, rows in document.get("answers", {}).items()})
+    answers = {label: _table(rows) for label, rows in document.get("answers", {}).items()}
+    asked = TableAsked(
+        answers, tuple(document.get("configured", ())), tuple(document.get("search", ()))
+    )
     evidence = gather(plan, policy, placement, _declared(document), asked)
     for item in document.get("no_evidence", ()):
         evidence = {key: value for key, value in evidence.items() if key[2] != item}
-    facts = Facts.of(
+    facts = ClusterFacts.of(
         plan,
         placement,
         addresses={node["id"]: tuple(node.get("addresses", ())) for node in document["nodes"]},
@@ -51,7 +56,7 @@ def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
         clients=_clients(document.get("clients")),
     )
     settings = {
-        id: Settings(
+        id: NodeSettings(
             {k: v for k, v in {**facts.settings[id].values, **changed}.items() if v is not None},
             facts.settings[id].notes,
         )
@@ -69,9 +74,11 @@ def described(finding: Finding, rule: Rule) -> dict[str, str]:
     }
     if finding.remedy != rule.remedy:
         told["remedy"] = finding.remedy
+    if finding.resolver is not None:
+        told["resolver"] = finding.resolver
     if finding.severity is not Severity.ERROR:
         told["severity"] = str(finding.severity)
-    if finding.state is not State.VIOLATED:
+    if finding.state is not FindingState.VIOLATED:
         told["state"] = str(finding.state)
     return told
 

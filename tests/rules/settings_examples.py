@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from earshot.listeners.properties import Settings
-from earshot.rules import Facts
+from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.properties import NodeSettings
 from tests.rules.examples import HERE
 
 
@@ -16,9 +16,9 @@ def files(rule: str) -> list[Path]:
     return sorted((HERE / rule).glob("*/*.yaml"))
 
 
-def load(path: Path) -> tuple[Facts, list[dict[str, str]]]:
+def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     """The facts of an example, and the findings that its rule is expected to yield."""
     document = yaml.safe_load(path.read_text())
     notes = {"kafka_version": document["kafka"]} if "kafka" in document else {}
-    settings = {id: Settings(values, notes) for id, values in document["settings"].items()}
-    return Facts(plan=None, settings=settings), document["findings"]
+    settings = {id: NodeSettings(values, notes) for id, values in document["settings"].items()}
+    return ClusterFacts(plan=None, settings=settings), document["findings"]

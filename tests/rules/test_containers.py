@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
 from earshot.listeners.render import environment
-from earshot.rules import RULES, Facts, State, judge, unjudged
-from earshot.rules.container import Container, Network, PublishedPort
+from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import evaluate, unjudged
+from earshot.rules.finding import FindingState
 from tests.rules.container_examples import load
 from tests.rules.examples import described, files
 
@@ -22,9 +25,9 @@ RULE_OF = {rule.id: rule for rule in RULES}
 def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     rule = RULE_OF[path.parts[-3]]
     facts, expected = load(path)
-    found = judge(facts, [rule])
+    found = evaluate(facts, [rule])
     assert [described(item, rule) for item in found] == expected
-    violated = any(item.state is State.VIOLATED for item in found)
+    violated = any(item.state is FindingState.VIOLATED for item in found)
     assert violated == (path.parts[-2] == "fail")
     for item in found:
         assert item.container and item.container in item.subject
@@ -46,35 +49,35 @@ def plan_of(host: str | UnknownHost, port: int) -> ClusterPlan:
     )
 
 
-def boxed(plan: ClusterPlan, host_port: int) -> Facts:
+def boxed(plan: ClusterPlan, host_port: int) -> ClusterFacts:
     """A plan that earshot computed, in a container that it describes."""
     env = environment(plan, plan.nodes[0])
     made = Container(
         "k1",
         "apache/kafka:4.1.1",
-        networks=(Network("kafka", ("k1",)),),
+        networks=(JoinedNetwork("kafka", ("k1",)),),
         published=(PublishedPort(9092, host_port),),
         env=env | {"CLUSTER_ID": "Mk", "KAFKA_CONTROLLER_QUORUM_VOTERS": "9@c:1"},
     )
-    return Facts.of(plan, "docker", containers={1: made})
+    return ClusterFacts.of(plan, "docker", containers={1: made})
 
 
 @pytest.mark.parametrize(("port", "rules"), [(39092, []), (9092, ["KL006"])])
 def test_a_plan_of_earshot_itself_is_judged_alike(port: int, rules: list[str]) -> None:
     facts = boxed(plan_of("docker-host.example.com", port), 39092)
-    found = judge(facts, [RULE_OF["KL006"], RULE_OF["KL014"]])
+    found = evaluate(facts, [RULE_OF["KL006"], RULE_OF["KL014"]])
     assert [item.rule for item in found] == rules
 
 
 def test_a_host_that_is_not_known_yet_is_no_violation() -> None:
     facts = boxed(plan_of(UnknownHost(what="Elastic IP"), 9092), 39092)
-    assert judge(facts, [RULE_OF["KL006"]]) == ()
+    assert evaluate(facts, [RULE_OF["KL006"]]) == ()
 
 
 def test_without_containers_the_rules_are_left_out_and_named() -> None:
-    facts = Facts.of(plan_of("h.example.com", 9092), "docker")
+    facts = ClusterFacts.of(plan_of("h.example.com", 9092), "docker")
     rules = [RULE_OF["KL006"], RULE_OF["KL014"]]
-    assert judge(facts, rules) == ()
+    assert evaluate(facts, rules) == ()
     assert {reason for _, reason in unjudged(facts, rules)} == {
         "no node is known to run in a container"
     }

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from earshot.rules import RULES, State, judge
+from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import evaluate
+from earshot.rules.finding import FindingState
 from tests.rules.examples import described, files, load
 
 RAW = ("KL001", "KL002", "KL006", "KL014")
@@ -23,9 +25,9 @@ RULE_OF = {rule.id: rule for rule in RULES}
 def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     rule = RULE_OF[path.parts[-3]]
     facts, expected = load(path)
-    found = judge(facts, [rule])
+    found = evaluate(facts, [rule])
     assert [described(item, rule) for item in found] == expected
-    violated = any(item.state is State.VIOLATED for item in found)
+    violated = any(item.state is FindingState.VIOLATED for item in found)
     assert violated == (path.parts[-2] == "fail")
     for item in found:
         assert item.line.endswith(f"[{rule.id}] {rule.source}")

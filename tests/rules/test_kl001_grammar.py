@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan, Role
-from earshot.listeners.properties import Settings
-from earshot.rules import Facts, State, judge
+from earshot.listeners.properties import NodeSettings
+from earshot.rules.evaluate import evaluate
+from earshot.rules.finding import FindingState
 from earshot.rules.kl001_grammar import READERS, RULE, problems
 from tests.listeners.clusters import plans
 from tests.rules.examples import described
@@ -17,26 +19,26 @@ from tests.rules.settings_examples import files, load
 @pytest.mark.parametrize("path", files("KL001"), ids=lambda path: "/".join(path.parts[-2:]))
 def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     facts, expected = load(path)
-    assert [described(item, RULE) for item in judge(facts, [RULE])] == expected
+    assert [described(item, RULE) for item in evaluate(facts, [RULE])] == expected
     assert bool(expected) == (path.parts[-2] == "fail")
 
 
 @settings(max_examples=40)
 @given(plans())
 def test_has_nothing_against_a_plan(cluster: ClusterPlan) -> None:
-    assert judge(Facts.of(cluster), [RULE]) == ()
+    assert evaluate(ClusterFacts.of(cluster), [RULE]) == ()
 
 
 def test_names_the_node_by_its_role() -> None:
     values = {"process.roles": "controller", "listeners": "CONTROLLER://c_1:9093"}
-    (found,) = judge(Facts(None, {9: Settings(values)}), [RULE])
+    (found,) = evaluate(ClusterFacts(None, {9: NodeSettings(values)}), [RULE])
     assert (found.node, found.role, found.listener) == (9, Role.CONTROLLER, "CONTROLLER")
-    assert (found.inputs, found.state) == (("listeners",), State.VIOLATED)
+    assert (found.inputs, found.state) == (("listeners",), FindingState.VIOLATED)
 
 
 def test_says_the_same_of_every_node_that_has_it() -> None:
     values = {"controller.quorum.voters": "9@c_9:9093"}
-    found = judge(Facts(None, {id: Settings(values) for id in (1, 2, 3)}), [RULE])
+    found = evaluate(ClusterFacts(None, {id: NodeSettings(values) for id in (1, 2, 3)}), [RULE])
     assert [item.node for item in found] == [1, 2, 3]
 
 

@@ -5,14 +5,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.properties import Settings
-from earshot.rules import Facts, Severity, judge
+from earshot.listeners.properties import NodeSettings
+from earshot.rules.evaluate import evaluate
+from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka import RULE, objections
+from tests.goldens import is_golden
 from tests.listeners.clusters import plans
 from tests.rules.examples import described
 from tests.rules.settings_examples import files, load
-from tests.rules.vectors import BASES, BROKER, COMBINED, CONTROLLER
+from tests.rules.vectors import BASES, BROKER, COMBINED, CONTROLLER, VECTORS
+
+ERAS = ("3.9.0", "3.9.2", "4.0.0", "4.1.1", "4.2.1")
+"""Versions between which a verdict changes."""
 
 
 def checks(values: dict[str, str], version: str = "4.1.1") -> list[str]:
@@ -22,7 +28,7 @@ def checks(values: dict[str, str], version: str = "4.1.1") -> list[str]:
 @pytest.mark.parametrize("path", files("KL002"), ids=lambda path: "/".join(path.parts[-2:]))
 def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     facts, expected = load(path)
-    assert [described(item, RULE) for item in judge(facts, [RULE])] == expected
+    assert [described(item, RULE) for item in evaluate(facts, [RULE])] == expected
     assert bool(expected) == (path.parts[-2] == "fail")
 
 
@@ -40,6 +46,13 @@ def test_has_nothing_against_a_sound_node(base: str, version: str) -> None:
         (BROKER, {"process.roles": ""}, "3.9.2", "R1c", True),
         (BROKER, {"process.roles": ""}, "4.1.1", "R1c", False),
         (BROKER, {"process.roles": ""}, "4.2.0", "R1c", True),
+        (BROKER, {"process.roles": ""}, "4.0", "R1c", False),
+        (BROKER, {"process.roles": ""}, "4.2", "R1c", True),
+        (BROKER, {"process.roles": "broker,broker"}, "4.2", "R1a", False),
+        (BROKER, {"controller.quorum.auto.join.enable": "true"}, "4.2", "C11", True),
+        (BROKER, {"sasl.enabled.mechanisms": "PLAIN,"}, "4.2", "I5a", True),
+        (CONTROLLER, {"inter.broker.listener.name": "CONTROLLER"}, "4.0", "C7", True),
+        (BROKER, {"control.plane.listener.name": "X"}, "4.0", "C12", False),
         (BROKER, {"controller.quorum.auto.join.enable": "TRUE"}, "4.1.1", "C11", False),
         (BROKER, {"controller.quorum.auto.join.enable": "TRUE"}, "4.2.0", "C11", True),
         (BROKER, {"control.plane.listener.name": "X"}, "3.9.2", "C12", True),
@@ -91,7 +104,7 @@ def test_a_controller_that_nobody_places_is_grave_where_the_voters_do_not(
 
 
 def test_says_which_kafka_is_assumed_where_none_is_known() -> None:
-    (found,) = judge(Facts(None, {1: Settings(BROKER | {"broker.id": "2"})}), [RULE])
+    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE])
     assert found.observed.endswith("Kafka (taken for 4.1.1) does not start")
 
 
@@ -99,6 +112,15 @@ def test_a_broker_of_zookeeper_s_times_is_not_judged_as_one_of_kraft() -> None:
     values = {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://b1:9092", "broker.id": "1"}
     (found,) = objections(values, "3.9.2")
     assert (found.check, found.refused) == ("R1b", False)
+
+
+@pytest.mark.parametrize(("version", "refused"), [("3.9.2", False), ("4.1.1", True)])
+def test_zookeeper_excuses_a_broker_without_a_role_before_kafka_4_only(
+    version: str, refused: bool
+) -> None:
+    values = {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://b1:9092", "broker.id": "1"}
+    (found,) = objections(values, version)
+    assert (found.observed, found.refused) == ("is not set", refused)
 
 
 def test_leaves_to_the_grammar_what_the_grammar_refuses() -> None:
@@ -111,17 +133,17 @@ def test_a_hint_is_a_warning_and_the_rest_are_errors() -> None:
         "controller.listener.names": "CONTROLLER,OLD",
         "listener.security.protocol.map": BROKER["listener.security.protocol.map"] + ",OLD:SSL",
     }
-    (found,) = judge(Facts(None, {1: Settings(BROKER | names)}), [RULE])
+    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | names)}), [RULE])
     assert found.severity is Severity.WARNING
-    (found,) = judge(Facts(None, {1: Settings(BROKER | {"broker.id": "2"})}), [RULE])
+    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE])
     assert found.severity is Severity.ERROR
 
 
 def test_judges_for_the_version_that_the_settings_note() -> None:
     change = {"controller.quorum.auto.join.enable": "true"}
     for version, words in (("4.1.1", "does not know it"), ("4.3.1", "does not start")):
-        noted = Settings(BROKER | change, {"kafka_version": version})
-        (found,) = judge(Facts(None, {1: noted}), [RULE])
+        noted = NodeSettings(BROKER | change, {"kafka_version": version})
+        (found,) = evaluate(ClusterFacts(None, {1: noted}), [RULE])
         assert found.observed.endswith(f"Kafka {version} {words}")
 
 
@@ -133,5 +155,93 @@ def test_asks_only_for_what_a_role_needs() -> None:
 @settings(max_examples=40)
 @given(plans())
 def test_has_nothing_against_a_plan_but_an_any_address(cluster: ClusterPlan) -> None:
-    for found in judge(Facts.of(cluster), [RULE]):
+    for found in evaluate(ClusterFacts.of(cluster), [RULE]):
         assert "0.0.0.0:" in found.observed
+
+
+def test_what_a_controller_advertises_is_not_for_clients() -> None:
+    """A1 is about brokers: for a controller A5c says it all."""
+    found = checks(CONTROLLER | {"advertised.listeners": "CLIENTS://c:9092"})
+    assert found == ["M4", "A5c", "C10"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("10.0.0.1", "[2001:db8::1]", []),
+        ("0.0.0.0", "[2001:db8::1]", []),
+        ("0.0.0.0", "[::]", ["P3"]),
+        ("10.0.0.1", "10.0.0.2", ["P2"]),
+        ("", "", ["P2"]),
+    ],
+)
+def test_two_listeners_on_one_port(first: str, second: str, found: list[str]) -> None:
+    listeners = f"INTERNAL://{first}:9092,EXTERNAL://{second}:9092"
+    assert checks(BROKER | {"listeners": listeners}) == found
+
+
+def test_what_is_said_of_every_vector_is_as_on_disk() -> None:
+    """Every text, the listener that it is about, and for which versions it holds."""
+    lines = []
+    for vector in VECTORS:
+        change = ", ".join(f"{key}={text}" for key, text in vector.change.items())
+        versions: dict[str, list[str]] = {}
+        for version in ERAS:
+            for item in objections(vector.values, version):
+                told = (
+                    f"{item.check} {item.listener or '-'} {'error' if item.grave else 'warning'}: "
+                    f"{item.key}: {item.observed}; {item.instead or 'does not start'} "
+                    f"- {item.expected} - {item.remedy or '(as the rule)'}"
+                )
+                versions.setdefault(told, []).append(version)
+        if versions:
+            lines.append(f"{vector.name} {vector.base} {change}")
+        for told, listed in versions.items():
+            since = "" if len(listed) == len(ERAS) else f" [{' '.join(listed)}]"
+            lines.append(f"  {told}{since}")
+    is_golden("\n".join(lines) + "\n", Path(__file__).parent / "objections.txt")
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "found"),
+    [
+        # only what is advertised in so many words is held against the map
+        (BROKER, {"advertised.listeners": BROKER["advertised.listeners"] + ",X://b1:1"},
+         ["M5", "A1"]),
+        (COMBINED, {"controller.listener.names": None}, ["C1"]),
+        (BROKER, {"node.id": "-1"}, ["R2"]),
+        (BROKER, {"node.id": "-1", "controller.quorum.voters": "1@127.0.0.1:9093"}, ["R2"]),
+        (BROKER, {"node.id": "0", "controller.quorum.voters": "0@127.0.0.1:9093"}, ["R5"]),
+        (BROKER, {"node.id": "+1"}, []),
+        (BROKER, {"node.id": "2147483647"}, []),
+        (BROKER, {"node.id": "-2147483649"}, ["R2"]),
+        (CONTROLLER, {"node.id": "-1"}, ["R2"]),
+        (CONTROLLER, {"node.id": None, "broker.id": "9"}, []),
+        # what is not advertised in so many words is held against the map once, as a listener
+        (CONTROLLER, {"listeners": "CONTROLLER://127.0.0.1:9093,X://:1"}, ["M4", "C5"]),
+        # one that is alone on its port, then two that are not
+        (BROKER, {"listeners": "A://:1,INTERNAL://:2,EXTERNAL://:2"}, ["P2", "M5"]),
+        (CONTROLLER, {"node.id": None, "broker.id": "8"}, ["R6"]),
+    ],
+)  # fmt: skip
+def test_settings_that_no_vector_has(
+    base: dict[str, str], change: dict[str, str | None], found: list[str]
+) -> None:
+    values = {key: text for key, text in {**base, **change}.items() if text is not None}
+    assert checks(values) == found
+
+
+def test_a_controller_listener_that_is_not_advertised_beside_others_is_a_hint() -> None:
+    names = {
+        "controller.listener.names": "CONTROLLER,SECOND",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,SECOND:PLAINTEXT",
+        "listeners": "CONTROLLER://127.0.0.1:9093,SECOND://127.0.0.1:9095",
+        "advertised.listeners": "CONTROLLER://127.0.0.1:9093",
+    }
+    (found,) = objections(CONTROLLER | names, "4.1.1")
+    assert (found.check, found.listener, found.grave, found.refused) == (
+        "C10",
+        "SECOND",
+        False,
+        False,
+    )

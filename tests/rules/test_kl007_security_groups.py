@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.aws.groups import Ingress, ingress_of, security_groups
-from earshot.aws.sources import Clients, IpRange, Members, Unread
+from earshot.facts.clients import Clients, IpRange, Members, Unread
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.instance import Instance
+from earshot.facts.security_groups import Ingress, ingress_of, security_groups
 from earshot.listeners.model import ClusterPlan, Role
-from earshot.rules import Facts, Finding, State, judge, unjudged
-from earshot.rules.instance import Instance
+from earshot.rules.evaluate import evaluate, unjudged
+from earshot.rules.finding import Finding, FindingState
 from earshot.rules.kl007_security_groups import RULE
 from earshot.rules.kl009_lasting_address import RULE as LASTING
 from tests.aws.plans import ONE_LISTENER, TWO_LISTENERS, node, plan
@@ -34,7 +36,7 @@ def found(
 ) -> tuple[Finding, ...]:
     groups = security_groups(made, clients)
     instances = {item.id: Instance(change(ingress_of(item, groups))) for item in made.nodes}
-    return judge(Facts.of(made, "aws", instances=instances, clients=clients), [RULE])
+    return evaluate(ClusterFacts.of(made, "aws", instances=instances, clients=clients), [RULE])
 
 
 offices = st.integers(0, 255).map(lambda number: ip_network(f"203.0.{number}.0/24"))
@@ -57,7 +59,7 @@ def test_a_rule_less_is_found(made: ClusterPlan, clients: Clients, data: st.Data
     rules = ingress_of(made.nodes[0], security_groups(made, clients))
     lost = data.draw(st.sampled_from(rules))
     findings = found(made, clients, lambda all: tuple(rule for rule in all if rule != lost))
-    assert {item.state for item in findings} == {State.VIOLATED}
+    assert {item.state for item in findings} == {FindingState.VIOLATED}
     assert all(str(lost.source) in item.observed for item in findings)
     assert all(f"port {lost.first}" in item.observed for item in findings)
 
@@ -83,7 +85,7 @@ def test_what_cannot_be_read_is_neither_violated_nor_passed(
 ) -> None:
     blank = Ingress(0, 65535, Unread("the group's rules"))
     findings = found(made, clients, lambda all: (blank,))
-    assert {item.state for item in findings} == {State.UNKNOWN}
+    assert {item.state for item in findings} == {FindingState.UNKNOWN}
     assert found(made, clients, lambda all: (*all, blank)) == ()
 
 
@@ -103,12 +105,12 @@ def test_a_part_of_the_clients_is_not_all(pieces: list[str]) -> None:
 @pytest.mark.parametrize(("one", "closed"), [(True, {"PLAINTEXT"}), (False, {"EXTERNAL"})])
 def test_a_lone_broker_needs_nobody_but_clients_beyond(one: bool, closed: set[str]) -> None:
     made = made_of(1, separate=False, one=one)
-    findings = judge(Facts.of(made, "aws", instances={1: Instance(())}), [RULE])
+    findings = evaluate(ClusterFacts.of(made, "aws", instances={1: Instance(())}), [RULE])
     assert {item.listener for item in findings} == closed
 
 
 def test_without_instances_both_rules_are_left_out_and_named() -> None:
-    facts = Facts.of(made_of(1, False, False), "aws")
-    assert judge(facts, [RULE, LASTING]) == ()
+    facts = ClusterFacts.of(made_of(1, False, False), "aws")
+    assert evaluate(facts, [RULE, LASTING]) == ()
     reasons = {reason for _, reason in unjudged(facts, [RULE, LASTING])}
     assert reasons == {"no node is known to run on an EC2 instance"}

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
-from earshot.listeners.model import Role
-from earshot.listeners.properties import Settings
-from earshot.rules import RULES, Facts, Rule, Severity, State
-from earshot.rules.registry import holds_for
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container
+from earshot.facts.instance import Instance
+from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
+from earshot.listeners.properties import NodeSettings
+from earshot.names.lookup import Diagnosis
+from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import evaluate
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Rule, holds_for
 from tests.rules.examples import HERE, load
 
 
@@ -52,18 +59,18 @@ def test_a_rule_says_all_that_a_finding_needs(rule: Rule) -> None:
 
 
 def test_a_finding_takes_remedy_source_and_severity_from_its_rule() -> None:
-    rule = Rule("KL999", "T", "R.", "mend it", "https://example.com", lambda facts: ())
+    rule = Rule("KL999", "T", "R.", "fix it", "https://example.com", lambda facts: ())
     found = rule.finding("seen", "wanted", node=2, listener="EXTERNAL")
     assert found.line == (
-        "broker 2, listener EXTERNAL: seen - expected wanted - mend it [KL999] https://example.com"
+        "broker 2, listener EXTERNAL: seen - expected wanted - fix it [KL999] https://example.com"
     )
     assert str(found) == (
         "broker 2, listener EXTERNAL: seen [KL999]\n"
         "  expected: wanted\n"
-        "  to mend it: mend it\n"
+        "  fix: fix it\n"
         "  source: https://example.com"
     )
-    assert (found.severity, found.state) == (Severity.ERROR, State.VIOLATED)
+    assert (found.severity, found.state) == (Severity.ERROR, FindingState.VIOLATED)
     other = rule.finding("a", "b", severity=Severity.WARNING, remedy="c", role=Role.CONTROLLER)
     assert other.line == "cluster: a - expected b - c [KL999] https://example.com"
     assert other.severity is Severity.WARNING
@@ -77,7 +84,144 @@ def test_a_node_gives_a_finding_its_id_and_role() -> None:
 
 
 def test_a_version_that_is_none_leaves_no_rule_out() -> None:
-    settings = {1: Settings({}, {"kafka_version": "latest"})}
-    facts = Facts(None, placement="docker", settings=settings)
+    settings = {1: NodeSettings({}, {"kafka_version": "latest"})}
+    facts = ClusterFacts(None, placement="docker", settings=settings)
     assert facts.kafka_version == "latest"
-    assert [rule.silent(facts) for rule in RULES if rule.judges == "settings"] == ["", ""]
+    assert [rule.silent(facts) for rule in RULES if rule.needs == "settings"] == ["", ""]
+
+
+def test_every_rule_that_has_examples_is_registered_and_the_other_way_round() -> None:
+    assert [rule.id for rule in RULES] == sorted(path.name for path in HERE.glob("KL*"))
+    assert len(RULES) >= 13
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_rules_about_hosts_say_which_are_not_known_yet(rule: Rule) -> None:
+    listener = Listener(
+        name="OUT",
+        scopes=(Scope.EXTERNAL,),
+        bind_port=9092,
+        host=UnknownHost(what="Elastic IP"),
+        port=9092,
+    )
+    plan = ClusterPlan(
+        kafka_version="4.1.1",
+        inter_broker="OUT",
+        controller="CONTROLLER",
+        replication_factor=1,
+        min_insync_replicas=1,
+        nodes=(Node(id=1, roles=(Role.BROKER,), listeners=(listener,)),),
+    )
+    found = evaluate(ClusterFacts.of(plan, "aws"), [rule])
+    about_hosts = rule.id in ("KL001", "KL002", "KL003", "KL004", "KL012")
+    said = [item.observed for item in found if item.state is FindingState.UNKNOWN]
+    assert ("hosts are not known yet: broker 1 OUT" in said) is about_hosts
+
+
+INSTANCES = {1: Instance()}
+
+
+@pytest.mark.parametrize(
+    ("needs", "given", "reason"),
+    [
+        ("plan", {}, "the settings cannot be read as a plan"),
+        ("settings", {}, "no node's settings are known"),
+        ("settings", {"settings": {1: NodeSettings({})}}, ""),
+        ("containers", {}, "no node is known to run in a container"),
+        ("containers", {"containers": {1: Container("k")}}, ""),
+        ("instances", {}, "no node is known to run on an EC2 instance"),
+        ("instances", {"instances": INSTANCES}, "no node is known to run on an EC2 instance"),
+        ("instances", {"plan": True}, "no node is known to run on an EC2 instance"),
+        ("instances", {"plan": True, "instances": INSTANCES}, ""),
+        ("plan", {"plan": True}, ""),
+    ],
+)
+def test_a_rule_is_judged_where_what_it_judges_is_there(
+    needs: Any, given: dict[str, Any], reason: str
+) -> None:
+    plan = load(HERE / "KL011" / "fail" / "nobody_to_ask.yaml")[0].plan
+    rule = Rule("KL999", "T", "R.", "m", "https://example.com", lambda facts: (), needs=needs)
+    facts = ClusterFacts(**{**given, "plan": plan if "plan" in given else None})
+    assert rule.silent(facts) == reason
+
+
+def test_the_first_of_many_hosts_that_are_not_known_yet_are_named() -> None:
+    def told(count: int, only: str | None = None) -> list[str]:
+        listener = Listener(
+            name="OUT",
+            scopes=(Scope.EXTERNAL,),
+            bind_port=9092,
+            host=UnknownHost(what="Elastic IP"),
+            port=9092,
+        )
+        plan = ClusterPlan(
+            kafka_version="4.1.1",
+            inter_broker="OUT",
+            controller="CONTROLLER",
+            replication_factor=1,
+            min_insync_replicas=1,
+            nodes=tuple(
+                Node(id=id, roles=(Role.BROKER,), listeners=(listener,)) for id in range(count)
+            ),
+        )
+        return [item.observed for item in RULES[0].pending(ClusterFacts(plan), only)]
+
+    three = "hosts are not known yet: broker 0 OUT, broker 1 OUT, broker 2 OUT"
+    assert told(3) == told(3, "OUT") == [three]
+    assert told(5) == [f"{three} and 2 more"]
+    assert told(3, "IN") == []
+    assert list(RULES[0].pending(ClusterFacts(None))) == []
+
+
+def test_a_finding_holds_all_that_it_is_given() -> None:
+    rule = Rule("KL999", "T", "R.", "m", "https://example.com", lambda facts: ())
+    found = rule.finding(
+        "seen",
+        "wanted",
+        node=7,
+        listener="OUT",
+        scope=Scope.EXTERNAL,
+        host="h",
+        resolver="192.0.2.53",
+        diagnosis=Diagnosis.TIMEOUT,
+        state=FindingState.UNKNOWN,
+        inputs=("a",),
+        role=Role.CONTROLLER,
+        container="k",
+    )
+    assert found == Finding(
+        rule="KL999",
+        severity=Severity.ERROR,
+        observed="seen",
+        expected="wanted",
+        remedy="m",
+        source="https://example.com",
+        state=FindingState.UNKNOWN,
+        node=7,
+        role=Role.CONTROLLER,
+        listener="OUT",
+        scope=Scope.EXTERNAL,
+        host="h",
+        resolver="192.0.2.53",
+        diagnosis=Diagnosis.TIMEOUT,
+        inputs=("a",),
+        container="k",
+    )
+    assert found.subject == "container k, controller 7, listener OUT (scope external)"
+
+
+@pytest.mark.parametrize(
+    ("specifier", "version", "holds"),
+    [
+        ("<=4.1", "4.2.0", False),
+        ("<4.1", "4.1.0", False),
+        ("<4.1", "4.0.9", True),
+        ("==4.1", "4.2.0", False),
+        ("!=4.1", "4.2.0", True),
+        (">4.1", "4.2.0", True),
+        (">=3.9,!=4.0", "4.0.1", False),
+        (">=4.1.1", "4.1", False),
+    ],
+)
+def test_more_versions(specifier: str, version: str, holds: bool) -> None:
+    assert holds_for(specifier, version) is holds

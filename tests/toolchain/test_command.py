@@ -22,7 +22,18 @@ def test_error_is_one_message(
 
     monkeypatch.setattr(command, "set_up", fail)
     assert command.run(["setup"]) == 2
-    assert capsys.readouterr().err == "Java: none\n  to mend it: install it\n"
+    assert capsys.readouterr().err == "Java: none\n  fix: install it\n"
+
+
+def test_a_checkout_that_cannot_be_written_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/p/.earshot/setup.lock")
+
+    monkeypatch.setattr(command, "set_up", refused)
+    assert command.run(["setup"]) == 2
+    assert capsys.readouterr().err == "/p/.earshot/setup.lock: Permission denied\n"
 
 
 def test_interruption_is_no_trace(

@@ -43,6 +43,7 @@ def test_built_cli_gets_files_and_asks_nobody(
     assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
     assert found["PULUMI_DISABLE_REGISTRY_RESOLVE"] == "true"
     assert found["PULUMI_OPTION_POLICY_PACK"] == f"{checkout}/policies"
+    assert found["PYTHONDONTWRITEBYTECODE"] == ""
 
 
 def test_evaluating_twice_is_the_same_as_once(

@@ -10,7 +10,7 @@ import yaml
 
 from earshot.errors import EarshotError
 from earshot.project import Project
-from tests.spec.aws_documents import document
+from tests.config.aws_documents import document
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
 from toolchain.plugins import check_plugin

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +60,10 @@ progress.run(["sh", "-c", "echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file
              log=Path("{tmp_path}/log"), failure="f", remedy="r")
 """
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
+        end = time.monotonic() + 30
         while not pid_file.exists():
-            assert process.poll() is None
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
         process.send_signal(number)
         process.communicate(timeout=30)
     with pytest.raises(ProcessLookupError):
@@ -80,3 +86,114 @@ def test_an_interruption_in_the_middle_of_a_start_ends_what_has_started(
     with pytest.raises(KeyboardInterrupt):
         progress.run(["sleep", "60"], log=tmp_path / "log", failure="f", remedy="r")
     assert started[0].returncode == -signal.SIGTERM
+
+
+def job(folder: Path, script: str, name: str = "step") -> Callable[[], None]:
+    def run() -> None:
+        progress.run(["sh", "-c", script], log=folder / f"{name}.log", failure=name, remedy="r")
+
+    return run
+
+
+def test_jobs_run_side_by_side_and_say_whose_lines_theirs_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meeting = threading.Barrier(2, timeout=30)
+
+    def meet(word: str) -> Callable[[], None]:
+        def say() -> None:
+            meeting.wait()
+            progress.say(word)
+
+        return say
+
+    progress.together({"one": meet("first"), "two": meet("second")})
+    progress.say("afterwards")
+
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert (sorted(lines), last) == (["[one] first", "[two] second"], "afterwards")
+
+
+def test_the_first_error_ends_the_commands_of_the_others(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    wait_for_it = f"while [ ! -e {started} ]; do sleep 0.05; done; exit 3"
+    others = job(tmp_path, f"touch {started}; exec sleep 600", "others")
+    with pytest.raises(EarshotError, match=r"^failing: sh ended with status 3"):
+        progress.together({"a": others, "b": job(tmp_path, wait_for_it, "failing")})
+
+
+def test_a_job_begins_no_command_after_another_has_failed(tmp_path: Path) -> None:
+    failed = threading.Event()
+
+    def fails() -> None:
+        try:
+            raise EarshotError("one", observed="failed")
+        finally:
+            failed.set()
+
+    def goes_on() -> None:
+        failed.wait(30)
+        while True:  # until the group has noticed
+            job(tmp_path, "true")()
+            (tmp_path / "ran").touch()
+
+    with pytest.raises(EarshotError, match="one: failed"):
+        progress.together({"a": fails, "b": goes_on})
+
+
+def test_an_interruption_ends_the_commands_of_all_jobs(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from toolchain import command, progress
+command.end_on_sigterm()
+def job(name):
+    return lambda: progress.run(
+        ["sh", "-c", f"echo $$ > {tmp_path}/{{name}}.new; mv {tmp_path}/{{name}}.new "
+         f"{tmp_path}/{{name}}; sleep 60"], log=Path(f"{tmp_path}/{{name}}.log"),
+        failure="f", remedy="r")
+progress.together({{"a": job("a"), "b": job("b")}})
+"""
+    files = [tmp_path / "a", tmp_path / "b"]
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
+        while not all(file.exists() for file in files):
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    for file in files:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.read_text()), 0)
+
+
+def test_an_impatient_user_leaves_no_command_behind(tmp_path: Path) -> None:
+    """More interruptions while commands that do not listen are ended."""
+    code = f"""
+from pathlib import Path
+from toolchain import command, progress
+command.end_on_sigterm()
+progress.STOP_SECONDS = 1
+def job(name):
+    return lambda: progress.run(
+        ["sh", "-c", f"trap 'touch {tmp_path}/{{name}}.told' TERM; "
+         f"echo $$ > {tmp_path}/{{name}}.new; "
+         f"mv {tmp_path}/{{name}}.new {tmp_path}/{{name}}; while :; do sleep 0.1; done"],
+        log=Path(f"{tmp_path}/{{name}}.log"), failure="f", remedy="r")
+progress.together({{"a": job("a"), "b": job("b")}})
+"""
+    files = [tmp_path / "a", tmp_path / "b"]
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
+        try:
+            while not all(file.exists() for file in files):
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            while not any(file.with_suffix(".told").exists() for file in files):
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+            for file in files:
+                with pytest.raises(ProcessLookupError):
+                    os.kill(int(file.read_text()), 0)
+        finally:
+            process.kill()
+            for file in files:
+                with contextlib.suppress(OSError, ValueError):
+                    os.killpg(int(file.read_text()), signal.SIGKILL)

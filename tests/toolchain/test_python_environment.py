@@ -59,8 +59,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine
 
 
+def ensure() -> None:
+    python_environment.ensure_interpreter()
+    python_environment.ensure_packages()
+
+
 def test_everything_is_locked_and_nothing_built_in_isolation(machine: Machine) -> None:
-    python_environment.ensure()
+    ensure()
     venv, *installs = machine.commands
     assert venv[1:3] == ["-m", "venv"]
     builders, packages, project = installs
@@ -70,9 +75,9 @@ def test_everything_is_locked_and_nothing_built_in_isolation(machine: Machine) -
 
 
 def test_second_time_runs_nothing(machine: Machine) -> None:
-    python_environment.ensure()
+    ensure()
     machine.commands.clear()
-    python_environment.ensure()
+    ensure()
     assert machine.commands == []
 
 
@@ -80,10 +85,10 @@ def test_second_time_runs_nothing(machine: Machine) -> None:
 def test_interrupted_set_up_starts_over(machine: Machine, step: str) -> None:
     machine.fail_at = step
     with pytest.raises(KeyboardInterrupt):
-        python_environment.ensure()
+        ensure()
     machine.fail_at = ""
     machine.commands.clear()
-    python_environment.ensure()
+    ensure()
     assert len(machine.commands) == 4
 
 
@@ -98,11 +103,11 @@ def test_interrupted_set_up_starts_over(machine: Machine, step: str) -> None:
 def test_made_again_when_what_is_installed_changes(
     machine: Machine, file: str, old: str, new: str, again: bool
 ) -> None:
-    python_environment.ensure()
+    ensure()
     machine.commands.clear()
     path = machine.root / file
     path.write_text(path.read_text().replace(old, new))
-    python_environment.ensure()
+    ensure()
     assert bool(machine.commands) is again
 
 
@@ -110,7 +115,7 @@ def test_link_to_somewhere_is_not_cleared_but_replaced(machine: Machine, tmp_pat
     other = tmp_path / "precious"
     other.mkdir()
     (tmp_path / ".venv").symlink_to(other)
-    python_environment.ensure()
+    ensure()
     assert other.is_dir()
     assert not (tmp_path / ".venv").is_symlink()
 
@@ -125,4 +130,14 @@ def test_locked_entry_comes_with_its_hashes(machine: Machine) -> None:
 def test_python_without_ensurepip(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EarshotError, match="-venv"):
-        python_environment.ensure()
+        ensure()
+
+
+def test_a_path_that_cannot_stand_in_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_environment, "VENV", Path("/a:b/.venv"))
+    with pytest.raises(EarshotError) as caught:
+        ensure()
+    assert str(caught.value) == (
+        "project folder /a:b: has a : in its path, at which PATH is taken apart\n"
+        "  fix: move the project to another path"
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.project import Project
 from toolchain import stack as stack_module
-from toolchain.stack import Stack, _says_the_same, main
+from toolchain.stack import Stack, _added_only_a_salt, main
 
 TEMPLATE = "# explained\nconfig:\n  earshot:cluster:\n    placement: local\n"
 SALTED = "config:\n  earshot:cluster:\n    placement: local\nencryptionsalt: v1:abc=\n"
@@ -33,7 +33,7 @@ def stack(name: str) -> Stack:
 
 
 def test_only_a_salt_was_added() -> None:
-    assert _says_the_same(TEMPLATE, SALTED)
+    assert _added_only_a_salt(TEMPLATE, SALTED)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_only_a_salt_was_added() -> None:
     ],
 )
 def test_anything_else_is_left_as_pulumi_wrote_it(before: str, after: str) -> None:
-    assert not _says_the_same(before, after)
+    assert not _added_only_a_salt(before, after)
 
 
 def test_a_stack_is_made_from_the_template_that_its_name_begins_with(checkout: Path) -> None:

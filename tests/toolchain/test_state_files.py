@@ -1,4 +1,4 @@
-"""What a killed Pulumi leaves in a file backend, found and mended before the next command."""
+"""What a killed Pulumi leaves in a file backend, found and fixed before the next command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def attributes(state: Path, text: str, stack: str = "local") -> Path:
     return path
 
 
-def mend(state: Path) -> None:
+def repair(state: Path) -> None:
     recover({"PULUMI_BACKEND_URL": f"{state.as_uri()}?no_tmp_dir=true"}, "local")
 
 
@@ -41,20 +41,20 @@ def test_the_lock_of_a_process_that_is_gone_is_cleared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = lock(tmp_path, GONE)
-    mend(tmp_path)
+    repair(tmp_path)
     assert not path.exists()
     assert "Clearing the lock of pulumi process" in capsys.readouterr().out
 
 
 def test_a_pid_that_is_no_pulumi_holds_no_lock(tmp_path: Path) -> None:
     path = lock(tmp_path, os.getpid())
-    mend(tmp_path)
+    repair(tmp_path)
     assert not path.exists()
 
 
 def test_another_machines_lock_is_left_alone(tmp_path: Path) -> None:
     path = lock(tmp_path, GONE, "elsewhere.example")
-    mend(tmp_path)
+    repair(tmp_path)
     assert path.exists()
 
 
@@ -63,7 +63,7 @@ def test_a_lock_that_says_nothing_is_left_to_pulumi(tmp_path: Path, text: str) -
     path = lock(tmp_path, GONE)
     path.write_text(text)
     cut = attributes(tmp_path, "")
-    mend(tmp_path)
+    repair(tmp_path)
     assert path.exists() and cut.exists()
 
 
@@ -73,7 +73,7 @@ def test_attributes_that_were_cut_short_go_and_the_state_stays(
     tmp_path: Path, text: str, stack: str
 ) -> None:
     path = attributes(tmp_path, text, stack)
-    mend(tmp_path)
+    repair(tmp_path)
     assert not path.exists()
     assert path.with_suffix("").read_text() == "{}"
 
@@ -81,20 +81,20 @@ def test_attributes_that_were_cut_short_go_and_the_state_stays(
 def test_a_lock_of_the_dead_protects_nothing(tmp_path: Path) -> None:
     path = attributes(tmp_path, "", stack="another")
     lock(tmp_path, GONE, stack="another")
-    mend(tmp_path)
+    repair(tmp_path)
     assert not path.exists()
 
 
 def test_attributes_that_are_whole_stay(tmp_path: Path) -> None:
     path = attributes(tmp_path, '{"md5": "x"}')
-    mend(tmp_path)
+    repair(tmp_path)
     assert path.exists()
 
 
 def test_nobodys_attributes_are_touched_while_a_process_has_the_stack(tmp_path: Path) -> None:
     lock(tmp_path, GONE, "elsewhere.example", stack="another")
     path = attributes(tmp_path, "", stack="another")
-    mend(tmp_path)
+    repair(tmp_path)
     assert path.exists()
 
 
@@ -113,4 +113,10 @@ def test_other_backends_are_left_alone(tmp_path: Path) -> None:
     path = attributes(tmp_path, "")
     recover({"PULUMI_BACKEND_URL": "s3://bucket"}, "local")
     recover({}, "local")
+    assert path.exists()
+
+
+def test_the_locks_of_other_stacks_are_left_to_their_own_commands(tmp_path: Path) -> None:
+    path = lock(tmp_path, GONE, stack="another")
+    repair(tmp_path)
     assert path.exists()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
-from earshot.user_data.boot import Archive, Boot
+from earshot.user_data.boot import Boot
 from earshot.user_data.systems import System
 
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -51,7 +52,9 @@ def cluster(*nodes: Node, kafka_version: str = "4.1.1", **extra: str) -> Cluster
 def boot(**changes: Any) -> Boot:
     values: dict[str, Any] = {
         "system": System.DEBIAN,
-        "archive": Archive(url="https://mirror.example/kafka_2.13-4.1.1.tgz", sha512="0a" * 64),
+        "archive": KafkaRelease(
+            url="https://mirror.example/kafka_2.13-4.1.1.tgz", sha512="0a" * 64
+        ),
         "volume": "vol-0123456789abcdef0",
         "cluster_id": CLUSTER_ID,
         "report": ("report-it", "--value"),

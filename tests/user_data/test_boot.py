@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from earshot.user_data.boot import Archive, SecretFile, ssm_report, ssm_secret
+from earshot.config.kafka_release import KafkaRelease
+from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
 from tests.user_data.nodes import boot
 
 
@@ -17,7 +18,7 @@ def test_a_volume_is_found_by_its_id() -> None:
 
 def test_a_published_checksum_is_taken_as_it_is_written() -> None:
     groups = " ".join(["0A1B2C3D"] * 16)
-    assert Archive(url="https://x/k.tgz", sha512=groups).sha512 == "0a1b2c3d" * 16
+    assert KafkaRelease(url="https://x/k.tgz", sha512=groups).sha512 == "0a1b2c3d" * 16
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,41 @@ def test_what_cannot_be_meant_is_refused(key: str, value: Any) -> None:
 
 def test_the_role_writes_one_parameter_and_reads_another() -> None:
     report = ssm_report("/earshot/prod/1", "eu-central-1")
-    assert report[:3] == ("aws", "ssm", "put-parameter")
-    assert report[-1] == "--value"
+    assert " ".join(report) == (
+        "aws ssm put-parameter --region eu-central-1 --name /earshot/prod/1 --type String "
+        "--overwrite --output text --value"
+    )
     secret = ssm_secret("broker.pem", "/earshot/prod/tls", "eu-central-1")
-    assert isinstance(secret, SecretFile)
-    assert {"--with-decryption", "/earshot/prod/tls"} <= set(secret.command)
+    assert isinstance(secret, SecretFile) and secret.name == "broker.pem"
+    assert " ".join(secret.command) == (
+        "aws ssm get-parameter --region eu-central-1 --name /earshot/prod/tls --with-decryption "
+        "--query Parameter.Value --output text"
+    )
+
+
+def test_what_is_not_said_of_a_boot() -> None:
+    plain = boot()
+    assert (plain.heap, plain.secrets, plain.client) == ("1g", (), {})
+    assert (plain.volume_seconds, plain.ready_seconds) == (300, 900)
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "most"), [("volume_seconds", 1, 3600), ("ready_seconds", 10, 7200)]
+)
+def test_how_long_a_boot_may_wait(key: str, least: int, most: int) -> None:
+    assert [getattr(boot(**{key: value}), key) for value in (least, most)] == [least, most]
+    for value in (least - 1, most + 1):
+        with pytest.raises(ValidationError):
+            boot(**{key: value})
+
+
+def test_an_archive_s_sum_is_text() -> None:
+    with pytest.raises(ValidationError, match="string"):
+        KafkaRelease.model_validate({"url": "https://x/k.tgz", "sha512": 5})
+
+
+def test_what_a_client_says_is_kept_as_text() -> None:
+    client = {"ssl.truststore.location": "/run/kafka/secrets/a.pem"}
+    assert boot(client=client).client == client
+    with pytest.raises(ValidationError, match=r"ssl\.key\.password would reveal a secret"):
+        boot(client={**client, "ssl.key.password": "hush"})

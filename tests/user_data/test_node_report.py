@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 
 WANTED = {"node": 1, "instance": "i-1", "user_data": "ab" * 32}
 
@@ -21,19 +21,22 @@ def test_a_report_of_the_node_meant_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"node": 2}, "node 2's"),
-        ({"instance": "i-0"}, "another instance, i-0"),
-        ({"user_data": "cd" * 32}, "other user data: cdcdcdcdcdcd…, not abababababab…"),
+        ({"node": 2}, "the last report is node 2's"),
+        ({"instance": "i-0"}, "the last report is of another instance, i-0"),
+        (
+            {"user_data": "cd" * 32},
+            "i-1 booted with other user data: cdcdcdcdcdcd…, not abababababab…",
+        ),
         ({"state": "starting"}, "starting"),
         ({"state": "failed", "detail": "no volume"}, "failed: no volume"),
     ],
 )
 def test_any_other_says_what_it_is(changes: dict[str, Any], says: str) -> None:
-    assert says in report(**changes).lacks(1, "i-1", "ab" * 32)
+    assert says == report(**changes).lacks(1, "i-1", "ab" * 32)
 
 
 def test_only_a_failure_is_final() -> None:
-    assert [state for state in State if report(state=state).is_final] == [State.FAILED]
+    assert [state for state in NodeState if report(state=state).is_final] == [NodeState.FAILED]
 
 
 @pytest.mark.parametrize("text", ["", "none", "{}", '{"node": 1}', "[]"])

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -12,10 +15,11 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
-from earshot.user_data.render import PROPERTIES, digest, properties_in, user_data
-from earshot.user_data.systems import System
+from earshot.user_data.render import PROPERTIES, digest, user_data
+from earshot.user_data.systems import PACKAGING, System
 from tests.listeners.clusters import odd_properties
 from tests.user_data.nodes import boot, cluster, node
+from tests.user_data.properties import properties_in
 
 ONE = node()
 PLAN = cluster(ONE)
@@ -32,7 +36,41 @@ def test_is_a_cloud_config_in_ascii() -> None:
     text = user_data(PLAN, ONE, boot())
     assert text.startswith("#cloud-config\n")
     assert text.isascii()
-    assert set(yaml.safe_load(text)) == {"write_files", "runcmd"}
+    document = yaml.safe_load(text)
+    assert set(document) == {"write_files", "runcmd"}
+    assert [" ".join(command) for command in document["runcmd"]] == [
+        "systemctl daemon-reload",
+        "systemctl restart systemd-journald.service",
+        "systemctl enable kafka-prepare.service",
+        "systemctl start --no-block kafka-prepare.service",
+    ]
+    assert {item["path"]: item.get("permissions") for item in document["write_files"]} == {
+        PROPERTIES: None,
+        "/etc/kafka/client.properties": None,
+        "/etc/kafka/log4j2.properties": None,
+        "/etc/systemd/journald.conf.d/kafka.conf": None,
+        f"{UNITS}/kafka-prepare.service": None,
+        f"{UNITS}/kafka.service": None,
+        f"{UNITS}/kafka-ready.service": None,
+        f"{UNITS}/kafka-failed.service": None,
+        PREPARE: "0755",
+        REPORT: "0755",
+    }
+
+
+@pytest.mark.parametrize("system", System)
+def test_every_command_has_its_package(system: System) -> None:
+    given = boot(system=system, report=ssm_report("/n", "eu-central-1"))
+    script = files(user_data(PLAN, ONE, given))[PREPARE]
+    commands = ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws")
+    missing = {name: script.count(f"command -v {name} ") for name in commands}
+    assert missing == dict.fromkeys(commands, 1)
+    packages = PACKAGING[system].packages
+    for name in commands:
+        assert f"missing+=({packages[name]})" in script
+    for line in PACKAGING[system].install:
+        assert f"{line}\n" in script
+    assert "python3.11" not in script
 
 
 def test_server_properties_are_the_plans() -> None:
@@ -46,24 +84,7 @@ def test_server_properties_are_the_plans() -> None:
 def test_any_property_survives(extra: dict[str, str]) -> None:
     plan = cluster(ONE, **extra)
     found = properties_in(user_data(plan, ONE, boot()))
-    assert found is not None
     assert read_properties(found) == annotated(plan, ONE)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "#!/bin/bash\n",
-        "#cloud-config\n",
-        "#cloud-config\n[",
-        "#cloud-config\nwrite_files: 3\n",
-        "#cloud-config\nwrite_files: [{path: /etc/motd, content: hello}]\n",
-        f"#cloud-config\nwrite_files: [{{path: {PROPERTIES}, content: 3}}]\n",
-    ],
-)
-def test_other_user_data_has_no_properties_of_ours(text: str) -> None:
-    assert properties_in(text) is None
 
 
 def test_the_same_arguments_give_the_same_text_and_others_another_digest() -> None:
@@ -93,8 +114,30 @@ def test_a_large_cluster_with_tls_stays_below_the_limit(system: System) -> None:
 
 def test_too_much_is_refused_with_its_size() -> None:
     plan = cluster(ONE, **{"some.property": "x" * LIMIT})
-    with pytest.raises(EarshotError, match=r"node 1: user data: \d+ bytes\n  allowed: 16384 bytes"):
+    with pytest.raises(EarshotError) as caught:
         user_data(plan, ONE, boot())
+    assert re.fullmatch(
+        r"node 1: user data: \d+ bytes\n  allowed: 16384 bytes\n"
+        r"  fix: set fewer or shorter properties in `extra`",
+        str(caught.value),
+    )
+
+
+def test_as_much_as_ec2_takes_is_taken() -> None:
+    def text(length: int) -> str:
+        return user_data(cluster(ONE, **{"some.property": "x" * length}), ONE, boot())
+
+    spare = LIMIT - len(text(1)) + 1
+    assert len(text(spare)) == LIMIT
+    with pytest.raises(EarshotError, match="16385 bytes"):
+        text(spare + 1)
+
+
+def test_a_node_without_the_listener_that_others_use_is_refused() -> None:
+    own = ONE.model_copy(update={"listeners": ONE.listeners[1:]})
+    with pytest.raises(EarshotError) as caught:
+        user_data(cluster(own), own, boot())
+    assert str(caught.value) == "node 1: has no listener INTERNAL"
 
 
 @pytest.mark.parametrize("unknown", [ONE, node(2)])
@@ -111,16 +154,24 @@ def test_an_unknown_name_is_refused(unknown: Any) -> None:
 )
 def test_data_lies_on_the_volume(log_dir: str) -> None:
     moved = ONE.model_copy(update={"log_dir": log_dir})
-    with pytest.raises(EarshotError, match="is not on the data volume"):
+    with pytest.raises(EarshotError) as caught:
         user_data(cluster(moved), moved, boot())
+    assert str(caught.value) == (
+        f"node 1: log_dir: {log_dir} is not on the data volume\n"
+        "  allowed: a directory below /var/lib/kafka"
+    )
 
 
 def test_a_secret_among_the_properties_is_refused() -> None:
     plan = cluster(ONE, **{"ssl.keystore.password": "hush", "ssl.keystore.type": "PKCS12"})
     with pytest.raises(EarshotError) as caught:
         user_data(plan, ONE, boot())
-    assert "ssl.keystore.password" in str(caught.value)
-    assert "hush" not in str(caught.value)
+    assert str(caught.value) == (
+        "node 1: user data: would hold the secret in ssl.keystore.password\n"
+        "  allowed: no secret: whoever may describe the instance reads its user data\n"
+        "  fix: fetch it on the instance as a file below /run/kafka/secrets, and name that "
+        "file: PEM key stores need no password, and a config provider reads any value from a file"
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,3 +238,34 @@ def test_words_reach_the_shell_as_they_are() -> None:
     written = files(user_data(PLAN, ONE, boot(report=("tell", "a b", "$(x)"), secrets=(secret,))))
     assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
     assert """fetch 'it'"'"'s $HOME' >""" in written[PREPARE]
+
+
+JOURNAL = """\
+[2026-01-01 00:00:00,000] ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)
+org.apache.kafka.common.config.ConfigException: Invalid value abc
+	at org.apache.kafka.common.config.ConfigDef.parseType(ConfigDef.java:776)
+[2026-01-01 00:00:01,000] INFO shutting down (kafka.server.BrokerServer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("journal", "told"),
+    [(JOURNAL, "org.apache.kafka.common.config.ConfigException: Invalid value abc\n"), ("", "")],
+)
+def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, told: str) -> None:
+    script = files(user_data(PLAN, ONE, boot()))[REPORT]
+    body = script[script.index("last_error()") : script.index("if [[ $1 == failed ]]")]
+    given = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"{given}{body}\nlast_error || true"],
+        env={"PATH": os.environ["PATH"], "JOURNAL": journal},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == told
+
+
+def test_every_file_ends_with_its_last_line() -> None:
+    written = files(user_data(PLAN, ONE, boot()))
+    assert {path for path, content in written.items() if not content.endswith("\n")} == set()

@@ -14,7 +14,7 @@ import yaml
 
 from earshot.listeners.model import Role
 from earshot.user_data.boot import ssm_report, ssm_secret
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import user_data
 from earshot.user_data.systems import System
 from tests.doubles.kafka_tools import KafkaToolDoubles
@@ -165,7 +165,7 @@ def quorum(*rows: str) -> str:
 CAUGHT_UP = quorum("9\tAAAA\t900\t0\t1\tLeader", "3\tAAAA\t899\t1\t1\tFollower")
 
 
-def states(reports: list[NodeReport]) -> list[State]:
+def states(reports: list[NodeReport]) -> list[NodeState]:
     return [report.state for report in reports]
 
 
@@ -187,7 +187,7 @@ def test_a_node_is_in_sync_when_its_metadata_is_not_behind(
     reporter.tools.answer(QUORUM, "", others, far, CAUGHT_UP)
     reporter.tools.answer(TOPICS, "")
     reports = reporter.run()
-    assert states(reports) == [State.STARTING, State.IN_SYNC]
+    assert states(reports) == [NodeState.STARTING, NodeState.IN_SYNC]
     assert reports[-1].lacks(3, "i-1", "ab" * 32) == ""
     assert left(tmp_path, QUORUM) == 1
 
@@ -198,7 +198,7 @@ def test_a_broker_is_in_sync_when_no_replica_of_its_own_is_behind(tmp_path: Path
     behind = partition("1,3,2", "1,2") + partition("1,2", "1")
     of_others = partition("1,3", "3") + partition("33,1", "1") + partition("1,13", "")
     reporter.tools.answer(TOPICS, behind, partition("3", ""), of_others)
-    assert states(reporter.run()) == [State.STARTING, State.IN_SYNC]
+    assert states(reporter.run()) == [NodeState.STARTING, NodeState.IN_SYNC]
     assert left(tmp_path, TOPICS) == 1
 
 
@@ -206,7 +206,7 @@ def test_a_failure_is_reported_with_its_reason(tmp_path: Path) -> None:
     reporter = Reporter(tmp_path, (Role.BROKER,))
     (reporter.state / "problem").write_text('bad "quotes" \\ and\nlines\n')
     (report,) = reporter.run("failed")
-    assert (report.state, report.detail) == (State.FAILED, "bad quotes  and lines")
+    assert (report.state, report.detail) == (NodeState.FAILED, "bad quotes  and lines")
 
 
 def test_a_failure_without_a_reason_says_where_to_look(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_broker_that_takes_too_long_says_so_and_may_yet_come(tmp_path: Path) -
     reporter.tools.answer(QUORUM, "", "", CAUGHT_UP)
     reporter.tools.answer(TOPICS, "")
     reports = reporter.run()
-    assert states(reports) == [State.STARTING, State.FAILED, State.IN_SYNC]
+    assert states(reports) == [NodeState.STARTING, NodeState.FAILED, NodeState.IN_SYNC]
     address = "broker-3.kafka.example.com:19092"
     assert reports[1].detail == (
         f"not in sync within 900 s: no answer at {address}, or node 3 lags behind the quorum"

@@ -51,8 +51,25 @@ JAAS = (
                 "sasl.password": "p=w;d",
             },
         ),
+        (
+            {"sasl.jaas.config": JAAS.replace("p=w;d", r"quote \" and \\ backslash")},
+            {"sasl.username": "alice", "sasl.password": r'quote " and \ backslash'},
+        ),
         ({"ssl.ca.location": "/ca.pem"}, {"ssl.ca.location": "/ca.pem"}),
         ({"bootstrap.servers": "elsewhere:1", "group.id": "mine"}, {}),
+        # what an application's file holds besides
+        ({"key.serializer": "x", "schema.registry.url": "http://x", "buffer.memory": "1"}, {}),
+        ({"partition.assignment.strategy": "org.apache.kafka.RangeAssignor"}, {}),
+        ({"stats_cb": "x", "default.topic.config": "x"}, {}),  # no texts, for librdkafka's client
+        ({"ssl.protocol": "TLSv1.3", "ssl.enabled.protocols": "TLSv1.3"}, {}),
+        (
+            {"client.dns.lookup": "use_all_dns_ips", "acks": "all", "broker.address.family": "v4"},
+            {"client.dns.lookup": "use_all_dns_ips", "acks": "all", "broker.address.family": "v4"},
+        ),
+        (
+            {"sasl.login.callback.handler.class": "x"},  # for librdkafka to refuse
+            {"sasl.login.callback.handler.class": "x"},
+        ),
     ],
 )
 def test_translates_kafkas_own_properties(
@@ -73,6 +90,22 @@ def test_refuses_stores_that_only_java_reads(key: str, kind: str | None) -> None
 def test_refuses_a_login_without_credentials_and_does_not_repeat_it() -> None:
     with pytest.raises(EarshotError, match="no username and password") as caught:
         translate({"sasl.jaas.config": 'Module required password="hush";'})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("jaas", "observed"),
+    [
+        ("", "names no login module"),
+        (f"{JAAS} {JAAS}", "names 2 login modules"),
+        (JAAS.replace('";', '"'), "does not end in a semicolon"),
+        (JAAS.replace("p=w;d", 'hush"hush'), "has something other than OPTION=VALUE"),
+        (JAAS.replace('";', '" tokenauth=true;'), "delegation token"),
+    ],
+)
+def test_refuses_what_is_no_login(jaas: str, observed: str) -> None:
+    with pytest.raises(EarshotError, match=observed) as caught:
+        translate({"sasl.jaas.config": jaas})
     assert "hush" not in str(caught.value)
 
 
@@ -144,6 +177,8 @@ def test_the_first_specific_error_explains() -> None:
         ("ssl://localhost:9093/1: SSL handshake failed", True),
         ("ssl://127.0.0.1:9093/1: SSL handshake failed: certificate verify failed", False),
         ("ssl://[::1]:9093/12: SSL handshake failed", False),
+        ("localhost:9093/bootstrap: Connect to ipv4#127.0.0.1:9093 failed", True),
+        ("127.0.0.1:9093/1: Connect to ipv4#127.0.0.1:9093 failed", False),
         ("SSL handshake failed", True),
     ],
 )
@@ -156,3 +191,8 @@ def test_what_a_broker_just_learned_of_does_is_not_the_fault_of_who_was_asked(
     every = Errors()
     every(KafkaError(KafkaError._SSL, text))
     assert every.first() == Failure("tls", text)
+
+
+def test_brokers_see_who_asks() -> None:
+    assert configuration("b:1", None, {})["client.id"] == "earshot"
+    assert configuration("b:1", None, {"client.id": "mine"})["client.id"] == "mine"

@@ -34,6 +34,13 @@ def test_reads_what_it_writes() -> None:
     assert read_contract(contract.to_json(), "test") == contract
 
 
+def test_of_a_cluster_that_was_only_looked_at_nobody_knows_the_inter_broker_listener() -> None:
+    unnamed = {key: value for key, value in GOOD.items() if key != "inter_broker"}
+    contract = read_contract(json.dumps(unnamed), "test")
+    assert contract.inter_broker is None
+    assert read_contract(contract.to_json(), "test") == contract
+
+
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
@@ -54,7 +61,7 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "observed"),
     [
-        ("version", 2, "version: found 2; allowed: 1"),
+        ("version", 3, "version: found 3; allowed: 1 or 2"),
         ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
         ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 stands there twice"),
         ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL stands there twice"),
@@ -70,6 +77,23 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
 def test_each_problem_names_its_key(key: str, value: object, observed: str) -> None:
     with pytest.raises(EarshotError, match=observed):
         read_contract(json.dumps(GOOD | {key: value}), "c.json")
+
+
+def test_a_contract_of_an_earlier_release_names_no_cluster() -> None:
+    assert read_contract(json.dumps(GOOD), "test").cluster_id is None
+
+
+def test_a_contract_is_of_the_present_version_unless_it_says_otherwise() -> None:
+    unsaid = {key: value for key, value in GOOD.items() if key != "version"}
+    assert Contract.model_validate(unsaid).version == 2
+
+
+def test_the_cluster_is_named_in_every_part() -> None:
+    contract = read_contract(json.dumps(GOOD | {"version": 2, "cluster_id": "C"}), "test")
+    assert contract.cluster_id == "C"
+    assert contract.for_scope(Scope.INTERNAL).cluster_id == "C"
+    assert contract.identified("D").cluster_id == "D"
+    assert read_contract(contract.to_json(), "test") == contract
 
 
 def with_listeners(*listeners: tuple[str, list[str], list[int]]) -> Contract:

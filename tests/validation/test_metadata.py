@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import ConfigResource
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,15 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.validation import metadata
 from earshot.validation.client import Errors, Failure
-from earshot.validation.metadata import Answer, ask, majority_cluster, match_listener, unexpected
+from earshot.validation.metadata import (
+    MetadataAnswer,
+    admin_client,
+    ask,
+    identify,
+    majority_cluster,
+    match_listener,
+    unexpected,
+)
 from tests.doubles.answers import address, answer, contract
 
 TWO = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["localhost:9092", "localhost:9093"])
@@ -44,7 +54,7 @@ def test_sharing() -> None:
         ("localhost:9092", answer("localhost:9092", "x:1", "y:1"), "EXTERNAL"),
     ],
 )
-def test_match_listener(asked: str, given: Answer | None, name: str | None) -> None:
+def test_match_listener(asked: str, given: MetadataAnswer | None, name: str | None) -> None:
     assert match_listener(TWO, address(asked), given) == name
 
 
@@ -79,7 +89,7 @@ def mock_cluster() -> Iterator[list[Address]]:
 def test_each_broker_answers_for_itself(mock_cluster: list[Address]) -> None:
     for broker in mock_cluster:
         said = ask(broker, Protocol.PLAINTEXT, {}, 5.0, threading.Event())
-        assert isinstance(said, Answer), said
+        assert isinstance(said, MetadataAnswer), said
         assert said.asked == broker
         assert list(said.brokers.values()) == mock_cluster
         assert said.cluster_id
@@ -129,6 +139,71 @@ def test_an_error_at_another_broker_does_not_end_the_question(
     monkeypatch.setattr(metadata, "_client", client)
     said = ask(Address("localhost", 9093), Protocol.SSL, {}, 5.0, threading.Event())
     if answered:
-        assert isinstance(said, Answer) and said.cluster_id == "here"
+        assert isinstance(said, MetadataAnswer) and said.cluster_id == "here"
     else:
         assert isinstance(said, Failure) and said.error == "tls"
+
+
+def future(outcome: object) -> Future[object]:
+    """Done with ``outcome``, an error or a result; None: not done."""
+    done: Future[object] = Future()
+    if isinstance(outcome, Exception):
+        done.set_exception(outcome)
+    elif outcome is not None:
+        done.set_result(outcome)
+    return done
+
+
+def refused(text: str) -> KafkaException:
+    return KafkaException(KafkaError(KafkaError.INVALID_REQUEST, text))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "id"),
+    [
+        ("its configuration", 7),
+        (refused("Unexpected broker id, expected 2 or empty string, but received 7"), 2),
+        (refused("no right to ask"), None),
+        (None, None),
+    ],
+)
+def test_a_broker_tells_who_it_is_by_what_it_refuses(
+    outcome: object, id: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def describe(resources: list[ConfigResource], request_timeout: float) -> dict[object, object]:
+        asked.extend((it.restype, it.name) for it in resources)
+        return {resources[0]: future(outcome)}
+
+    client = SimpleNamespace(describe_configs=describe)
+    monkeypatch.setattr(metadata, "_client", lambda values: client)
+    found = identify(Address("localhost", 9092), 7, Protocol.PLAINTEXT, {}, 0.01)
+    assert found == id
+    assert asked == [(ConfigResource.Type.BROKER, "7")]
+
+
+def test_requests_are_drawn_anew_until_they_go_to_a_broker_that_is_reachable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draws: Iterator[int] = iter([3, 1, 2, 2])
+
+    def list_topics(topic: str, timeout: float) -> SimpleNamespace:
+        if (drawn := next(draws, None)) is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return SimpleNamespace(controller_id=drawn)
+
+    client = SimpleNamespace(list_topics=list_topics)
+    monkeypatch.setattr(metadata, "_client", lambda values: client)
+    plain = Protocol.PLAINTEXT
+    assert admin_client("a:1,b:1", plain, {}, lambda id: id == 2, 5.0) is cast(Any, client)
+    assert list(draws) == [2]
+    # nobody answers any more: what was drawn stands
+    assert admin_client("a:1,b:1", plain, {}, lambda id: False, 5.0) is cast(Any, client)
+
+
+def test_no_time_for_a_draw_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SimpleNamespace()
+    monkeypatch.setattr(metadata, "_client", lambda values: client)
+    found = admin_client("a:1", Protocol.PLAINTEXT, {}, lambda id: False, 0.0)
+    assert found is cast(Any, client)

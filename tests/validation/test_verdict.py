@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from earshot.validation.result import Delivery, Verdict
-from earshot.validation.verdict import EXAMPLES, Received, Share, judge, tally
+from earshot.validation.verdict import EXAMPLES, Received, Share, tally, verdict_of
 
 RUN = "c0ffee00"
 READERS = ("INTERNAL", "EXTERNAL")
@@ -29,7 +29,7 @@ def all_of(shares: Sequence[Share], readers: Sequence[str] = READERS) -> list[Re
 
 def deliver(shares: Sequence[Share], rows: Sequence[Received]) -> list[Delivery]:
     reads = {(reader, it.partition) for reader in READERS for it in shares}
-    return list(judge(shares, tally(rows, RUN, shares), reads))
+    return list(verdict_of(shares, tally(rows, RUN, shares), reads))
 
 
 def findings(item: Delivery) -> tuple[int, int, int, int, int]:
@@ -169,19 +169,53 @@ def test_nothing_acknowledged_is_nothing_lost() -> None:
     assert (item.acknowledged, item.unknown, item.lost, item.verdict) == (0, 10, 0, Verdict.PASS)
 
 
-def test_headers_that_name_no_written_record_are_corrupt() -> None:
+@pytest.mark.parametrize("sequence", [-1, 2, 7, None])
+def test_headers_that_name_no_written_record_are_corrupt(sequence: int | None) -> None:
     share = Share("INTERNAL", 1, 1, 0, 2, True)
-    stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, 7, 0, 2, True)
+    stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, 0, 2, True)
     found = deliver([share], [*all_of([share]), stray])
     item = next(it for it in found if it.read_through == "INTERNAL")
     assert findings(item) == (0, 0, 0, 1, 0)
-    assert "headers" in item.examples[0]
+    assert (item.foreign, item.examples) == (
+        0,
+        ("1 records whose headers name no record that was written",),
+    )
+
+
+def test_a_record_in_several_partitions_counts_where_it_belongs_else_in_the_first() -> None:
+    share = Share("INTERNAL", 1, 1, 5, 2, True)
+    copies = [(5, 0, 100), (3, 0, 0), (9, 0, 1), (9, 1, 2), (3, 1, 50)]
+    rows = [
+        Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, partition, offset, True)
+        for partition, sequence, offset in copies
+    ]
+    found = {it.partition: (it.records, it.distinct) for it in tally(rows, RUN, [share])}
+    assert found == {5: (1, 1), 3: (2, 1), 9: (2, 0)}
+
+
+def test_findings_are_told_by_share_and_partition() -> None:
+    failed = Share("INTERNAL", 1, 1, 0, 3, False)
+    again = replace(failed, attempt=2, acknowledged=True)
+    lost, corrupt, strayed = all_of([again], ["INTERNAL"])
+    rows = [
+        all_of([failed], ["INTERNAL"])[0],  # the others of that write are not missed
+        replace(corrupt, intact=False, offset=10),
+        replace(strayed, partition=7, offset=11),
+    ]
+    item = next(it for it in deliver([failed, again], rows) if it.read_through == "INTERNAL")
+    assert (lost.sequence, corrupt.sequence) == (0, 1)
+    assert item.examples == (
+        "record 0 never came back",
+        "1 records in partition 0 with another checksum",
+        "1 records in partition 7 instead of 0",
+    )
+    assert findings(item) == (1, 0, 0, 1, 1)
 
 
 def test_what_was_not_read_is_not_judged() -> None:
     shares = [Share("INTERNAL", 1, 1, 0, 3, True), Share("INTERNAL", 2, 1, 1, 3, True)]
     rows = [row for row in all_of(shares) if row.partition == 0]
-    found = judge(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
+    found = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
     assert [(item.read_through, item.broker, item.lost) for item in found] == [
         ("EXTERNAL", 1, 0),
         ("INTERNAL", 1, 0),

@@ -1,7 +1,7 @@
 """``python -P -m toolchain.language_host --bin DIR --engine-pid PID [flags] ADDRESS``.
 
-The wrapper that the CLI finds as ``pulumi-language-python`` adds the first two flags; the rest
-comes from the CLI, of which only the last argument, the engine's address, matters here.
+The CLI runs it through the wrapper ``pulumi-language-python``, which adds the first two flags. Of
+the CLI's own arguments only the last one, the engine's address, matters here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import ModuleType
 
 
 def skip_the_sdk() -> None:
-    """Make ``pulumi.runtime.proto`` importable without running the SDK around it.
+    """Make ``pulumi.runtime.proto`` importable without the rest of the SDK.
 
-    The host needs the gRPC messages only, and starts three times in a ``pulumi up``: importing the
+    The host needs only the gRPC messages, and starts three times in a ``pulumi up``: importing the
     whole SDK would double its start-up time.
     """
     spec = importlib.util.find_spec("pulumi")

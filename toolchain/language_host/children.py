@@ -1,4 +1,4 @@
-"""The processes a host has started. They never outlive it."""
+"""The processes that a host has started, which never outlive it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ GRACE_SECONDS = 2.0
 
 
 class Children:
-    """Started processes, each leading a process group of its own.
+    """Started processes, each the leader of a process group.
 
-    The group makes a stop reach what a child has started in turn, and keeps the engine's SIGINT to
-    the host away from user code, which would answer it with a traceback.
+    A stop ends the whole group, and so what a child has started in turn. The engine's SIGINT to the
+    host does not reach the group: user code would print a traceback.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Children:
             self.wait(child)
 
     def stop_all(self) -> None:
-        """End all of them, at the same time, and start no more."""
+        """End all of them in parallel, and refuse to start more."""
         with self._lock:
             self._closed = True
             living = list(self._living)

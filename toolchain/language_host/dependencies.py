@@ -1,4 +1,4 @@
-"""What is installed for a program: provider packages, Python packages, and installing them."""
+"""Lists the provider and Python packages of a program, and installs them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def find_packages(interpreter: Interpreter) -> list[dict[str, str]]:
     """The resource providers that the installed packages belong to: name, version, server."""
     if interpreter.is_running():
         return provider_packages.find()
-    # By path: the other environment need not have this project.
+    # By path: the other environment may not have this project.
     return _json_list(_query(interpreter, provider_packages.__file__))
 
 
 def list_installed(interpreter: Interpreter, *, transitive: bool) -> list[tuple[str, str]]:
-    """Name and version of installed Python packages, or only of those that no other one needs."""
+    """Name and version of installed packages: all, or those that no other one requires."""
     filters = [] if transitive else ["--not-required"]
     listing = _query(interpreter, "-m", "pip", "list", "--format", "json", *filters)
     return [(entry["name"], entry["version"]) for entry in _json_list(listing)]
@@ -53,7 +53,7 @@ def list_installed(interpreter: Interpreter, *, transitive: bool) -> list[tuple[
 def install(
     request: InstallDependenciesRequest, context: Any, children: Children
 ) -> Iterator[InstallDependenciesResponse]:
-    """Make the virtual environment if it is missing and install what the program asks for."""
+    """Make the virtual environment if it is missing, and install the program's requirements."""
     from pulumi.runtime.proto.language_pb2 import InstallDependenciesResponse
 
     info = request.info
@@ -92,7 +92,7 @@ def _abort(context: Any, text: str) -> None:
 
 
 def _query(interpreter: Interpreter, *arguments: str) -> str:
-    """What the interpreter prints, or nothing: these are questions that may stay unanswered."""
+    """What the interpreter prints, or nothing where it fails."""
     try:
         return subprocess.run(
             [interpreter.executable, *arguments],

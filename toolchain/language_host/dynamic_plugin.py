@@ -1,6 +1,6 @@
-"""The process of the dynamic providers: Pulumi's own module, ended together with the engine.
+"""The process of the dynamic providers: runs Pulumi's own module, and ends with the engine.
 
-Run as a script under the program's interpreter, which need not have this project: standard library
+It is a script for the program's interpreter, which may not have this project: standard library
 only. The CLI starts it through the wrapper ``pulumi-resource-pulumi-python``.
 """
 
@@ -22,8 +22,8 @@ orphaned = threading.Event()
 def follow(engine: int) -> None:
     """End this process and its group once its parent is no longer ``engine``.
 
-    Without this a killed engine leaves the plugin behind, and whatever it was waiting for. What is
-    meant to stay, such as a broker, leads a process group of its own.
+    Without this, the plugin and its children would outlive a killed engine. What is meant to stay,
+    such as a broker, has a process group of its own.
     """
     while os.getppid() == engine:
         time.sleep(POLL_SECONDS)
@@ -34,7 +34,7 @@ def follow(engine: int) -> None:
 
 
 def terminate(*_: object) -> None:
-    """SIGTERM ends the process, except when it is the one that was just sent to the group."""
+    """Handle SIGTERM: end the process, unless `follow` has sent the signal to the group."""
     if not orphaned.is_set():
         os._exit(128 + signal.SIGTERM)
 
@@ -44,7 +44,7 @@ def main() -> None:
     # As with `python -m`: providers are modules of the project, which is the working directory.
     sys.path[0] = os.getcwd()  # noqa: PTH109
     signal.signal(signal.SIGTERM, terminate)
-    # the wrapper held it off while Python started; from here it ends the plugin without a word
+    # the wrapper ignored it while Python started; now it ends the plugin without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=follow, args=(engine,), daemon=True).start()
     runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)

@@ -1,4 +1,4 @@
-"""Which Python runs a program, a pack or a plugin: each request names its own."""
+"""The Python that runs a program, a pack or a plugin: each request names one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interpreter:
 
     @classmethod
     def of(cls, info: ProgramInfo) -> Interpreter:
-        """The ``virtualenv`` option of the project's, pack's or plugin's YAML file, else python3.
+        """The Python of the ``virtualenv`` option in the YAML file of the program, else python3.
 
         A relative path counts from the directory of that file.
         """
@@ -42,7 +42,7 @@ class Interpreter:
         )
 
     def is_running(self) -> bool:
-        """Whether this very process runs in that environment."""
+        """Whether this process runs in that environment."""
         return (
             self.environment is not None
             and self.environment.resolve() == Path(sys.prefix).resolve()

@@ -1,4 +1,4 @@
-"""A child's output on its way to the engine: one queue of chunks, in the order they came."""
+"""A child's output for the engine: one queue of chunks, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolchain.language_host.children import Children
 
 Chunk = language_pb2.RunPluginResponse
 READ_BYTES = 65536
-# A grandchild may hold the pipes open; what the plugin itself wrote has arrived well before this.
+# A grandchild may hold the pipes open; the plugin's own output has arrived well before.
 DRAIN_SECONDS = 1.0
 
 
@@ -32,7 +32,7 @@ class Output:
         self._chunks.put(Chunk(stderr=data))
 
     def finish(self, code: int) -> None:
-        """The exit code is the last chunk; a signal counts as in a shell (128 + number)."""
+        """Send the exit code as the last chunk; for a signal, 128 + its number, as in a shell."""
         self._chunks.put(Chunk(exitcode=code if code >= 0 else 128 - code))
         self.close()
 
@@ -49,10 +49,10 @@ class Output:
         children: Children,
         first_line: Callable[[bytes], None] | None = None,
     ) -> None:
-        """Send on everything that ``child`` prints, then its exit code.
+        """Send everything that ``child`` prints, then its exit code.
 
-        With ``first_line`` the first line of stdout goes there instead, stripped; it is empty where
-        the child ended without one.
+        ``first_line`` gets the first line of stdout instead, stripped; it is empty if the child
+        ended without one.
         """
         assert child.stdout is not None and child.stderr is not None
         pumps = [

@@ -1,4 +1,4 @@
-"""Running what the engine treats as a plugin: policy packs and providers written in Python."""
+"""Runs what the engine treats as a plugin: policy packs and providers written in Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolchain.language_host.relay import PackRelay
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin's process before its start. The environment is complete as the engine sent it."""
+    """How to start a plugin's process. The engine sends its complete environment."""
 
     command: tuple[str, ...]
     cwd: Path
@@ -42,7 +42,7 @@ def run(
 ) -> Iterator[language_pb2.RunPluginResponse]:
     """Stream what the plugin prints, as it comes, then its exit code.
 
-    A call that the engine cancels ends the plugin; without that a run would wait for it.
+    Where the engine cancels the call, the plugin ends; otherwise a run would wait for it.
     """
     interpreter = Interpreter.of(request.info)
     output = Output()

@@ -1,4 +1,4 @@
-"""Running the user's program, through Pulumi's own script for it."""
+"""Runs the user's program by Pulumi's own script for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulumi.runtime.proto import language_pb2
 from toolchain.language_host.children import Children
 from toolchain.language_host.interpreter import Interpreter
 
-# The script's way to say that the user has been shown the error already.
+# The script's exit code for an error that the user has seen already.
 ERROR_ALREADY_SHOWN = 32
 
 
@@ -25,7 +25,7 @@ def run(
     engine_address: str,
     script: Path,
 ) -> language_pb2.RunResponse:
-    """Run the program to its end; its output is the host's, so ``print`` becomes a message."""
+    """Run the program to its end; it shares the host's output, so ``print`` shows a message."""
     interpreter = Interpreter.of(request.info)
     if problem := interpreter.problem():
         return language_pb2.RunResponse(error=problem)
@@ -60,7 +60,7 @@ def _arguments(request: language_pb2.RunRequest, engine_address: str) -> list[st
         "parallel": str(request.parallel),
         "organization": request.organization,
     }
-    # One word per flag: a value may begin with a dash.
+    # `--flag=value` is one argument: a value may begin with a dash.
     words = [f"--{name}={value}" for name, value in flags.items()]
     return [*words, str(Path(info.program_directory) / entry), *request.args]
 

@@ -1,7 +1,7 @@
 """Find the Pulumi providers among the installed packages. Also a script: prints them as JSON.
 
-A provider's Python package carries a ``pulumi-plugin.json``. Standard library only: as a script it
-runs under the interpreter of whatever program is asked about.
+A provider's Python package has a ``pulumi-plugin.json``. Standard library only: as a script this
+runs under the interpreter of the program in question.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def find() -> list[dict[str, str]]:
     """Name, version and server (may be empty) of each provider, by name."""
     found = {}
     for distribution in distributions():
-        # Reading the record as text is far quicker than ``files``, which parses all of it.
+        # Reading the record as text is much faster than ``files``, which parses all of it.
         record = distribution.read_text("RECORD") or ""
         if MARKER not in record:
             continue

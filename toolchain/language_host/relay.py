@@ -1,8 +1,8 @@
-"""Between the engine and a policy pack, so that the pack learns its stack.
+"""A relay between the engine and a policy pack, which gives the pack its stack.
 
 pulumi-policy reads project, stack and configuration from environment variables when it starts, but
-the engine says them only afterwards, in ``ConfigureStack``. The relay therefore listens in the
-pack's place, starts the pack once it knows the stack, and passes every call on as it came.
+the engine sends them only afterwards, in ``ConfigureStack``. So the relay listens instead of the
+pack, starts the pack once it knows the stack, and forwards every call unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Start = Callable[[Mapping[str, str]], "subprocess.Popen[bytes]"]
 
 
 class PackError(Exception):
-    """The pack cannot be talked to; the text is for the user."""
+    """The pack does not answer; the text is for the user."""
 
 
 class PackRelay:
@@ -48,9 +48,9 @@ class PackRelay:
         )
 
     def listen(self) -> int:
-        """Start to listen; the port is what the engine takes for the pack's."""
+        """Start to listen, and return the port that the engine gets as the pack's."""
         service = analyzer_pb2.DESCRIPTOR.services_by_name["Analyzer"]
-        # Neither side's messages are decoded: what this version does not know passes as well.
+        # Messages are not decoded, so that fields unknown to this version pass too.
         handlers = {
             method.name: grpc.unary_unary_rpc_method_handler(self._handler(method.name))
             for method in service.methods
@@ -63,14 +63,14 @@ class PackRelay:
         return port
 
     def close(self) -> None:
-        # A call that is about to say why the pack ended gets the time to; nobody waits for it.
+        # A call that is about to report why the pack ended gets time for it, without a wait here.
         self._server.stop(grace=ANSWER_SECONDS)
         if self._channel is not None:
             self._channel.close()
 
     def _handler(self, method: str) -> Callable[[bytes, Any], bytes]:
         def call(message: bytes, context: Any) -> bytes:
-            # The pack has the engine's address from its command line; an empty answer is no bytes.
+            # The pack has the engine's address as an argument. An empty response has no bytes.
             if method == "Handshake" or (method == "Cancel" and self._channel is None):
                 return b""
             stack: Mapping[str, str] = {}
@@ -95,7 +95,7 @@ class PackRelay:
         return answer
 
     def _connect(self, stack: Mapping[str, str]) -> Any:
-        """The channel to the pack, started with the first call that needs it; others wait here."""
+        """The channel to the pack. The first call starts the pack, and others wait here."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -121,14 +121,14 @@ class PackRelay:
         if line.isdigit() and 0 < int(line) < 65536:
             return int(line)
         self._children.stop(child)
-        said = f"it printed {line.decode(errors='replace')!r}" if line else "it ended without one"
+        text = f"it printed {line.decode(errors='replace')!r}" if line else "it ended without one"
         raise PackError(
-            f"could not read policy pack port: {self._name} has to print it first, but {said}"
+            f"could not read policy pack port: {self._name} has to print it first, but {text}"
         )
 
 
 def stack_variables(request: analyzer_pb2.AnalyzerStackConfigureRequest) -> dict[str, str]:
-    """The stack as pulumi-policy wants it: environment variables at start-up.
+    """The stack as pulumi-policy reads it: environment variables at start-up.
 
     The configuration is decrypted, secrets included, as it is for the program.
     """

@@ -1,4 +1,4 @@
-"""The gRPC server around the service, and its end: by a signal or with the engine's process."""
+"""The gRPC server of the service, which ends by a signal or with the engine's process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ ENGINE_POLL_SECONDS = 0.5
 
 
 def serve(*, engine_address: str, engine_pid: int, bin_directory: Path) -> int:
-    """Serve until SIGINT, SIGTERM or the engine's end; every child process ends with the host.
+    """Serve until a signal (INT, TERM, HUP) or the engine's end; then end this process's children.
 
-    The first line on stdout is the port; whatever is printed later shows up in the user's output,
-    so nothing is.
+    The first line on stdout is the port. The user would see any later line, so none is printed.
     """
     ending = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -43,8 +42,8 @@ def serve(*, engine_address: str, engine_pid: int, bin_directory: Path) -> int:
     except BrokenPipeError:  # the engine is gone already
         ending.set()
 
-    # A death signal (PR_SET_PDEATHSIG) is tied to the engine's *thread*, and Go's threads come and
-    # go; the parent's pid is the only fact that tells.
+    # Not by PR_SET_PDEATHSIG: that signals the end of the engine's *thread*, and Go's threads end
+    # early. Only the parent's pid shows that the engine is gone.
     while not ending.wait(ENGINE_POLL_SECONDS):
         if os.getppid() != engine_pid:
             break
@@ -56,7 +55,7 @@ def serve(*, engine_address: str, engine_pid: int, bin_directory: Path) -> int:
 def _handlers(service: LanguageRuntime) -> Any:
     """Handlers of the methods that ``service`` has; gRPC answers UNIMPLEMENTED for the others.
 
-    The generated servicer class would raise for those, and its traceback reach the user.
+    The generated servicer class would raise for those, and the user would see the traceback.
     """
     descriptor = language_pb2.DESCRIPTOR.services_by_name["LanguageRuntime"]
     handlers = {}

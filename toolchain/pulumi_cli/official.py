@@ -11,7 +11,7 @@ from pathlib import Path
 from toolchain import progress
 from toolchain.pulumi_cli import wrapper
 
-# The first with `pulumi policy analyze`, the newest feature in use.
+# The first version with `pulumi policy analyze`, the newest feature that earshot uses.
 MINIMUM = (3, 229, 0)
 VERSION_SECONDS = 30
 
@@ -25,10 +25,10 @@ class OfficialCli:
 
 
 def find(path: str, minimum: tuple[int, int, int] = MINIMUM) -> OfficialCli | None:
-    """The first official ``pulumi`` on ``path`` (as in $PATH), or None where it will not do.
+    """The first usable official ``pulumi`` on ``path`` (as in $PATH), or None.
 
-    One that is too old or lacks its Python host is reported and passed over, and so are the ones
-    that this toolchain has built.
+    Those that are too old or lack the Python host are printed and skipped. Those that this
+    toolchain has built are skipped too.
     """
     for entry in filter(None, path.split(os.pathsep)):
         command = Path(entry) / "pulumi"
@@ -41,7 +41,7 @@ def find(path: str, minimum: tuple[int, int, int] = MINIMUM) -> OfficialCli | No
             wanted = ".".join(map(str, minimum))
             progress.say(f"Pulumi CLI: {command} is older than {wanted} and is not used")
             continue
-        # A package manager may link the command alone into PATH.
+        # A package manager may link only the command into PATH.
         for directory in (Path(entry), command.resolve().parent):
             if os.access(directory / "pulumi-language-python", os.X_OK):
                 return OfficialCli(directory, ".".join(map(str, version)))

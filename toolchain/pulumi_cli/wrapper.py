@@ -1,7 +1,7 @@
-"""A built CLI's place in the checkout: one directory with all its executables.
+"""Puts a built CLI and its wrappers into one directory of the checkout.
 
-The CLI warns on each command when the language host is not the one beside it, and it finds itself
-with links resolved. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
+The CLI resolves links to find itself, and warns in each command if the language host is not beside
+it. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would pr
 
 
 def install(built: Path, directory: Path, *, python: Path) -> None:
-    """Bring ``built`` and our wrappers together in ``directory``; ``python`` runs the host."""
+    """Put the files of ``built`` and our wrappers into ``directory``; ``python`` runs the host."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in EXECUTABLES:
-        _place(built / name, directory / name)
+        _link(built / name, directory / name)
     for name, text in (
         (LANGUAGE_HOST, _language_host(directory, python)),
         (DYNAMIC_PLUGIN, _dynamic_plugin()),
@@ -45,13 +45,13 @@ def is_ours(directory: Path) -> bool:
 
 
 def _language_host(directory: Path, python: Path) -> str:
-    # -P: the host starts in the user's project, whose modules must not come before its own.
+    # -P: the host starts in the user's project, and must not import modules from there.
     command = shlex.join([str(python), "-P", "-m", MODULE, "--bin", str(directory)])
     return f'#!/bin/sh\n{UNTIL_READY}\nexec {command} --engine-pid "$PPID" "$@"\n'
 
 
 def _dynamic_plugin() -> str:
-    """Pulumi's script of that name starts the plugin as a child, which outlives a killed engine."""
+    """A script that replaces Pulumi's, whose plugin is a child that outlives a killed engine."""
     return f"""#!/bin/sh
 {UNTIL_READY}
 # The interpreter is the program's; a relative one counts from its directory, which is here.
@@ -60,7 +60,7 @@ exec "${{python:-python3}}" -u {shlex.quote(dynamic_plugin.__file__)} "$PPID" "$
 """
 
 
-def _place(source: Path, target: Path) -> None:
+def _link(source: Path, target: Path) -> None:
     if target.exists() and target.samefile(source):
         return
     there, wanted = target.stat() if target.exists() else None, source.stat()
@@ -70,6 +70,6 @@ def _place(source: Path, target: Path) -> None:
     fresh.unlink(missing_ok=True)
     try:
         os.link(source, fresh)
-    except OSError:  # another file system
+    except OSError:  # on another file system
         shutil.copy2(source, fresh)
     fresh.replace(target)  # a running CLI keeps the file it was started from

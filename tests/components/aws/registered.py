@@ -12,11 +12,12 @@ import pulumi
 from pulumi.runtime import mocks
 
 from components import gate
-from components.aws.cluster import AwsCluster
+from components.aws.cluster import AwsStackCluster
 from components.aws.stack import deploy
+from earshot.config.aws import AwsSpec
 from earshot.names.aws import private_name, public_name
-from earshot.spec.aws import AwsSpec
-from tests.spec.aws_documents import REGION, read_aws
+from tests.components.plain_inputs import plain_inputs
+from tests.config.aws_documents import REGION, read_aws
 
 STACK = "mine"
 ADDRESS = "aws:ec2/eip:Eip"
@@ -31,6 +32,7 @@ INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 PARAMETER = "aws:ssm/parameter:Parameter"
 POLICY = "aws:iam/rolePolicy:RolePolicy"
 READY = "pulumi-python:dynamic/earshot:AwsReadiness"
+PREFLIGHT = "pulumi-python:dynamic/earshot:AwsPreflight"
 RECORD = "aws:route53/record:Record"
 ROLE = "aws:iam/role:Role"
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -72,7 +74,7 @@ class Answers(mocks.Mocks):
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
-        if args.typ == gate.SEAL_TYPE:
+        if args.typ == gate.APPROVAL_TYPE:
             outputs["judged"] = outputs["digest"]
         if self.preview and args.custom:
             return "", outputs
@@ -105,12 +107,20 @@ class Answers(mocks.Mocks):
                 "insecureValue": f"ami of {args.args.get('name')}"
             },
             "aws:ec2/getVpc:getVpc": self.vpc,
-            "aws:ebs/getEbsVolumes:getEbsVolumes": {"ids": list(self.volumes)},
         }
+        if args.token == "aws:ebs/getEbsVolumes:getEbsVolumes":
+            asked = {it["name"]: it["values"] for it in args.args["filters"]}
+            states = asked.get("status", ["available", "in-use"])
+            listed = (id for id, it in self.volumes.items() if _state(it) in states)
+            return {"ids": list(listed)}
         if args.token == "aws:ebs/getVolume:getVolume":
             ((id,),) = [item["values"] for item in args.args["filters"]]
             return self.volumes[id]
         return answers[args.token]
+
+
+def _state(volume: dict[str, Any]) -> str:
+    return str(volume.get("state", "available"))
 
 
 class Engine(mocks.MockMonitor):
@@ -121,7 +131,7 @@ class Engine(mocks.MockMonitor):
         self.seen: list[Registered] = []
 
     def RegisterResource(self, request: Any) -> Any:
-        inputs = pulumi.runtime.rpc.deserialize_properties(request.object, keep_unknowns=True)
+        inputs = plain_inputs(request, keep_unknowns=True)
         self.seen.append(Registered(request.type, request.name, inputs, request))
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
@@ -140,7 +150,7 @@ class Engine(mocks.MockMonitor):
 def registered(
     spec: AwsSpec,
     answers: Answers | None = None,
-    look: Callable[[AwsCluster], Any] = lambda cluster: cluster.ready.urn,
+    look: Callable[[AwsStackCluster], Any] = lambda cluster: cluster.ready.urn,
 ) -> Engine:
     """What the cluster of ``spec`` registers; ``look`` may read its outputs."""
     answers = answers or Answers()
@@ -148,7 +158,7 @@ def registered(
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
 
     def run() -> Any:
-        return look(AwsCluster(STACK, spec))
+        return look(AwsStackCluster(STACK, spec))
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine

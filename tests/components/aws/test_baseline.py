@@ -28,7 +28,7 @@ from tests.components.aws.registered import (
     Engine,
     registered,
 )
-from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, read_aws
+from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, read_aws
 
 SEPARATE = {"controllers": {"mode": "separate"}}
 SHAPES: list[dict[str, Any]] = [{}, ONE_LISTENER, {**TWO_LISTENERS, **OWN_ZONE, **SEPARATE}]

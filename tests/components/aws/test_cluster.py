@@ -8,10 +8,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.aws.cluster import AwsCluster
-from components.gate import SEAL_TYPE
+from components.aws.cluster import AwsStackCluster
+from components.gate import GATE_APPROVAL_TYPE
 from earshot.errors import EarshotError
-from earshot.user_data.render import properties_in
 from tests.components.aws.registered import (
     ADDRESS,
     ASSOCIATION,
@@ -21,6 +20,7 @@ from tests.components.aws.registered import (
     INGRESS,
     INSTANCE,
     INTERFACE,
+    PREFLIGHT,
     READY,
     RECORD,
     SUBNET,
@@ -30,7 +30,9 @@ from tests.components.aws.registered import (
     Engine,
     registered,
 )
-from tests.spec.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
+from tests.components.plain_inputs import secret_inputs, visible
+from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
+from tests.user_data.properties import properties_in
 
 PREVIEW = Answers(preview=True)
 SEPARATE = {"controllers": {"mode": "separate"}}
@@ -68,17 +70,17 @@ def test_names_are_those_that_were_given(settings: dict[str, Any], first: list[s
     assert hosts(engine)[1] == first
     for id, shown in hosts(engine).items():
         text = engine.of(INSTANCE)[f"mine-broker-{id}"].inputs["userData"]
-        assert all(f"://{host}:" in (properties_in(text) or "") for host in shown)
+        assert all(f"://{host}:" in properties_in(text) for host in shown)
 
 
 def test_names_come_before_the_gate_and_the_gate_before_instances() -> None:
     engine = registered(read_aws(**TWO_LISTENERS, **OWN_ZONE))
-    gate, seal = engine.one(GATE), engine.one(SEAL_TYPE)
+    gate, approval = engine.one(GATE), engine.one(GATE_APPROVAL_TYPE)
     for type in (INTERFACE, ADDRESS, RECORD, ZONE):
         assert all(engine.before(item, gate) for item in engine.of(type).values())
     for item in engine.of(INSTANCE).values():
-        assert item.is_below(gate) and item.depends_on(seal)
-    assert seal.is_below(gate)
+        assert item.is_below(gate) and item.depends_on(approval)
+    assert approval.is_below(gate)
 
 
 def test_one_node_is_touched_after_the_last_is_ready() -> None:
@@ -158,7 +160,7 @@ def test_a_first_preview_shows_everything_but_the_hosts(naming: dict[str, Any]) 
     assert sorted(it.urn for it in engine.seen) == sorted(it.urn for it in real.seen)
     inputs = engine.of(INSTANCE)["mine-broker-1"].inputs
     assert pulumi.contains_unknowns(inputs["userData"])
-    assert engine.one(SEAL_TYPE).inputs["digest"]
+    assert engine.one(GATE_APPROVAL_TYPE).inputs["digest"]
 
 
 def test_a_vpc_that_is_there_is_taken_as_it_is() -> None:
@@ -192,14 +194,22 @@ def test_another_region_is_refused() -> None:
 
 def test_a_gate_that_is_off_is_said_to_be() -> None:
     engine = registered(read_aws(gate="off"))
-    assert not engine.of(SEAL_TYPE)
+    assert not engine.of(GATE_APPROVAL_TYPE)
     assert all(item.is_below(engine.one(GATE)) for item in engine.of(INSTANCE).values())
+
+
+def test_settings_are_secrets_wherever_pulumi_keeps_them() -> None:
+    engine = registered(read_aws(extra={"num.io.threads": "4"}))
+    assert secret_inputs(engine.one(GATE).request) == {"plan"}
+    assert secret_inputs(engine.one(PREFLIGHT).request) == {"properties"}
+    assert [secret_inputs(it.request) for it in engine.of(INSTANCE).values()] == [{"userData"}] * 3
+    assert [it.urn for it in engine.seen if "num.io.threads" in visible(it.request)] == []
 
 
 def test_an_incarnation_is_an_instance_with_its_user_data() -> None:
     found: list[dict[str, str]] = []
 
-    def look(cluster: AwsCluster) -> pulumi.Output[None]:
+    def look(cluster: AwsStackCluster) -> pulumi.Output[None]:
         return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
 
     registered(read_aws(heap="1g"), look=look)

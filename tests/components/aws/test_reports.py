@@ -1,4 +1,4 @@
-"""Waiting for what nodes report: what is told, when it ends, and when it would be in vain."""
+"""Waiting for what nodes report: what is told, when it ends, and when it would never end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from components.aws.reports import Awaited, quorum_with, wait_for
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 
 ONE = Awaited(1, "/p/1", "i-1", "a" * 64)
 TWO = Awaited(2, "/p/2", "i-2", "b" * 64)
 THREE = Awaited(3, "/p/3", "i-3", "c" * 64)
 
 
-def report(of: Awaited, state: State = State.IN_SYNC, **changed: Any) -> str:
+def report(of: Awaited, state: NodeState = NodeState.IN_SYNC, **changed: Any) -> str:
     made = NodeReport(
         node=of.node,
         instance=of.instance,
@@ -54,7 +54,7 @@ def test_it_looks_until_the_instance_itself_says_so() -> None:
     looks = [
         {"/p/1": "nothing yet"},
         {"/p/1": stale},
-        {"/p/1": report(ONE, State.STARTING)},
+        {"/p/1": report(ONE, NodeState.STARTING)},
         {"/p/1": report(ONE)},
     ]
     read = Parameters(*looks)
@@ -63,14 +63,14 @@ def test_it_looks_until_the_instance_itself_says_so() -> None:
 
 
 def test_a_node_that_gave_up_is_not_waited_for() -> None:
-    read = Parameters({"/p/1": report(ONE, State.FAILED, detail="wrong checksum")})
+    read = Parameters({"/p/1": report(ONE, NodeState.FAILED, detail="wrong checksum")})
     with pytest.raises(EarshotError, match="node 1: failed: wrong checksum"):
         wait(read, deadline=3600)
     assert read.asked == 1
 
 
 def test_what_an_earlier_instance_gave_up_on_is_no_reason_to_stop() -> None:
-    old = report(ONE, State.FAILED, instance="i-0")
+    old = report(ONE, NodeState.FAILED, instance="i-0")
     read = Parameters({"/p/1": old}, {"/p/1": report(ONE)})
     wait(read)
     assert read.asked == 2
@@ -83,7 +83,7 @@ def test_what_an_earlier_instance_gave_up_on_is_no_reason_to_stop() -> None:
         ({}, "node 1: its parameter /p/1 is gone"),
         ({"/p/1": report(ONE, instance="i-0")}, "of another instance, i-0"),
         ({"/p/1": report(ONE, user_data="c" * 64)}, "i-1 booted with other user data"),
-        ({"/p/1": report(ONE, State.STARTING)}, "node 1: starting"),
+        ({"/p/1": report(ONE, NodeState.STARTING)}, "node 1: starting"),
     ],
 )
 def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) -> None:
@@ -93,13 +93,13 @@ def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) ->
     assert "aws ssm start-session" in str(caught.value)
 
 
-@pytest.mark.parametrize("own", ["nothing yet", report(ONE, State.STARTING), report(ONE)])
+@pytest.mark.parametrize("own", ["nothing yet", report(ONE, NodeState.STARTING), report(ONE)])
 @pytest.mark.parametrize(
     ("two", "three", "possible"),
     [
-        ("nothing yet", report(THREE, State.STARTING), False),
-        (report(TWO, State.FAILED), report(THREE, State.FAILED), False),
-        (report(TWO), report(THREE, State.FAILED), True),
+        ("nothing yet", report(THREE, NodeState.STARTING), False),
+        (report(TWO, NodeState.FAILED), report(THREE, NodeState.FAILED), False),
+        (report(TWO), report(THREE, NodeState.FAILED), True),
         (report(TWO), report(THREE), True),
     ],
 )

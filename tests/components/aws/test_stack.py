@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from earshot.vantages.standpoint import Kind, Standpoint
 from tests.components.aws.registered import INSTANCE, READY, Engine, deployed
-from tests.spec.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS
+from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from earshot.aws.roles import SESSION_MANAGER
-from earshot.spec.aws_validator import ValidatorSpec
+from earshot.config.aws_validator import ValidatorInstanceSpec
 from tests.components.aws.registered import (
     ADDRESS,
     ASSOCIATION,
@@ -31,7 +31,7 @@ from tests.components.aws.registered import (
     Registered,
     deployed,
 )
-from tests.spec.aws_documents import ONE_LISTENER, TWO_LISTENERS
+from tests.config.aws_documents import ONE_LISTENER, TWO_LISTENERS
 
 NAME = "mine-validator"
 BUCKET = f"arn:aws:s3:::{NAME}"
@@ -132,7 +132,7 @@ def test_its_user_data_fetch_the_very_bundle_that_was_carried_there(engine: Engi
     key = own(engine, OBJECT).inputs["key"]
     assert f"bundle=s3://{NAME}/{key}\n" in prepare
     assert f"sha256={key.removeprefix('bundles/').removesuffix('.tar')}\n" in prepare
-    every = ValidatorSpec().every if "/kafka/a" not in text else 15
+    every = ValidatorInstanceSpec().every if "/kafka/a" not in text else 15
     assert f"-mmin +{every}" in files["/usr/local/sbin/earshot-validate"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -13,10 +14,12 @@ from components import gate
 from components.docker import cluster as module
 from components.docker import labels
 from components.docker.cluster import DockerCluster
+from components.docker.identity import TO_BE_MADE
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
 from earshot.placement import DockerPlan, plan_docker
 from earshot.project import Project
-from earshot.spec.docker import DockerSpec
-from earshot.spec.document import read_spec
+from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from toolchain.paths import ROOT
 
 CONTAINER = "docker:index/container:Container"
@@ -26,12 +29,19 @@ IMAGE = "docker:index/remoteImage:RemoteImage"
 PROVIDER = "pulumi:providers:docker"
 READY = "pulumi-python:dynamic/earshot:DockerReadiness"
 GROUND = "pulumi-python:dynamic/earshot:DockerGround"
+PREFLIGHT = "pulumi-python:dynamic/earshot:DockerPreflight"
+IDENTITY = "pulumi-python:dynamic/earshot:ClusterIdentity"
+OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 GATE = "earshot:gate:AdvertisedListeners"
 
 QUORUM = {"mode": "separate", "count": 3}
 TWO_HOSTS = [
     {"name": "a", "engine": "tcp://a.lan:2376", "cert_path": "/keys/a", "external": "a.example"},
     {"name": "b", "engine": "ssh://ops@b.lan", "external": "b.example", "internal": "b.lan"},
+]
+BETWEEN_HOSTS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+    {"name": "EXTERNAL", "port": 9092, "scopes": "external"},
 ]
 
 
@@ -56,16 +66,24 @@ class Registered:
 
 
 class _Answers(mocks.Mocks):
-    """Outputs as the providers and the pack would give them."""
+    """Outputs as the providers and the pack would give them; in a ``preview`` of a new stack, none
+    that is not an input."""
+
+    def __init__(self, preview: bool = False) -> None:
+        self.preview = preview
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
-        if args.typ == gate.SEAL_TYPE:
+        if args.typ == gate.APPROVAL_TYPE:
             outputs["judged"] = outputs["digest"]
+        if self.preview and args.custom:
+            return "", outputs
         if args.typ == IMAGE:
             outputs["imageId"] = "sha256:abc"
         if args.typ == GROUND:
             outputs["deployment"] = "made-up"
+        if args.typ == IDENTITY:
+            outputs["cluster_id"] = OWN_ID
         if args.typ == READY:
             outputs["incarnation"] = f"incarnation of {args.name}"
         return f"id of {args.name}", outputs
@@ -77,12 +95,12 @@ class _Answers(mocks.Mocks):
 class Engine(mocks.MockMonitor):
     """Takes down every registration, in order."""
 
-    def __init__(self) -> None:
-        super().__init__(_Answers())
+    def __init__(self, preview: bool = False) -> None:
+        super().__init__(_Answers(preview))
         self.seen: list[Registered] = []
 
     def RegisterResource(self, request: Any) -> Any:
-        inputs = pulumi.runtime.rpc.deserialize_properties(request.object)
+        inputs = plain_inputs(request, keep_unknowns=True)
         self.seen.append(Registered(request.type, request.name, inputs, request))
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
@@ -113,7 +131,7 @@ def deployed(**settings: Any) -> DockerPlan:
     planned = plan_docker(spec, "s")
 
     def run() -> pulumi.Output[str]:
-        return DockerCluster("s", spec, planned).ready.urn
+        return DockerCluster("s", spec, planned, Path("/state")).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return planned
@@ -128,23 +146,60 @@ def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     shown = engine.of(GATE)["s"].inputs["containers"]
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
-        assert container.inputs() == shown[str(id)]
+        assert container.inputs(OWN_ID) == shown[str(id)]
         judged = dict(shown[str(id)])
         assert (inputs["image"], judged.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
         assert sorted(judged.pop("envs")) == inputs["envs"]
         assert judged == {key: inputs[key] for key in judged}
 
 
+def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "clearing", lambda host: pulumi.ResourceHookBinding())
+    engine = Engine(preview=True)
+    mocks.set_mocks(_Answers(True), project="earshot", stack="s", preview=True, monitor=engine)
+    planned = deployed()
+    shown = engine.of(GATE)["s"].inputs
+    assert shown["containers"] == {
+        str(id): container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
+    }
+    asked = engine.of(gate.APPROVAL_TYPE)["s"].inputs
+    assert asked == {"digest": gate.digest(shown), "judged": gate.NOBODY}
+    assert pulumi.contains_unknowns(engine.of(CONTAINER)["broker-1"].inputs["envs"])
+
+
+def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
+    deployed(extra={"num.io.threads": "4"})
+    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(GROUND).values()
+    assert secret_inputs(shown.request) == {"plan", "containers"}
+    assert secret_inputs(on_engines.request) == {"plan"}
+    for item in engine.of(CONTAINER).values():
+        assert secret_inputs(item.request) == {"envs"}
+    for text in ("num.io.threads", "NUM_IO_THREADS"):
+        assert [it.urn for it in engine.seen if text in visible(it.request)] == []
+
+
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
-    (ground,) = engine.of(GROUND).values()
+    (on_engines,) = engine.of(GROUND).values()
     (judged,) = engine.of(GATE).values()
-    assert ground.inputs["gate"] == engine.of(gate.SEAL_TYPE)["s"].inputs["digest"]
-    made = [it for it in engine.seen if it.type.startswith(("docker:", "pulumi:providers"))]
+    assert on_engines.inputs["gate"] == engine.of(gate.GATE_APPROVAL_TYPE)["s"].inputs["digest"]
+    made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
-    assert all(it.is_below(judged) for it in [*made, ground])
-    direct = [it for it in made if it.type != CONTAINER]
-    assert all(it.depends_on(ground) for it in [*direct, engine.of(CONTAINER)["broker-1"]])
+    assert all(it.is_below(judged) for it in [*made, on_engines])
+    (preflight,) = engine.of(PREFLIGHT).values()
+    late = (CONTAINER, VOLUME)
+    assert all(it.depends_on(on_engines) for it in [*made, preflight] if it.type not in late)
+    assert all(it.depends_on(preflight) for it in engine.of(VOLUME).values())
+    assert engine.of(CONTAINER)["broker-1"].depends_on(preflight)
+
+
+def test_no_container_is_touched_before_every_host_has_its_image(engine: Engine) -> None:
+    deployed(hosts=TWO_HOSTS, listeners=BETWEEN_HOSTS)
+    (preflight,) = engine.of(PREFLIGHT).values()
+    assert preflight.inputs["images"] == {"0": "sha256:abc", "1": "sha256:abc"}
+    assert all(preflight.depends_on(image) for image in engine.of(IMAGE).values())
+    order = [it.type for it in engine.seen]
+    assert order.index(PREFLIGHT) < order.index(CONTAINER)
 
 
 def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
@@ -187,6 +242,7 @@ def test_volumes_stay_unless_told_otherwise(engine: Engine, data: str, kept: boo
         assert volume.inputs["name"] == f"earshot-s-kafka-{id}"
         assert own_labels(volume.inputs) == {
             labels.STACK: "s",
+            labels.CLUSTER: OWN_ID,
             labels.NODE: str(id),
             labels.ROLES: "broker,controller",
             labels.VOTERS: "1,2,3",
@@ -207,11 +263,7 @@ def test_the_engine_keeps_brokers_running_and_lets_them_go_gently(engine: Engine
 
 
 def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
-    listeners = [
-        {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
-        {"name": "EXTERNAL", "port": 9092, "scopes": "external"},
-    ]
-    deployed(hosts=TWO_HOSTS, listeners=listeners)
+    deployed(hosts=TWO_HOSTS, listeners=BETWEEN_HOSTS)
     providers = engine.of(PROVIDER)
     assert providers["a"].inputs == {"host": "tcp://a.lan:2376", "certPath": "/keys/a"}
     assert providers["b"].inputs == {"host": "ssh://ops@b.lan"}
@@ -238,7 +290,7 @@ def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> 
 
 def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     deployed(gate="off")
-    assert engine.of(gate.SEAL_TYPE) == {}
+    assert engine.of(gate.GATE_APPROVAL_TYPE) == {}
     assert engine.of(GROUND)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
 

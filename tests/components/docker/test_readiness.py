@@ -1,4 +1,4 @@
-"""What is mended, what is waited for, how a wait ends; engines here are made of dictionaries."""
+"""What is fixed, what is waited for, how a wait ends; engines here are made of dictionaries."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from components.docker import inquiry, providers, readiness
-from components.docker.inquiry import Door, Metadata, NoAnswer, Partition, Quorum
-from components.docker.place import Engines, Place, incarnation
+from components.docker import kafka_protocol, providers, readiness
+from components.docker.container_address import ContainerAddress, Engines, incarnation
+from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
 from components.docker.providers import ReadinessProvider
 from earshot.errors import EarshotError
+from tests.doubles.naps import Naps
 
 NETWORK = "earshot-s"
 
 
-def place(id: int, broker: bool = True, voter: bool = True, plaintext: bool = True) -> Place:
-    door = Door("127.0.0.1", 19092, plaintext)
-    return Place(id, f"kafka-{id}", NETWORK, "local", broker, voter, door)
+OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
+
+
+def place(
+    id: int, broker: bool = True, voter: bool = True, plaintext: bool = True
+) -> ContainerAddress:
+    door = Endpoint("127.0.0.1", 19092, plaintext)
+    return ContainerAddress(id, f"kafka-{id}", NETWORK, "local", broker, voter, door)
 
 
 class FakeEngine:
@@ -57,7 +63,9 @@ class FakeEngine:
             "NetworkSettings": {"Networks": {NETWORK: {}}},
         }
 
-    def _logs(self, id: str, tail: int, until: float | None = None) -> bytes:
+    def _logs(
+        self, id: str, tail: int, since: float | None = None, until: float | None = None
+    ) -> bytes:
         return self.log + (self.log_since_start if until is None else b"")
 
     def kill(self, id: str, code: int = 137) -> None:
@@ -96,7 +104,7 @@ def engines(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engines:
     def connected(_where: object) -> Iterator[FakeEngine]:
         yield engine
 
-    monkeypatch.setattr("components.docker.place.connect", connected)
+    monkeypatch.setattr("components.docker.container_address.connect", connected)
     monkeypatch.setattr(readiness, "POLL", 0)
     return Engines()
 
@@ -119,26 +127,26 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return answer
 
         known = quorum or Quorum(1, {1: 5000, 2: 5000, 3: 5000})
-        monkeypatch.setattr(inquiry, "metadata", metadata)
-        monkeypatch.setattr(inquiry, "quorum", lambda *_: known)
+        monkeypatch.setattr(kafka_protocol, "metadata", metadata)
+        monkeypatch.setattr(kafka_protocol, "quorum", lambda *_: known)
 
     return set_answers
 
 
-def wait(engines: Engines, *places: Place, **options: Any) -> None:
+def wait(engines: Engines, *places: ContainerAddress, **options: Any) -> None:
     nodes = [(item, f"id-{item.node_id}") for item in places]
-    readiness.wait_for(engines, nodes, [place(1)], **options)
+    readiness.wait_for(engines, nodes, [place(1)], OWN_ID, **options)
 
 
 def test_what_is_well_is_left_alone(engines: Engines, engine: FakeEngine) -> None:
-    readiness.mend(engines, place(1), "id-1")
+    readiness.repair(engines, place(1), "id-1")
     assert engine.done == []
 
 
 def test_a_killed_container_is_started(engines: Engines, engine: FakeEngine) -> None:
     engine.kill("id-1")
     before = incarnation(engine.containers["id-1"])
-    assert incarnation(readiness.mend(engines, place(1), "id-1")) != before
+    assert incarnation(readiness.repair(engines, place(1), "id-1")) != before
     assert engine.done == ["start id-1"]
 
 
@@ -147,14 +155,14 @@ def test_a_disconnected_and_paused_one_is_brought_back(
 ) -> None:
     engine.containers["id-2"]["NetworkSettings"]["Networks"] = {"bridge": {}}
     engine.containers["id-2"]["State"]["Paused"] = True
-    readiness.mend(engines, place(2), "id-2")
+    readiness.repair(engines, place(2), "id-2")
     assert engine.done == ["connect id-2 earshot-s ['kafka-2']", "unpause id-2"]
 
 
 def test_a_removed_one_is_named_with_what_to_do(engines: Engines, engine: FakeEngine) -> None:
     del engine.containers["id-1"]
     with pytest.raises(EarshotError, match="container kafka-1 on Docker host local: is gone") as it:
-        readiness.mend(engines, place(1), "id-1")
+        readiness.repair(engines, place(1), "id-1")
     assert "pulumi up --refresh" in str(it.value)
 
 
@@ -167,7 +175,7 @@ def test_an_engine_that_is_gone_is_named_with_its_address(
     engine.api.inspect_container = refuse
     there = replace(place(1), engine="unix:///run/other.sock")
     with pytest.raises(EarshotError, match="kafka-1 on Docker host local: its engine at") as it:
-        readiness.mend(engines, there, "id-1")
+        readiness.repair(engines, there, "id-1")
     assert "at unix:///run/other.sock fails (Connection refused)" in str(it.value)
     assert "see that the engine runs" in str(it.value)
 
@@ -178,7 +186,7 @@ def test_why_a_container_cannot_be_started_is_the_engines_word(
     engine.kill("id-1")
     engine.refuses_to_start = True
     with pytest.raises(EarshotError, match="cannot be started: port is already allocated"):
-        readiness.mend(engines, place(1), "id-1")
+        readiness.repair(engines, place(1), "id-1")
 
 
 def test_a_broker_is_ready_when_it_is_in_sync(
@@ -199,7 +207,7 @@ def test_while_one_is_not_ready_the_others_are_not_asked_again(
 ) -> None:
     asked: list[int] = []
 
-    def hindrance(_engines: Engines, place: Place, *_: object) -> str | None:
+    def hindrance(_engines: Engines, place: ContainerAddress, *_: object) -> str | None:
         asked.append(place.node_id)
         return "not listening yet" if len(asked) < 6 else None
 
@@ -265,10 +273,27 @@ def test_what_befalls_a_container_ends_the_wait(
     words: str,
 ) -> None:
     say(NoAnswer("nothing came back"))
-    monkeypatch.setattr("time.sleep", lambda _: happens(engine.containers["id-2"]))
+    monkeypatch.setattr("time.sleep", Naps(lambda: happens(engine.containers["id-2"])))
     with pytest.raises(EarshotError, match=words) as caught:
         wait(engines, place(2))
     assert "the last lines of its log:\n    one\n    two" in str(caught.value)
+
+
+def test_the_cause_that_kafka_gives_comes_first(engines: Engines, engine: FakeEngine) -> None:
+    engine.log = (
+        b"[2026-01-01 00:00:00,000] ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)\n"
+        b"org.apache.kafka.common.config.ConfigException: Invalid value abc\n\tat a.b.C(D.java)\n"
+        + b"[2026-01-01 00:00:01,000] INFO shutting down (kafka.server.BrokerServer)\n"
+        * 40
+    )
+    engine.kill("id-2", code=1)
+    with pytest.raises(EarshotError) as caught:
+        wait(engines, place(2))
+    assert str(caught.value) == (
+        "container kafka-2 on Docker host local: ended with status 1: ConfigException: Invalid "
+        "value abc\n  (`docker logs kafka-2` has the whole)\n  fix: take the change back in "
+        "the stack's file, or change what the log names, then run the same command again"
+    )
 
 
 def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
@@ -280,14 +305,14 @@ def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
     say(NoAnswer("nothing came back"))
     states = iter(("running", "removing"))
 
-    def sleep(_: float) -> None:
+    def meanwhile() -> None:
         if (status := next(states, None)) is None:
-            engine.containers.pop("id-2")
+            engine.containers.pop("id-2", None)
         else:
             found = engine.containers["id-2"]["State"]
             found.update(Status=status, Running=status == "running", ExitCode=137)
 
-    monkeypatch.setattr("time.sleep", sleep)
+    monkeypatch.setattr("time.sleep", Naps(meanwhile))
     with pytest.raises(EarshotError, match="is gone; somebody has removed it"):
         wait(engines, place(2))
 
@@ -304,7 +329,7 @@ def test_a_loop_is_told_by_how_it_ended_and_not_by_how_it_begins_anew(
     engine.log_since_start = b"three\n"
     found = engine.containers["id-2"]
     state = {"Restarting": restarting, "Running": not restarting, "ExitCode": 3 * restarting}
-    monkeypatch.setattr("time.sleep", lambda _: found.update(RestartCount=3))
+    monkeypatch.setattr("time.sleep", Naps(lambda: found.update(RestartCount=3)))
     found["State"] |= state
     with pytest.raises(EarshotError, match="restarts in a loop") as caught:
         wait(engines, place(2))
@@ -317,7 +342,7 @@ def test_a_loop_is_told_by_how_it_ended_and_not_by_how_it_begins_anew(
     [
         (b"java.io.IOException: No space left on device\n", "make room there"),
         (b"InternalError: a fault occurred in an unsafe memory access operation\n", "make room"),
-        (b"ERROR Exiting Kafka due to fatal exception\n", "mend what the log names"),
+        (b"ERROR Exiting Kafka due to fatal exception\n", "change what the log names"),
     ],
 )
 def test_a_full_disk_is_told_by_its_signs(
@@ -339,7 +364,7 @@ def test_an_engine_that_is_about_to_stop_is_blamed_for_what_it_ends(
         raise EarshotError("Docker engine at x", observed="does not answer")
 
     engine.kill("id-2", code=143)
-    monkeypatch.setattr("components.docker.place.connect", refuse)
+    monkeypatch.setattr("components.docker.container_address.connect", refuse)
     with pytest.raises(EarshotError, match="Docker engine at x: does not answer"):
         wait(engines, place(2))
 
@@ -369,6 +394,7 @@ def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
         "voters": everybody,
         "tellers": everybody,
         "incarnations": {},
+        "cluster_id": OWN_ID,
         "whole": whole,
         "incarnation": None,
         **changes,
@@ -434,3 +460,118 @@ def test_a_broker_takes_leave_of_a_cluster_that_is_there(
     engine.kill("id-3")
     provider.delete("ready", props())
     assert engine.done == ["stop id-1 60", "stop id-1 3"]
+
+
+def test_a_broker_of_another_cluster_is_not_ready(
+    engines: Engines, say: Callable[..., None]
+) -> None:
+    known = all_well(1, 2, 3)
+    say(replace(known, cluster_id="other"))
+    with pytest.raises(EarshotError) as caught:
+        wait(engines, place(2), deadline=-1)
+    assert f"local: answers as a broker of cluster other, not of {OWN_ID}; the last" in str(
+        caught.value
+    )
+    for id in ("", OWN_ID):
+        say(replace(known, cluster_id=id))
+        wait(engines, place(2), deadline=-1)
+
+
+def test_what_ended_is_told_with_the_engine_s_own_word(
+    engines: Engines, engine: FakeEngine
+) -> None:
+    engine.log = b"\n\t... 3 more\n\tat x.Y\n"
+    engine.kill("id-2", code=127)
+    engine.containers["id-2"]["State"]["Error"] = "no such program"
+    with pytest.raises(EarshotError) as caught:
+        wait(engines, place(2))
+    assert str(caught.value) == (
+        "container kafka-2 on Docker host local: ended with status 127 (no such program); the "
+        "last lines of its log:\n    (it wrote none)\n  fix: take the change back in the "
+        "stack's file, or change what the log names, then run the same command again"
+    )
+
+
+def test_two_restarts_are_no_loop(
+    engines: Engines,
+    engine: FakeEngine,
+    say: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say(NoAnswer("nothing came back"), all_well(1, 2, 3))
+    found = engine.containers["id-2"]
+    monkeypatch.setattr("time.sleep", Naps(lambda: found.update(RestartCount=2)))
+    wait(engines, place(2))
+    assert found["RestartCount"] == 2
+
+
+def test_a_paused_container_is_not_asked_why_it_ended(engines: Engines, engine: FakeEngine) -> None:
+    engine.log = b"org.apache.kafka.common.KafkaException: of an earlier start\n"
+    engine.containers["id-2"]["State"]["Paused"] = True
+    with pytest.raises(EarshotError) as caught:
+        wait(engines, place(2))
+    assert caught.value.observed == (
+        "was paused by somebody; the last lines of its log:\n"
+        "    org.apache.kafka.common.KafkaException: of an earlier start"
+    )
+
+
+@pytest.mark.parametrize("reason", [APIError("500", explanation="stopped"), OSError("stopped")])
+def test_where_no_listener_is_plaintext_the_health_check_tells(
+    engines: Engines, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, reason: Exception
+) -> None:
+    answers: list[Any] = [
+        reason,
+        (1, b"bash: connect: Connection refused"),
+        (2, b"x" * 81),
+        (0, b""),
+    ]
+    asked: list[Any] = []
+
+    def exec_run(command: list[str]) -> Any:
+        asked.append(command)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    found = SimpleNamespace(exec_run=exec_run)
+    told: list[str | None] = []
+    closed = place(2, plaintext=False)
+    client = SimpleNamespace(containers=SimpleNamespace(get=lambda _: found))
+    monkeypatch.setattr(Engines, "of", lambda *_: client)
+    for _ in range(4):
+        told.append(readiness._health(engines, closed, "id-2"))
+    assert told == ["stopped", "not listening yet", f"{'x' * 77}...", None]
+    assert asked == [closed.door.health()[1:]] * 4
+
+
+def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
+    engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(all_well(1, 2, 3))
+    asked: list[str] = []
+    failures: list[Exception] = [NoAnswer("not yet"), EarshotError("engine", observed="gone")]
+
+    def quorum(_client: object, container: str, _door: Endpoint) -> Quorum:
+        asked.append(container)
+        if failures:
+            raise failures.pop(0)
+        return Quorum(1, {1: 9000, 2: 6000})
+
+    monkeypatch.setattr(kafka_protocol, "quorum", quorum)
+    tellers = [place(1), place(2), place(3)]
+    readiness.wait_for(engines, [(place(2), "id-2")], tellers, OWN_ID, deadline=-1)
+    assert asked == ["kafka-2", "kafka-1", "kafka-3"], "itself first"
+    failures += [NoAnswer("not yet")] * 3
+    with pytest.raises(EarshotError, match="local: not yet; the last lines"):
+        readiness.wait_for(engines, [(place(2), "id-2")], tellers, OWN_ID, deadline=-1)
+
+
+def test_a_container_that_is_gone_is_no_part_of_a_majority(
+    engines: Engines, engine: FakeEngine
+) -> None:
+    del engine.containers["id-2"], engine.containers["id-3"]
+    assert readiness.majority_runs(engines, [place(id) for id in (1, 2, 3)]) is False
+    assert readiness.majority_runs(engines, [place(1), place(2)]) is False, "half is no majority"
+    assert readiness.majority_runs(engines, [place(1)]) is True

@@ -1,124 +1,160 @@
-"""Identity of processes, ports and logs; what Kafka itself does is tested end to end."""
+"""Starting and stopping processes, ports and logs; what Kafka itself does is tested end to end."""
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
 import os
-import socket
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from components.local import process
-from components.local.process import Launch, Record
+from components.local.process import Launch
+from components.local.record import Record, running
+from earshot import cache
+from earshot.errors import EarshotError
+from tests.components.local.nodes import as_root, node, recorded
 
 
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does nothing and dies with the test."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    yield child
-    child.kill()
-    child.wait()
+def test_stop_ends_the_recorded_process(tmp_path: Path) -> None:
+    with node(tmp_path) as child:
+        recorded(tmp_path, Record.of(child.pid, "d"))
+        assert process.stop(tmp_path) is True
+        assert not psutil.pid_exists(child.pid)
+        assert process.stop(tmp_path) is False
 
 
-def write_record(directory: Path, pid: int, started: float, digest: str = "d") -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    record = {"pid": pid, "started": started, "digest": digest}
-    (directory / "process.json").write_text(json.dumps(record))
+def test_stop_ends_an_unrecorded_process(tmp_path: Path) -> None:
+    with node(tmp_path) as child:
+        assert process.stop(tmp_path) is True
+        assert not psutil.pid_exists(child.pid)
 
 
-def test_a_living_process_is_recognised(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    write_record(tmp_path, sleeper.pid, psutil.Process(sleeper.pid).create_time())
-    record = process.running(tmp_path)
-    assert record is not None and record.pid == sleeper.pid
-
-
-def test_a_pid_that_was_given_to_another_process_is_not_ours(
-    tmp_path: Path, sleeper: subprocess.Popen[bytes]
-) -> None:
-    write_record(tmp_path, sleeper.pid, psutil.Process(sleeper.pid).create_time() - 5)
-    assert process.running(tmp_path) is None
-    assert process.stop(tmp_path) is False
-    assert sleeper.poll() is None
-
-
-def test_a_dead_process_does_not_run(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    write_record(tmp_path, sleeper.pid, psutil.Process(sleeper.pid).create_time())
-    sleeper.kill()
-    sleeper.wait()
-    assert process.running(tmp_path) is None
-
-
-def test_a_zombie_does_not_run(tmp_path: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    started = psutil.Process(child.pid).create_time()
-    with contextlib.suppress(psutil.TimeoutExpired):
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    write_record(tmp_path, child.pid, started)
-    assert process.running(tmp_path) is None
-    child.wait()
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": 1, "more": 2}'])
-def test_an_unreadable_record_is_no_record(tmp_path: Path, text: str) -> None:
-    (tmp_path / "process.json").write_text(text)
-    assert process.read_record(tmp_path) is None
-
-
-def test_stop_ends_the_recorded_process(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    write_record(tmp_path, sleeper.pid, psutil.Process(sleeper.pid).create_time())
-    assert process.stop(tmp_path) is True
-    assert not psutil.pid_exists(sleeper.pid)
+def test_stop_leaves_the_process_of_a_copied_record_alone(tmp_path: Path) -> None:
+    original, copy = tmp_path / "node-1", tmp_path / "copy"
+    with node(original) as child:
+        recorded(original, Record.of(child.pid, "d"))
+        shutil.copytree(original, copy)
+        assert process.stop(copy) is False
+        assert child.poll() is None
 
 
 def test_stop_kills_what_ignores_the_polite_signal(tmp_path: Path) -> None:
-    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
-    child = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; time.sleep(60)"], stdout=subprocess.PIPE
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
+    with node(tmp_path, f"{deaf}; time.sleep(60)", stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline()
+        child.stdout.close()
+        recorded(tmp_path, Record.of(child.pid, "d"))
+        assert process.stop(tmp_path, grace=0.2) is True
+        assert not psutil.pid_exists(child.pid)
+
+
+@pytest.mark.parametrize("formatted", [True, False])
+def test_a_java_that_is_gone_is_one_clear_error(tmp_path: Path, formatted: bool) -> None:
+    directory, java = tmp_path / "node-1", tmp_path / "gone" / "java"
+    (directory / "log").mkdir(parents=True)
+    if formatted:
+        (directory / "log" / "meta.properties").touch()
+    with pytest.raises(EarshotError) as caught:
+        process.start(Launch(1, directory, "node.id=1\n", "256m", "4.1.1", java, ()), "id")
+    assert str(caught.value) == (
+        f"node 1: {java}: cannot be started (No such file or directory)\n  fix: see that "
+        "Java is there and that this machine has memory left, then run the same command again"
     )
-    assert child.stdout is not None and child.stdout.readline()
-    child.stdout.close()
-    write_record(tmp_path, child.pid, psutil.Process(child.pid).create_time())
-    assert process.stop(tmp_path, grace=0.2) is True
-    assert not psutil.pid_exists(child.pid)
-    child.wait()
 
 
-def test_an_unrecorded_node_is_found_by_its_command_line(tmp_path: Path) -> None:
-    properties = str(tmp_path / "server.properties")
-    command = [sys.executable, "-c", "import time; time.sleep(60)", "kafka.Kafka", properties]
-    child = subprocess.Popen(command)
-    try:
-        found = process.unrecorded(tmp_path)
-        assert found is not None and found.pid == child.pid
-        assert process.unrecorded(tmp_path / "other") is None
+@as_root
+def test_a_process_that_this_user_may_not_stop_is_one_clear_error(open_folder: Path) -> None:
+    directory = open_folder / "node-1"
+    with node(directory) as child:
+        recorded(directory, Record.of(child.pid, "d"))
+        asked = f"""
+import pathlib
+from components.local import process
+from earshot.errors import EarshotError
+from tests.components.local.nodes import become_nobody
+become_nobody()
+try:
+    process.stop(pathlib.Path({str(directory)!r}))
+except EarshotError as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+        assert done.stderr == ""
+        assert done.stdout == (
+            f"node 1: process {child.pid}: belongs to root, and this user (nobody) may not stop "
+            "it\n  fix: run the same command as root\n"
+        )
+        assert child.poll() is None
+
+
+def test_one_that_ends_by_itself_before_it_is_told_to_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = psutil.Process.send_signal
+    with node(tmp_path) as child:
+
+        def late(one: psutil.Process, sig: int) -> None:
+            child.kill()
+            child.wait()
+            send(one, sig)
+
+        monkeypatch.setattr(psutil.Process, "send_signal", late)
         assert process.stop(tmp_path) is True
-    finally:
-        child.kill()
-        child.wait()
 
 
-def test_the_holder_of_a_port_is_named() -> None:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        port = listening.getsockname()[1]
-        (holder,) = process.holders([("127.0.0.1", port)])
-        assert holder.pid == os.getpid()
-        assert f"port {port} is in use by pid {os.getpid()} (" in str(holder)
-        assert process.holders([("0.0.0.0", port)]), "the wildcard overlaps with every address"
-        assert not process.holders([("127.0.0.2", port)]), "another address does not"
-    assert not process.holders([("127.0.0.1", port)])
+@pytest.mark.parametrize("holder", ["bob", None])
+def test_whose_process_cannot_be_stopped_is_told_where_it_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: str | None
+) -> None:
+    def refused(one: psutil.Process, *_: object) -> None:
+        raise psutil.AccessDenied(one.pid)
+
+    monkeypatch.setattr(psutil.Process, "send_signal", refused)
+    monkeypatch.setattr(psutil.Process, "username", (lambda _: holder) if holder else refused)
+    monkeypatch.setattr(process, "user", lambda: "ann")
+    directory, who = tmp_path / "node-1", holder or "another user"
+    with node(directory) as child:
+        with pytest.raises(EarshotError) as caught:
+            process.stop(directory)
+        assert str(caught.value) == (
+            f"node 1: process {child.pid}: belongs to {who}, and this user (ann) may not stop it\n"
+            f"  fix: run the same command as {who}"
+        )
 
 
-def test_the_holder_of_another_user_has_no_pid() -> None:
-    assert str(process.Holder(9092, None, "")) == "port 9092 is in use by a process of another user"
+def test_the_settings_of_a_process_are_those_of_kafka_alone(tmp_path: Path) -> None:
+    with node(tmp_path) as child:
+        assert process.settings_of(child.pid) == str(tmp_path / "server.properties")
+    assert process.settings_of(child.pid) == "", "it has ended"
+    assert process.settings_of(None) == ""
+    assert process.settings_of(os.getpid()) == ""
+
+
+def test_a_process_that_outlives_every_signal_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "node-1"
+
+    def late(_self: psutil.Process, timeout: float) -> None:
+        raise psutil.TimeoutExpired(timeout)
+
+    monkeypatch.setattr(psutil.Process, "wait", late)
+    with node(directory) as child:
+        with pytest.raises(EarshotError) as caught:
+            process.stop(directory)
+        assert str(caught.value) == (
+            f"node 1: process {child.pid}: still runs 10 s after SIGKILL\n"
+            "  fix: see what it waits for (a disk or a network file system that does not "
+            "answer), then run the same command again"
+        )
 
 
 def launch(**changes: object) -> Launch:
@@ -146,8 +182,174 @@ def test_a_moved_cache_needs_no_restart(change: dict[str, object]) -> None:
     assert launch(**change).digest == launch().digest
 
 
-def test_the_incarnation_tells_two_processes_of_one_pid_apart() -> None:
-    assert Record(7, 1.25, "d").incarnation != Record(7, 2.25, "d").incarnation
+def test_a_file_where_the_directory_belongs_is_one_clear_error(tmp_path: Path) -> None:
+    directory = tmp_path / "node-1"
+    directory.write_text("a file")
+    with pytest.raises(EarshotError) as caught:
+        process.start(launch(directory=directory), "id")
+    assert str(caught.value) == (
+        f"node 1: {directory}: cannot be written (File exists)\n"
+        "  fix: move away the file that stands where a directory belongs"
+    )
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(EarshotError) as caught:
+        process.start(launch(directory=tmp_path / "node-1"), "id")
+    assert str(caught.value) == (
+        f"node 1: {tmp_path / 'node-1'}: cannot be written (No space left on device)\n"
+        "  fix: free space on that disk, then run the same command again"
+    )
+
+
+def test_a_process_that_cannot_be_recorded_does_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "meta.properties").touch()
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 60\n")
+    java.chmod(0o755)
+    write, pids = cache.write, []
+
+    def full(path: Path, text: str, mode: int = 0o644) -> None:
+        if path.name == "process.json":
+            pids.append(json.loads(text)["pid"])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, text, mode)
+
+    monkeypatch.setattr(cache, "write", full)
+    with pytest.raises(EarshotError, match="No space left on device"):
+        process.start(launch(directory=tmp_path, java=java), "id")
+    assert not psutil.pid_exists(*pids)
+
+
+JAVA = f"""#!{sys.executable} -IS
+import json, os, sys, time
+with open("calls", "a") as file:
+    print(json.dumps([os.getcwd(), *sys.argv[1:]]), file=file)
+if "format" not in sys.argv:
+    print("ran", flush=True)
+    time.sleep(60)
+"""
+"""Keeps what it was told, and then is a broker, or has formatted."""
+
+
+def java(folder: Path, text: str = JAVA) -> Path:
+    """A program in place of Java's."""
+    file = folder / "java"
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+def calls(directory: Path, number: int) -> list[list[str]]:
+    """What the programs of a node were told, when ``number`` of them have begun."""
+    file = directory / "calls"
+    while not file.exists() or len(file.read_text().splitlines()) < number:
+        time.sleep(0.01)
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_node_is_formatted_once_and_runs_until_its_settings_change(tmp_path: Path) -> None:
+    directory = tmp_path / "node-1"
+    jars = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+    first = launch(directory=directory, java=java(tmp_path), jars=jars)
+    machine = [
+        str(directory),
+        "-Xmx256m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        f"-Dkafka.logs.dir={directory}",
+        f"-Dlog4j2.configurationFile=file://{directory}/log4j2.properties",
+        f"-Dlog4j.configuration=file://{directory}/log4j.properties",
+        *("-cp", "/jars/a.jar:/jars/b.jar"),
+    ]
+    properties = str(directory / "server.properties")
+    formats = [*machine, "kafka.tools.StorageTool", "format", "-t", "id", "-c", properties]
+    runs = [*machine, "kafka.Kafka", properties]
+    try:
+        made = process.start(first, "id")
+        assert calls(directory, 2) == [formats, runs]
+        assert made == running(directory) == Record.of(made.pid, first.digest)
+        assert os.getsid(made.pid) == made.pid, "the engine ends its own session's processes"
+        assert (directory / "server.properties").read_text() == "a=b"
+        for name in ("log4j2.properties", "log4j.properties"):
+            assert "server.log" in (directory / name).read_text()
+        assert process.start(first, "id") == made, "it runs so already"
+        (directory / "log").mkdir()
+        (directory / "log" / "meta.properties").touch()
+        other = process.start(replace(first, properties="a=c"), "id")
+        assert calls(directory, 3) == [formats, runs, runs]
+        assert not psutil.pid_exists(made.pid)
+        assert other == running(directory) != made
+        while (directory / "console.log").read_text() != "ran\n" * 2:
+            time.sleep(0.01)
+    finally:
+        process.stop(directory)
+
+
+@pytest.mark.parametrize(
+    ("script", "observed"),
+    [
+        ("echo one >&2; echo two >&2; echo; echo '\tat a.B' >&2; echo three >&2", "two three"),
+        ("echo said; echo", "said"),
+        ("echo out; echo err >&2", "err"),
+    ],
+)
+def test_storage_that_cannot_be_formatted_is_one_clear_error(
+    tmp_path: Path, script: str, observed: str
+) -> None:
+    program = java(tmp_path, f"#!/bin/bash\nshopt -s xpg_echo\n{script}\nexit 1\n")
+    directory = tmp_path / "node-1"
+    with pytest.raises(EarshotError) as caught:
+        process.start(launch(directory=directory, java=program), "id")
+    assert str(caught.value) == (
+        f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n"
+        "  fix: see the property that Kafka names; `make clean` removes all data"
+    )
+    assert not (directory / "process.json").exists()
+
+
+def test_a_storage_tool_that_does_not_end_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "FORMAT_SECONDS", 0.05)
+    program = java(tmp_path, "#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(EarshotError) as caught:
+        process.start(launch(directory=tmp_path / "node-1", java=program), "id")
+    assert caught.value.observed == "Kafka's storage tool did not end within 0.05 s"
+
+
+def test_what_tells_a_nodes_settings_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    """Kafka writes the values of its settings into its log."""
+    directory, java = tmp_path / "node-1", tmp_path / "java"
+    java.write_text("#!/bin/sh\ntouch server.log\necho ran\nexec sleep 60\n")
+    java.chmod(0o755)
+    (directory / "log").mkdir(parents=True)
+    (directory / "log" / "meta.properties").touch()
+    record = process.start(launch(directory=directory, java=java), "id")
+    try:
+        while not (directory / "console.log").read_text():
+            time.sleep(0.01)
+    finally:
+        psutil.Process(record.pid).kill()
+    for name in ("server.properties", "server.log", "console.log"):
+        assert (directory / name).stat().st_mode & 0o777 == 0o600, name
+
+
+def test_a_class_path_that_java_would_take_apart_is_refused_before_anything_is_touched(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(EarshotError, match="which ends an entry of Java's class path"):
+        process.start(launch(directory=tmp_path / "n", jars=(Path("/a:b/x.jar"),)), "id")
+    assert not (tmp_path / "n").exists()
 
 
 def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
@@ -158,6 +360,16 @@ def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
         "  server.log: one",
         "  server.log: two",
         "  console.log: OutOfMemoryError",
+    ]
+
+
+def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text("".join(f"{n}\n" for n in range(20)))
+    (tmp_path / "console.log").write_text("".join(f"{n}\n" for n in range(30)))
+    assert process.last_words(tmp_path, 1) == "  server.log: 19\n  console.log: 29"
+    assert process.last_words(tmp_path).splitlines() == [
+        *(f"  server.log: {n}" for n in range(8, 20)),
+        *(f"  console.log: {n}" for n in range(18, 30)),
     ]
 
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from components.local import quorum
 from components.local.quorum import Memory
+from components.local.record import Record
+from earshot.config.document import read_spec
+from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Scope
 from earshot.placement.plan import NodeNames, plan
-from earshot.spec.document import read_spec
+from tests.components.local import nodes
 
 HIGH = {"INTERNAL": 41092, "EXTERNAL": 42092, "CONTROLLER": 43092}
 
@@ -49,7 +58,7 @@ def test_a_first_start_has_no_problems_and_gets_an_id(tmp_path: Path) -> None:
 
 def test_the_cluster_id_and_the_word_that_it_serves_survive_a_change(tmp_path: Path) -> None:
     first = quorum.settle(tmp_path, planned())
-    quorum.mark_serving(tmp_path, True)
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
     second = quorum.settle(tmp_path, planned(brokers=4))
     assert second.cluster_id == first.cluster_id
     assert second.brokers == (1, 2, 3, 4)
@@ -69,11 +78,28 @@ def test_other_voters_are_refused(tmp_path: Path) -> None:
     assert list(quorum.problems(tmp_path, planned(brokers=3, controllers={"count": 1}))) == []
 
 
-def test_an_older_kafka_is_refused(tmp_path: Path) -> None:
-    quorum.settle(tmp_path, planned(kafka_version="4.1.1"))
-    (problem,) = quorum.problems(tmp_path, planned(kafka_version="3.9.1"))
-    assert "Kafka 3.9.1 is older than 4.1.1" in problem
-    assert list(quorum.problems(tmp_path, planned(kafka_version="4.1.0"))) == []
+def test_a_version_is_remembered_once_a_broker_has_served_with_it(tmp_path: Path) -> None:
+    first = quorum.settle(tmp_path, planned(kafka_version="4.1.1"))
+    assert first.kafka_version == "4.1.1"
+    assert quorum.settle(tmp_path, planned(kafka_version="4.9.9")).kafka_version == "4.1.1"
+    quorum.mark_serving(tmp_path, ["4.3.1"], whole=False)
+    assert quorum.recall(tmp_path) == replace(first, kafka_version="4.3.1")
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=False)
+    assert quorum.recall(tmp_path) == replace(first, kafka_version="4.3.1")
+    quorum.mark_serving(tmp_path, ["4.1.1", "4.1.1"], whole=True)
+    assert quorum.recall(tmp_path) == replace(first, serving=True)
+
+
+def test_what_serves_without_being_known_is_not_remembered(tmp_path: Path) -> None:
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    assert quorum.recall(tmp_path) is None
+
+
+def test_an_orderly_stop_is_remembered(tmp_path: Path) -> None:
+    memory = quorum.settle(tmp_path, planned())
+    quorum.mark_serving(tmp_path, [], whole=True)
+    quorum.mark_stopped(tmp_path)
+    assert quorum.recall(tmp_path) == memory
 
 
 def test_a_broker_that_holds_replicas_is_not_removed(tmp_path: Path) -> None:
@@ -91,19 +117,96 @@ def test_a_broker_without_replicas_is_removed(tmp_path: Path) -> None:
     assert list(quorum.problems(tmp_path, planned(brokers=3))) == []
 
 
-def test_a_port_in_use_is_named_with_listener_and_holder(tmp_path: Path) -> None:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", HIGH["EXTERNAL"] + 1))
-        listening.listen()
+def bound(host: str, port: int, ipv6_only: bool = False) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family)
+    if family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(ipv6_only))
+    made.bind((host, port))
+    made.listen()
+    return made
+
+
+def localhost(plan: ClusterPlan) -> ClusterPlan:
+    """``plan`` with EXTERNAL bound as the `local` placement does."""
+    document = plan.model_dump(mode="json")
+    for node in document["nodes"]:
+        for item in node["listeners"]:
+            item["bind_host"] = "127.0.0.1"
+    return ClusterPlan.model_validate(document)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::ffff:127.0.0.1", "::"])
+def test_a_port_in_use_is_named_with_listener_and_holder(tmp_path: Path, host: str) -> None:
+    port = HIGH["EXTERNAL"] + 1
+    who = f"pid {os.getpid()} ({psutil.Process().name()})"
+    with bound(host, port):
+        for wanted in (planned(), localhost(planned())):
+            (problem,) = quorum.problems(tmp_path, wanted)
+            assert problem == (
+                f"listener EXTERNAL of node 2: port {port} is in use by {who}. "
+                "Free the port, or choose another `port` for EXTERNAL"
+            )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
+def test_another_address_leaves_the_port_free(tmp_path: Path, host: str) -> None:
+    with bound(host, HIGH["EXTERNAL"] + 1):
+        assert list(quorum.problems(tmp_path, localhost(planned()))) == []
+
+
+def test_a_socket_for_ipv6_alone_leaves_the_port_to_ipv4(tmp_path: Path) -> None:
+    with bound("::", HIGH["EXTERNAL"] + 1, ipv6_only=True):
+        assert list(quorum.problems(tmp_path, localhost(planned()))) == []
+
+
+@pytest.mark.parametrize("id", [1, 2])
+def test_a_node_that_nobody_recorded_is_in_the_way_of_others_alone(tmp_path: Path, id: int) -> None:
+    """Its starter was killed a moment later; a next start of the same node ends it first."""
+    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {HIGH['EXTERNAL']}))"
+    code += "; print(1, flush=True); time.sleep(60)"
+    with nodes.node(tmp_path / f"node-{id}", code, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline()
+        found = list(quorum.problems(tmp_path, planned()))
+        who = f"port {HIGH['EXTERNAL']} is in use by pid {child.pid}"
+        child.stdout.close()
+    if id == 1:
+        assert found == []
+    else:
+        (problem,) = found
+        assert who in problem and "which is node 2 of this cluster" in problem
+
+
+def test_a_broker_of_another_cluster_is_named_by_its_settings(tmp_path: Path) -> None:
+    port, other = HIGH["EXTERNAL"], "/elsewhere/node-1/server.properties"
+    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); print(1)"
+    command = [sys.executable, "-uc", f"{code}; time.sleep(60)", "kafka.Kafka", other]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline()
         (problem,) = quorum.problems(tmp_path, planned())
-    assert problem.startswith(f"listener EXTERNAL of node 2: port {HIGH['EXTERNAL'] + 1} is in use")
-    assert "pid " in problem
+        child.kill()
+    assert f"(Kafka with {other})" in problem
 
 
 def test_without_memory_no_majority_runs(tmp_path: Path) -> None:
     assert quorum.majority_runs(tmp_path) is False
     quorum.settle(tmp_path, planned())
     assert quorum.majority_runs(tmp_path) is False
+
+
+@pytest.mark.parametrize(
+    ("alive", "serves"), [((1, 2, 3), True), ((1, 3), True), ((2,), False), ((), False)]
+)
+def test_a_majority_of_the_voters_runs(
+    alive: tuple[int, ...], serves: bool, tmp_path: Path
+) -> None:
+    quorum.settle(tmp_path, planned())
+    with contextlib.ExitStack() as stack:
+        for id in alive:
+            directory = quorum.node_directory(tmp_path, id)
+            child = stack.enter_context(nodes.node(directory))
+            nodes.recorded(directory, Record.of(child.pid, "d"))
+        assert quorum.majority_runs(tmp_path) is serves
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"cluster_id": "x"}'])
@@ -117,3 +220,166 @@ def test_a_memory_survives_the_disk(tmp_path: Path) -> None:
     quorum.remember(tmp_path, memory)
     assert quorum.recall(tmp_path) == memory
     assert json.loads((tmp_path / "cluster.json").read_text())["brokers"] == [1]
+
+
+def test_what_is_known_already_is_not_written_again(tmp_path: Path) -> None:
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    assert quorum.recall(tmp_path) is None, "there is nothing to remember it of"
+    quorum.settle(tmp_path, planned())
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    os.utime(tmp_path / "cluster.json", (1, 1))
+    quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    assert (tmp_path / "cluster.json").stat().st_mtime == 1
+    memory = quorum.recall(tmp_path)
+    assert memory is not None and memory.serving
+
+
+def test_what_stands_in_the_way_is_told_before_anything_else(tmp_path: Path) -> None:
+    (tmp_path / "node-2").write_text("")
+    (tmp_path / "cluster.json").write_text('{"voters": 1}')
+    with bound("127.0.0.1", HIGH["EXTERNAL"]):
+        assert list(quorum.problems(tmp_path, planned())) == [
+            f"{tmp_path / 'node-2'} is a file where a directory belongs. Move it away"
+        ]
+
+
+def test_a_memory_that_this_user_may_not_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    monkeypatch.setattr(quorum, "user", lambda: "ann")
+    monkeypatch.setattr(quorum, "owner", lambda _: "bob")
+    with pytest.raises(EarshotError) as caught:
+        quorum.recall(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / 'cluster.json'}: this user (ann) may not read it\n"
+        "  fix: run the command as its owner (bob)"
+    )
+
+
+def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> None:
+    memory = quorum.settle(tmp_path, planned())
+    for id, cluster in ((1, "other"), (2, memory.cluster_id)):
+        log = quorum.node_directory(tmp_path, id) / "log"
+        log.mkdir(parents=True)
+        (log / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={id}\n")
+    assert list(quorum.problems(tmp_path, planned())) == [
+        (
+            f"the data in {tmp_path / 'node-1'} is of the cluster other, and cluster.json says "
+            f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; if "
+            "all nodes are of one other cluster, remove cluster.json, and it is made again from "
+            "their data"
+        )
+    ]
+
+
+def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
+    quorum.settle(tmp_path, planned())
+    moved = planned(controllers={"port": 44000})
+    assert list(quorum.problems(tmp_path, moved)) == []
+    directory = quorum.node_directory(tmp_path, 2)
+    with nodes.node(directory) as child:
+        nodes.recorded(directory, Record.of(child.pid, "d"))
+        old, new = (
+            ", ".join(f"localhost:{port + turn}" for turn in range(3))
+            for port in (HIGH["CONTROLLER"], 44000)
+        )
+        assert list(quorum.problems(tmp_path, moved)) == [
+            (
+                f"the controllers would move from {old} to {new} while they run: no majority would "
+                "find each other during a rolling change. Stop the cluster first (`make down`; "
+                "data is kept)"
+            )
+        ]
+        assert list(quorum.problems(tmp_path, planned())) == []
+
+
+def test_which_brokers_a_plan_has_no_more(tmp_path: Path) -> None:
+    assert quorum.removed(tmp_path, planned()) == []
+    quorum.settle(tmp_path, planned(brokers=5))
+    assert quorum.removed(tmp_path, planned(brokers=3)) == [4, 5]
+    assert quorum.removed(tmp_path, planned(brokers=5)) == []
+    for id in (4, 5):
+        (quorum.node_directory(tmp_path, id) / "log" / f"t-{id}").mkdir(parents=True)
+    (quorum.node_directory(tmp_path, 4) / "log" / "file-0").write_text("no folder")
+    assert [text.partition(".")[0] for text in quorum.problems(tmp_path, planned(brokers=3))] == [
+        f"broker {id} would be removed and still holds 1 replica(s): t-{id}" for id in (4, 5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("serving", "alive", "serves"),
+    [(True, (1, 2), True), (True, (1,), False), (False, (1, 2), False)],
+)
+def test_a_cluster_serves_where_it_did_and_a_majority_runs(
+    tmp_path: Path, serving: bool, alive: tuple[int, ...], serves: bool
+) -> None:
+    assert quorum.serves(tmp_path) is False
+    quorum.remember(tmp_path, replace(quorum.settle(tmp_path, planned()), serving=serving))
+    with contextlib.ExitStack() as stack:
+        for id in alive:
+            directory = quorum.node_directory(tmp_path, id)
+            child = stack.enter_context(nodes.node(directory))
+            nodes.recorded(directory, Record.of(child.pid, "d"))
+        assert quorum.serves(tmp_path) is serves
+
+
+def test_two_of_four_voters_are_no_majority(tmp_path: Path) -> None:
+    voters = {str(id): f"h:{id}" for id in (1, 2, 3, 4)}
+    quorum.remember(tmp_path, Memory("id", voters, "4.1.1", (1, 2, 3, 4), serving=True))
+    with contextlib.ExitStack() as stack:
+        for id in (1, 2):
+            directory = quorum.node_directory(tmp_path, id)
+            child = stack.enter_context(nodes.node(directory))
+            nodes.recorded(directory, Record.of(child.pid, "d"))
+        assert quorum.majority_runs(tmp_path) is False
+
+
+def test_what_did_not_serve_is_not_marked_again(tmp_path: Path) -> None:
+    quorum.mark_stopped(tmp_path)
+    assert not (tmp_path / "cluster.json").exists()
+    quorum.settle(tmp_path, planned())
+    os.utime(tmp_path / "cluster.json", (1, 1))
+    quorum.mark_stopped(tmp_path)
+    assert (tmp_path / "cluster.json").stat().st_mtime == 1
+
+
+def test_a_part_of_the_cluster_does_not_make_it_serve(tmp_path: Path) -> None:
+    quorum.settle(tmp_path, planned(kafka_version="4.1.1"))
+    quorum.mark_serving(tmp_path, [], whole=False)
+    quorum.mark_serving(tmp_path, ["4.0.0"], whole=False)
+    memory = quorum.recall(tmp_path)
+    assert memory is not None and not memory.serving and memory.kafka_version == "4.1.1"
+    quorum.mark_serving(tmp_path, [], whole=True)
+    quorum.mark_serving(tmp_path, ["4.10.0"], whole=False)
+    memory = quorum.recall(tmp_path)
+    assert memory is not None and memory.serving and memory.kafka_version == "4.10.0"
+
+
+def test_the_recorded_broker_that_holds_a_port_may_be_another_node_s(tmp_path: Path) -> None:
+    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {HIGH['EXTERNAL']}))"
+    code += "; print(1, flush=True); time.sleep(60)"
+    directory = tmp_path / "node-7"
+    with nodes.node(directory, code, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline()
+        nodes.recorded(directory, Record.of(child.pid, "d"))
+        name = psutil.Process(child.pid).name()
+        found = list(quorum.problems(tmp_path, planned()))
+        child.stdout.close()
+    (problem,) = found
+    assert problem == (
+        f"listener EXTERNAL of node 1: port {HIGH['EXTERNAL']} is in use by pid {child.pid} "
+        f"({name}), which is node 7 of this cluster. Free the port, "
+        "or choose another `port` for EXTERNAL"
+    )
+
+
+def test_a_listener_whose_host_leads_nowhere_is_left_to_the_broker(tmp_path: Path) -> None:
+    document = planned().model_dump(mode="json")
+    for item in document["nodes"][0]["listeners"]:
+        item["bind_host"] = "nowhere.invalid"
+    with bound("127.0.0.1", HIGH["EXTERNAL"]):
+        assert list(quorum.problems(tmp_path, ClusterPlan.model_validate(document))) == []

@@ -12,12 +12,12 @@ from pulumi.errors import InputPropertiesError
 from pydantic import BaseModel
 
 from components.package import cluster_args, patience
-from earshot.spec.aws import AwsSpec
-from earshot.spec.aws_parts import ClientsSpec, InstanceSpec, VolumeSpec, VpcSpec, ZoneSpec
-from earshot.spec.cluster import ControllerSpec
-from earshot.spec.listener import ListenerSpec
-from earshot.user_data.boot import Archive
-from earshot.user_data.node_report import NodeReport, State
+from earshot.config.aws import AwsSpec
+from earshot.config.aws_parts import ClientsSpec, InstanceSpec, VolumeSpec, VpcSpec, ZoneSpec
+from earshot.config.cluster import ControllerSpec
+from earshot.config.kafka_release import KafkaRelease
+from earshot.config.listener import ListenerSpec
+from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import digest
 from earshot.validation.contract import Contract
 from tests.components.aws.registered import (
@@ -31,7 +31,8 @@ from tests.components.aws.registered import (
     registered,
 )
 from tests.components.package.constructed import constructed
-from tests.spec.aws_documents import (
+from tests.components.plain_inputs import secret_inputs, visible
+from tests.config.aws_documents import (
     ARCHIVE,
     EXTERNAL,
     INTERNAL,
@@ -82,7 +83,7 @@ class Reports:
             node=int(node.rpartition("-")[2]),
             instance=f"id of stack-mine-{node}",
             user_data=digest(text),
-            state=State.IN_SYNC,
+            state=NodeState.IN_SYNC,
             detail="",
             at="2026-01-01T00:00:00Z",
         ).model_dump_json()
@@ -145,15 +146,27 @@ def test_numbers_and_names_arrive_as_they_were_meant(reports: Reports) -> None:
     }
     engine, outputs = constructed("AwsCluster", inputs, watch=reports.watch)
     assert engine.one(VOLUME).inputs["size"] == 7
-    assert engine.one(PARAMETER).inputs["name"] == "/earshot/stack-mine/broker-1"
+    names = [it.inputs["name"] for it in engine.of(PARAMETER).values()]
+    assert names == ["/earshot/stack-mine/cluster-id", "/earshot/stack-mine/broker-1"]
     assert outputs["bootstrap"] == {"INTERNAL": "b1.example.com:19192"}
     assert "-Xmx3g" in engine.one(INSTANCE).inputs["userData"]
+
+
+def test_settings_are_secrets_wherever_pulumi_keeps_them(reports: Reports) -> None:
+    inputs = {**SMALLEST, "extra": {"num.io.threads": "4"}, "client": {"request.timeout.ms": "9"}}
+    engine, _ = constructed("AwsCluster", inputs, watch=reports.watch)
+    own = engine.one("earshot:index:AwsCluster").request
+    assert secret_inputs(own) == {"extra", "client"}
+    for text in ("num.io.threads", "request.timeout.ms"):
+        assert [it.urn for it in engine.seen if text in visible(it.request)] == []
 
 
 def test_outputs_are_what_clients_need(reports: Reports) -> None:
     engine, outputs = constructed("AwsCluster", {**SMALLEST, **PUBLIC}, watch=reports.watch)
     contract = Contract.model_validate(outputs["contract"])
     assert contract.cluster == "mine" and len(contract.brokers) == 3
+    own = engine.of(PARAMETER)["stack-mine-cluster-id"].inputs["insecureValue"]
+    assert contract.cluster_id == own
     assert outputs["bootstrap"] == {it.name: it.bootstrap for it in contract.listeners}
     assert outputs["instances"] == {str(n): f"id of stack-mine-broker-{n}" for n in (1, 2, 3)}
     assert outputs["vpcId"] == "id of stack-mine"
@@ -197,13 +210,13 @@ def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> N
 
 PARTS = {
     cluster_args.Vpc: VpcSpec,
-    cluster_args.Listener: ListenerSpec,
+    cluster_args.ClusterListener: ListenerSpec,
     cluster_args.Controllers: ControllerSpec,
     cluster_args.Zone: ZoneSpec,
-    cluster_args.Clients: ClientsSpec,
-    cluster_args.Instance: InstanceSpec,
-    cluster_args.Volume: VolumeSpec,
-    cluster_args.Archive: Archive,
+    cluster_args.AllowedClients: ClientsSpec,
+    cluster_args.NodeInstance: InstanceSpec,
+    cluster_args.DataVolume: VolumeSpec,
+    cluster_args.KafkaDistribution: KafkaRelease,
     cluster_args.AwsClusterArgs: AwsSpec,
 }
 OWN = {"placement", "gate", "validation", "prove", "drained", "validator"}

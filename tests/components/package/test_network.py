@@ -9,7 +9,7 @@ from pulumi.errors import InputPropertiesError
 
 from tests.components.aws.registered import SUBNET, VPC, Answers
 from tests.components.package.constructed import constructed
-from tests.spec.aws_documents import ZONES
+from tests.config.aws_documents import ZONES
 
 NETWORK = "earshot:index:AwsNetwork"
 NAT = "aws:ec2/natGateway:NatGateway"

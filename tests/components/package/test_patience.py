@@ -13,13 +13,13 @@ from pulumi.errors import InputPropertiesError
 
 from components.aws.reports import Awaited
 from components.package import patience
-from earshot.user_data.node_report import NodeReport, State
+from earshot.user_data.node_report import NodeReport, NodeState
 
 NODE = Awaited(1, "/p/1", "i-1", "a" * 64)
 VOTERS = ["/p/1", "/p/2", "/p/3"]
 
 
-def report(state: State) -> str:
+def report(state: NodeState) -> str:
     return NodeReport(
         node=1, instance="i-1", user_data="a" * 64, state=state, detail="", at="now"
     ).model_dump_json()
@@ -54,21 +54,21 @@ def test_a_preview_looks_at_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_quorum_nobody_waits_for_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert waited(monkeypatch, {"/p/1": report(State.STARTING)}) == [VOTERS]
+    assert waited(monkeypatch, {"/p/1": report(NodeState.STARTING)}) == [VOTERS]
 
 
 def test_with_a_quorum_a_node_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {name: report(State.IN_SYNC) for name in VOTERS}
+    values = {name: report(NodeState.IN_SYNC) for name in VOTERS}
     assert waited(monkeypatch, values) == [VOTERS, ["/p/1"]]
 
 
 def test_the_whole_is_waited_for_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert waited(monkeypatch, {"/p/1": report(State.IN_SYNC)}, whole=True) == [["/p/1"]]
+    assert waited(monkeypatch, {"/p/1": report(NodeState.IN_SYNC)}, whole=True) == [["/p/1"]]
 
 
 def test_a_wait_in_vain_is_told_as_the_host_can(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputPropertiesError) as caught:
-        waited(monkeypatch, {"/p/1": report(State.FAILED)}, whole=True)
+        waited(monkeypatch, {"/p/1": report(NodeState.FAILED)}, whole=True)
     assert caught.value.message.startswith("node 1: not in sync; last heard:\n  - node 1: failed")
 
 

@@ -64,7 +64,7 @@ def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> Non
     assert found["requiredInputs"] == ["archive", "region", "vpc"]
     assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
     assert found["inputProperties"]["brokers"]["type"] == "integer"
-    listener = schema["types"]["earshot:index:Listener"]
+    listener = schema["types"]["earshot:index:ClusterListener"]
     assert listener["required"] == ["name", "port", "scopes"]
     assert found["required"] == ["bootstrap", "contract", "instances", "vpcId"]
 

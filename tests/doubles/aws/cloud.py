@@ -42,7 +42,8 @@ class Cloud:
         self._config = Config(
             connect_timeout=SECONDS,
             read_timeout=SECONDS,
-            retries={"total_max_attempts": 1},
+            # moto answers 500 where its threads meet; AWS's own clients try again, too
+            retries={"mode": "standard", "total_max_attempts": 3},
             s3={"addressing_style": style},
         )
         self._keys = (settings.get("accessKey", "test"), settings.get("secretKey", "test"))

@@ -7,6 +7,8 @@ user data name, the report that the real scripts would write.
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -14,8 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from earshot.user_data.node_report import NodeReport, State
-from earshot.user_data.render import digest
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.2
@@ -28,7 +28,7 @@ class Nodes:
     """What has reported so far, and how nodes fare from now on."""
 
     server: MotoServer
-    state: dict[int, State] = field(default_factory=dict)
+    state: dict[int, str] = field(default_factory=dict)
     """By node id, what it says; default: in sync."""
     mute: set[int] = field(default_factory=set)
     """Nodes that say nothing."""
@@ -51,16 +51,17 @@ class Nodes:
         match = _PARAMETER.search(text)
         if match is None or (node := int(match["node"])) in self.mute:
             return
-        report = NodeReport(
-            node=node,
-            instance=instance,
-            user_data=digest(text),
-            state=self.state.get(node, State.IN_SYNC),
-            detail="as the test wants it" if node in self.state else "",
-            at="2026-01-01T00:00:00Z",
-        )
+        # as the scripts of the user data write it, with sha256sum and printf
+        report = {
+            "node": node,
+            "instance": instance,
+            "user_data": hashlib.sha256(text.encode()).hexdigest(),
+            "state": self.state.get(node, "in-sync"),
+            "detail": "as the test wants it" if node in self.state else "",
+            "at": "2026-01-01T00:00:00Z",
+        }
         self.server.client("ssm").put_parameter(
-            Name=match["name"], Value=report.model_dump_json(), Type="String", Overwrite=True
+            Name=match["name"], Value=json.dumps(report), Type="String", Overwrite=True
         )
         self.history.append((node, instance))
 

@@ -5,6 +5,7 @@ Run as a module it serves until its standard input is closed, so it outlives nob
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from toolchain.paths import ROOT
 
 REGION = "us-west-2"
 END_SECONDS = 10
+POLICIES = ("AmazonSSMManagedInstanceCore",)
+"""Of AWS's own, those that can be attached here."""
 ENVIRONMENT = {
     "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # else no policy of AWS's own can be attached
     "AWS_DEFAULT_REGION": REGION,
@@ -135,6 +139,10 @@ def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer
 def main(address: str) -> None:
     from moto.server import ThreadedMotoServer
 
+    models: Any = import_module("moto.iam.models")
+    # of more than a thousand, which every account and every reset would read anew
+    every = json.loads(models.aws_managed_policies_data)
+    models.aws_managed_policies_data = json.dumps({name: every[name] for name in POLICIES})
     server = ThreadedMotoServer(address, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

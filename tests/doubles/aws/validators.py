@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from earshot.validation.result import Cell, Report, Vantage, Verdict
-from earshot.validation.survey import targets_of
-from earshot.vantages.post import (
+from earshot.doctor.survey import targets_of
+from earshot.remote.orders import (
     DATED,
     LATEST,
     ORDER,
     STATUS,
     Order,
-    State,
     Status,
+    ValidatorState,
     answer_to,
     digest,
     read_order,
 )
+from earshot.validation.result import Cell, Report, Vantage, Verdict
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.2
@@ -66,20 +66,20 @@ class Validators:
     def _serve(self, instance: str, bucket: str) -> None:
         if instance not in self._done:
             self._done.add(instance)
-            self._say(bucket, instance, State.READY)
+            self._say(bucket, instance, ValidatorState.READY)
         text = self._get(bucket, ORDER)
         if text is None or self.mute or (told := digest(text)) in self._done:
             return
         self._done.add(told)
         if self.broken:
-            self._say(bucket, instance, State.FAILED, told, self.broken)
+            self._say(bucket, instance, ValidatorState.FAILED, told, self.broken)
             return
-        self._say(bucket, instance, State.RUNNING, told)
+        self._say(bucket, instance, ValidatorState.RUNNING, told)
         order = read_order(text, ORDER)
         report = self._report(order, instance).model_dump_json(indent=2)
         for key in (LATEST, f"{DATED}{len(self.answered)}.json", answer_to(text)):
             self._put(bucket, key, report)
-        self._say(bucket, instance, State.READY, told, "reported")
+        self._say(bucket, instance, ValidatorState.READY, told, "reported")
         self.answered.append(order)
 
     def _report(self, order: Order, instance: str) -> Report:
@@ -97,7 +97,7 @@ class Validators:
                     listener=it.listener,
                     broker=it.broker,
                     scopes=it.scopes,
-                    address=str(it.address),
+                    address=it.address,
                     verdict=self.verdict,
                 )
                 for it in targets_of(order.contract)
@@ -107,7 +107,7 @@ class Validators:
         )
 
     def _say(
-        self, bucket: str, instance: str, state: State, order: str = "", detail: str = ""
+        self, bucket: str, instance: str, state: ValidatorState, order: str = "", detail: str = ""
     ) -> None:
         status = Status(instance=instance, state=state, order=order, detail=detail, at=_WHEN)
         self._put(bucket, STATUS, status.model_dump_json())

@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from earshot.listeners.model import Scope
-from earshot.vantages.standpoint import Candidate, Kind, Standpoint
+from earshot.placement.standpoint import Candidate, Kind, Standpoint
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
 from tests.e2e.box.fleet import Fleet
@@ -50,10 +50,11 @@ from tests.e2e.box.stack import BoxStack, template
 from tests.e2e.box.state import Held, look
 from tests.e2e.box.watch import Watch
 from tests.e2e.depot import Depot
-from tests.e2e.docker_engine import Engine, skip
+from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import base_image, client_image, instance_image
 from tests.e2e.instance import Instance
 from tests.e2e.kafka_archive import KafkaArchive, kafka_archive
+from tests.skips import lacking
 
 SETTLE_SECONDS = 240
 DNS_PORT = 53
@@ -172,7 +173,7 @@ class CloudBox:
 def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
     """A box with nothing in it; gone at the end with all that it played."""
     if os.geteuid() != 0:
-        skip("a cloud in a box needs root: packet rules, loop devices, DNS on port 53")
+        lacking("a cloud in a box needs root: packet rules, loop devices, DNS on port 53")
     mark = secrets.token_hex(3)
     images: dict[str, str] = {}
     default = instance_image(engine)

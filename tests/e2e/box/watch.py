@@ -64,7 +64,7 @@ class Watch:
             except ClientError:
                 continue  # something went between two questions
             except BaseException as error:
-                traceback.print_exception(error)  # now: who waits for an instance waits in vain
+                traceback.print_exception(error)  # now: who waits for an instance waits for nothing
                 with self._changed:
                     self._failed = error
                     self._changed.notify_all()

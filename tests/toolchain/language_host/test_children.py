@@ -47,7 +47,8 @@ def test_nothing_starts_after_the_end(tmp_path: Path) -> None:
 
 
 def await_end(pid: int) -> None:
-    while True:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -56,3 +57,4 @@ def await_end(pid: int) -> None:
         if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z":
             return
         time.sleep(0.05)
+    raise AssertionError(f"process {pid} goes on")

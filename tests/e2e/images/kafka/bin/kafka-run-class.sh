@@ -4,10 +4,12 @@ set -eu
 home=$(cd "$(dirname "$0")/.." && pwd)
 logging=$home/config/tools-log4j2.yaml
 [[ -e $logging ]] || logging=/etc/kafka/docker/tools-log4j2.yaml # before the wrapper has run
+archive=$home/kafka.jsa # made with the image
+[[ -e $archive ]] && archived="-XX:SharedArchiveFile=$archive -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 # Several options in one variable are several words. Unlike Kafka's own, the default is for JVMs that
 # live for minutes and share two processors.
 # shellcheck disable=SC2086
-exec java ${KAFKA_HEAP_OPTS:--Xmx256M} ${KAFKA_JVM_PERFORMANCE_OPTS:--XX:+UseSerialGC -XX:TieredStopAtLevel=1} \
+exec java ${KAFKA_HEAP_OPTS:--Xmx256M} ${KAFKA_JVM_PERFORMANCE_OPTS:--XX:+UseSerialGC -XX:TieredStopAtLevel=1} ${archived-} \
     ${KAFKA_GC_LOG_OPTS-} ${KAFKA_JMX_OPTS-} -Dkafka.logs.dir="$home/logs" \
     ${KAFKA_LOG4J_OPTS:--Dlog4j2.configurationFile=file:$logging} \
     -cp "$home/libs/*" ${KAFKA_OPTS-} "$@"

@@ -1,0 +1,60 @@
+"""Exports and validation of a stack whose listeners are known before its brokers run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pulumi
+
+from components.validation import Validation
+from earshot.config.document import Spec
+from earshot.placement import DockerPlan, LocalPlan
+from earshot.placement.standpoint import Standpoint
+from earshot.validation.contract import Contract
+
+
+class Deployed(Protocol):
+    """The outputs of a cluster that its validation needs."""
+
+    @property
+    def cluster_id(self) -> pulumi.Output[str]: ...
+    @property
+    def incarnations(self) -> Mapping[str, pulumi.Output[str]]: ...
+    @property
+    def ready(self) -> pulumi.Resource: ...
+
+
+def announce(stack: str, spec: Spec, planned: LocalPlan | DockerPlan) -> Contract:
+    """The contract, still without the cluster's id; exports each listener's bootstrap addresses."""
+    for note in planned.notes:
+        pulumi.log.info(note)
+    contract = Contract.of(planned.plan, cluster=stack, placement=spec.placement)
+    for listener in contract.listeners:
+        pulumi.export(f"bootstrap_{listener.name}", listener.bootstrap)
+    return contract
+
+
+def prove(
+    stack: str,
+    spec: Spec,
+    announced: Contract,
+    cluster: Deployed,
+    state: Path,
+    standpoints: Sequence[Standpoint] = (),
+) -> None:
+    """Exports the whole contract and validates it from ``standpoints``, or else from here."""
+    # the placement finds or makes the cluster's id
+    contract = cluster.cluster_id.apply(announced.identified)
+    pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
+    pulumi.export("incarnations", cluster.incarnations)
+    Validation(
+        stack,
+        contract,
+        cluster.incarnations,
+        spec.validation,
+        state,
+        pulumi.ResourceOptions(depends_on=[cluster.ready]),
+        vantages=standpoints,
+    )

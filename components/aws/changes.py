@@ -1,0 +1,241 @@
+"""Refuses changes of a stack on AWS by comparison with its last run: no broker can be asked.
+
+The last run's inputs of `ChangePreflight` are the memory. Volumes, which outlive a stack, have tags
+(see `volumes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+
+from components.aws.ssm import reader
+from components.checked import CheckedProvider, Props
+from components.refusals import BESIDE, goes_back, moving_controllers, older_kafka, other_voters
+from components.rolling import Links, unrollable
+from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
+from earshot.placement.aws import plan_aws
+from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.render import CLIENT
+
+
+@dataclass(frozen=True)
+class Held:
+    """The parts of a stack that decide where data is, and which brokers can use it."""
+
+    stack: str
+    brokers: tuple[int, ...]
+    voters: tuple[int, ...]
+    quorum: str
+    """The protocol and port of the controllers' listener."""
+    kafka_version: str
+    zones: Mapping[int, str]
+    """By node id; a volume cannot leave its zone."""
+    volumes: Mapping[int, str]
+    """By node id, volumes that the stack was given and has not made."""
+    data: str
+    """`keep` or `delete`: what a destroy does with volumes that the stack has made."""
+    drained: tuple[int, ...]
+    port: int
+    """The port of the inter-broker listener."""
+    links: Links | None
+    """How brokers reach each other; None in states of earlier releases."""
+    written: str = ""
+    """The version that the data was formatted with; empty before a node has served."""
+
+    @classmethod
+    def of(cls, stack: str, spec: AwsSpec) -> Held:
+        ports = {item.name: item.port for item in spec.listeners}
+        return cls(
+            stack=stack,
+            brokers=tuple(spec.ids),
+            voters=tuple(spec.controller_ids),
+            quorum=f"{spec.controllers.protocol} on port {spec.controllers.port}",
+            kafka_version=spec.kafka_version,
+            zones=spec.zone_of,
+            volumes=spec.volumes,
+            data=spec.data,
+            drained=spec.drained,
+            port=ports[spec.inter_broker_name],
+            links=Links.of_plan(plan_aws(spec, stack).plan),
+        )
+
+    @classmethod
+    def from_props(cls, props: Mapping[str, Any]) -> Held:
+        """Read from a resource's inputs, where every number is a float."""
+        return cls(
+            stack=props["stack"],
+            brokers=tuple(map(int, props["brokers"])),
+            voters=tuple(map(int, props["voters"])),
+            quorum=props["quorum"],
+            kafka_version=props["kafka_version"],
+            zones={int(id): zone for id, zone in props["zones"].items()},
+            volumes={int(id): volume for id, volume in props["volumes"].items()},
+            data=props["data"],
+            drained=tuple(map(int, props["drained"])),
+            port=int(props["door"]),
+            links=Links(**props["links"]) if props.get("links") else None,
+            written=props.get("written") or "",
+        )
+
+    def to_props(self) -> Props:
+        return {
+            "stack": self.stack,
+            "brokers": list(self.brokers),
+            "voters": list(self.voters),
+            "quorum": self.quorum,
+            "kafka_version": self.kafka_version,
+            "zones": {str(id): zone for id, zone in self.zones.items()},
+            "volumes": {str(id): volume for id, volume in self.volumes.items()},
+            "data": self.data,
+            "drained": list(self.drained),
+            "door": self.port,
+            "links": self.links and asdict(self.links),
+        }
+
+
+def problems(held: Held, wanted: Held) -> Iterator[str]:
+    """Why ``wanted`` must not be applied over ``held``.
+
+    Each text says what was found, what is allowed and how to fix it.
+    """
+    removal = f"`data: delete` and `make clean STACK={wanted.stack}`"
+    if set(held.voters) != set(wanted.voters):
+        yield other_voters(held.voters, wanted.voters, removal)
+    elif held.quorum != wanted.quorum:
+        yield moving_controllers(
+            held.quorum, wanted.quorum, "Keep `controllers.port` and `controllers.protocol`"
+        )
+    if wanted.written and goes_back(wanted.kafka_version, wanted.written):
+        yield older_kafka(wanted.kafka_version, wanted.written, removal)
+    yield from _other_links(held, wanted)
+    yield from _removals(held, wanted)
+    for id in sorted(held.zones.keys() & wanted.zones.keys()):
+        yield from _other_volumes(held, wanted, id)
+    yield from _moves(held, wanted)
+
+
+def _other_links(held: Held, wanted: Held) -> Iterator[str]:
+    """Why links must not change; all brokers count as running, as none can be asked."""
+    if held.links is None or wanted.links is None:
+        return
+    # `quorum` compares the controllers' protocol and port; their listener's name may change
+    before, after = (replace(links, controller="") for links in (held.links, wanted.links))
+    staying = sorted(set(held.brokers) & set(wanted.brokers))
+    yield from unrollable(dict.fromkeys(staying, before), after, BESIDE)
+
+
+def _removals(held: Held, wanted: Held) -> Iterator[str]:
+    gone = sorted(set(held.brokers) - set(wanted.brokers) - set(wanted.drained))
+    if not gone:
+        return
+    ids = ", ".join(map(str, gone))
+    drained = ", ".join(map(str, sorted({*gone, *wanted.drained} - set(wanted.brokers))))
+    staying = ",".join(map(str, wanted.brokers))
+    tool = f"--bootstrap-server HOST:{held.port} --command-config {CLIENT}"
+    yield (
+        f"broker {ids} would be removed, and whether replicas are left there cannot be seen from "
+        "here. Move them to the brokers that stay, in a session on an instance:\n"
+        f"    /opt/kafka/bin/kafka-reassign-partitions.sh {tool} "
+        f'--topics-to-move-json-file TOPICS --broker-list "{staying}" --generate\n'
+        "    the same with --reassignment-json-file PLAN --execute, then --verify\n"
+        f"    /opt/kafka/bin/kafka-log-dirs.sh {tool} --describe "
+        f'--broker-list "{",".join(map(str, gone))}"\n'
+        f"  and when the last lists no partition, write `drained: [{drained}]` into the stack's "
+        "file; or keep the broker"
+    )
+
+
+def _other_volumes(held: Held, wanted: Held, id: int) -> Iterator[str]:
+    before, after = held.volumes.get(id), wanted.volumes.get(id)
+    if before and not after:
+        yield (
+            f"node {id} has its data on {before}, and would start anew on a blank volume. Keep "
+            f"`volumes: {{{id}: {before}}}`"
+        )
+    elif after and not before and held.data == "delete":
+        yield (
+            f"node {id} would get {after}, and its own volume would be deleted. Set "
+            "`data: keep` and apply that first"
+        )
+
+
+def _moves(held: Held, wanted: Held) -> Iterator[str]:
+    staying = sorted(held.zones.keys() & wanted.zones.keys())
+    moving = [
+        id
+        for id in staying
+        if held.zones[id] != wanted.zones[id] and held.volumes.get(id) == wanted.volumes.get(id)
+    ]
+    if not moving:
+        return
+    moves = ", ".join(f"node {id} from {held.zones[id]} to {wanted.zones[id]}" for id in moving)
+    # pin all nodes: the pins of some decide where the others go
+    pins = ", ".join(f"{id}: {held.zones[id]}" for id in staying)
+    yield (
+        f"nodes would move to another zone, where their data volumes cannot follow: {moves}. Keep "
+        f"them where they are: `pinned: {{{pins}}}`; or make a volume there from a snapshot, with "
+        f"the same tags, and name it: `volumes: {{{moving[0]}: vol-…}}`"
+    )
+
+
+class ChangePreflightProvider(CheckedProvider):
+    """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too."""
+
+    _config: Any = None
+
+    def configure(self, req: Any) -> None:
+        super().configure(req)
+        self._config = req.config
+
+    def problems(self, olds: Props, news: Props) -> Iterable[str]:
+        if not olds:
+            return ()
+        news["written"] = olds.get("written") or self._written(olds)
+        return problems(Held.from_props(olds), Held.from_props(news))
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        # a node that has served since is no change of its own: the next one records it
+        decisive = news.keys() - {"written", "__provider"}
+        return DiffResult(changes=any(olds.get(key) != news[key] for key in decisive))
+
+    def create(self, props: Props) -> CreateResult:
+        return CreateResult("held", props)
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        return UpdateResult(news)
+
+    def _written(self, olds: Props) -> str:
+        """The Kafka version of the last run, if a node has served with it and so has formatted the
+        data; empty where none has, or where that is not known."""
+        if "reports" not in olds:  # the state of an earlier release
+            return str(olds["kafka_version"])
+        try:
+            values = reader(self._config, olds["region"])(olds["reports"])
+        except EarshotError as reason:
+            print(f"whether a node has served is not known: {reason.line}", flush=True)
+            return ""
+        reports = map(NodeReport.read, values.values())
+        served = any(it is not None and it.state is NodeState.IN_SYNC for it in reports)
+        return str(olds["kafka_version"]) if served else ""
+
+
+class ChangePreflight(Resource, module="earshot", name="AwsGround"):
+    """Checks before any instance is touched."""
+
+    def __init__(
+        self,
+        name: str,
+        held: Held,
+        region: str,
+        reports: Sequence[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``reports`` are the parameters in which the nodes report."""
+        props = {**held.to_props(), "region": region, "reports": list(reports)}
+        super().__init__(ChangePreflightProvider(), name, props, opts)

@@ -1,0 +1,139 @@
+"""One node's container as plain data: its engine, and the endpoint at which to ask its broker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from components.docker.kafka_protocol import Endpoint
+from earshot.config.docker import DockerHost
+from earshot.engine import HasEngine, address_of, connect, said
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.placement import NodeContainer
+
+if TYPE_CHECKING:
+    import docker
+
+
+@dataclass(frozen=True)
+class ContainerAddress:
+    """Where a node's container is, and how to ask its broker."""
+
+    node_id: int
+    name: str
+    """Of the container."""
+    network: str
+    host: str
+    """The Docker host's name, for messages."""
+    broker: bool
+    voter: bool
+    door: Endpoint
+    engine: str | None = None
+    cert_path: str | None = None
+
+    @classmethod
+    def of(cls, plan: ClusterPlan, node: Node, container: NodeContainer, host: DockerHost) -> Self:
+        return cls(
+            node_id=node.id,
+            name=container.name,
+            network=container.network,
+            host=host.name,
+            broker=node.is_broker,
+            voter=node.is_controller,
+            door=_endpoint(plan, node, container.name),
+            engine=host.engine,
+            cert_path=host.cert_path,
+        )
+
+    @classmethod
+    def from_props(cls, props: Mapping[str, Any]) -> Self:
+        """Read from a resource's inputs, where numbers are floats and None is left out."""
+        given = props["door"]
+        endpoint = Endpoint(given["host"], int(given["port"]), given["plaintext"])
+        return cls(**{**props, "node_id": int(props["node_id"]), "door": endpoint})
+
+    def to_props(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether its broker can be asked about the cluster."""
+        return self.broker and self.door.plaintext
+
+    def __str__(self) -> str:
+        return f"container {self.name} on Docker host {self.host}"
+
+
+def _endpoint(plan: ClusterPlan, node: Node, name: str) -> Endpoint:
+    """The inter-broker listener if it is plaintext, else any plaintext one, else the first."""
+    if not node.is_broker:  # it may be bound to the container's name alone
+        (listener, *_) = node.listeners
+        return replace(Endpoint.of(listener), host=name)
+    listeners = [item for item in node.listeners if item.name != plan.controller]
+    listeners.sort(key=lambda item: item.name != plan.inter_broker)
+    endpoints = [Endpoint.of(item) for item in listeners]
+    return next((endpoint for endpoint in endpoints if endpoint.plaintext), endpoints[0])
+
+
+class Engines(contextlib.AbstractContextManager["Engines"]):
+    """Clients of several engines, each connected at its first use, all closed at the end."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str | None, str | None], docker.DockerClient] = {}
+        self._stack = contextlib.ExitStack()
+
+    def of(self, where: HasEngine) -> docker.DockerClient:
+        """Raises EarshotError where no engine answers."""
+        key = (where.engine, where.cert_path)
+        if key not in self._open:
+            self._open[key] = self._stack.enter_context(connect(where))
+        return self._open[key]
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+
+
+def check_engine(where: HasEngine) -> None:
+    """Raises EarshotError where the engine takes no new clients, as one that is about to stop:
+    it ends its containers, and still serves the clients that it has."""
+    with connect(where):
+        pass
+
+
+def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+    """The container ``id`` as its engine describes it. Raises EarshotError where it is gone."""
+    from docker.errors import DockerException, NotFound
+
+    try:
+        found: dict[str, Any] = engines.of(address).api.inspect_container(id)
+    except NotFound:
+        raise EarshotError(
+            str(address),
+            observed="is gone; somebody has removed it, its volume is still there",
+            remedy="`pulumi up --refresh` makes it anew, as `make up` does",
+        ) from None
+    except (DockerException, OSError) as reason:
+        raise engine_failed(str(address), address, reason) from None
+    return found
+
+
+def engine_failed(what: str, where: HasEngine, reason: Exception) -> EarshotError:
+    """The error for ``what``, where an engine that answered before fails."""
+    return EarshotError(
+        what,
+        observed=f"its engine at {address_of(where)} fails ({said(reason)})",
+        remedy="see that the engine runs, then run the same command again",
+    )
+
+
+def is_up(found: Mapping[str, Any]) -> bool:
+    """Whether it runs, or is about to by its restart policy."""
+    return bool(found["State"]["Running"] or found["State"]["Restarting"])
+
+
+def incarnation(found: Mapping[str, Any]) -> str:
+    """An id that changes when the container is replaced or restarted."""
+    return f"{found['Id'][:12]}@{found['State']['StartedAt']}"

@@ -1,0 +1,121 @@
+"""Whether the wanted Kafka can read the data in a stack's volumes."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from components.docker import labels, throwaway
+from components.docker.container_address import Engines
+from components.docker.on_engines import Seen, SeenVolume, Wanted
+from components.node_data import feature_level, is_formatted
+from components.refusals import goes_back
+from earshot.placement.docker_names import DATA
+
+NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
+"""By release, the newest `metadata.version` that it reads, as a feature level. For other releases,
+the version that a volume was made for decides. See `MetadataVersion` in Kafka's server-common."""
+_OLDEST: Final = "0.0"
+_CUT_SHORT: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64's own is the last
+_SCRIPT: Final = """\
+cd "$1" && shift || exit 1
+for name in meta.properties bootstrap.checkpoint __cluster_metadata-0; do
+    [[ ! -e $name ]] || set -- "$@" "$name"
+done
+[[ $# == 0 ]] || tar -cz "$@" 2>/dev/null | base64"""
+
+
+def problems(engines: Engines, wanted: Wanted, seen: Seen, before: Wanted | None) -> Iterator[str]:
+    """Which volumes hold data that the wanted Kafka cannot read.
+
+    A newer Kafka writes data as the older one did, until a user raises its `metadata.version`. So a
+    volume is looked into only where the stack's version ``before``, or the one that the volume was
+    made for, is newer.
+    """
+    previous = before.plan.kafka_version if before else _OLDEST
+    version = wanted.plan.kafka_version
+    planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
+    for volume in seen.volumes:
+        id = planned.get((volume.host, volume.name))
+        if id is None or volume.labels.get(labels.STACK) != wanted.stack or volume.node != id:
+            continue
+        made_for = volume.labels.get(labels.KAFKA, _OLDEST)
+        if goes_back(version, made_for) or goes_back(version, previous):
+            subject = f"volume {volume.name} on Docker host {volume.host}"
+            look = partial(_look, engines, wanted, _images(wanted, seen, volume, before))
+            if (why := _refusal(wanted, volume, made_for, look)) is not None:
+                yield (
+                    f"{subject} {why}; a KRaft cluster goes forward only. Keep the version, or "
+                    f"remove the data with `make clean STACK={wanted.stack}`"
+                )
+
+
+def _images(wanted: Wanted, seen: Seen, volume: SeenVolume, before: Wanted | None) -> Iterator[str]:
+    """Images that the engine may have; the wanted one, which comes first, may still be missing."""
+    yield wanted.containers[volume.node].image
+    yield from (
+        it.image for it in seen.containers if it.host == volume.host and wanted.owns(it.labels)
+    )
+    if before is not None:
+        yield from {it.image for it in before.containers.values()}
+
+
+def _refusal(
+    wanted: Wanted,
+    volume: SeenVolume,
+    made_for: str,
+    look: Callable[[SeenVolume], tuple[bool, int | None]],
+) -> str | None:
+    version = wanted.plan.kafka_version
+    claimed = goes_back(version, made_for)
+    older = f"was written by Kafka {made_for}, and {version} is older"
+    try:
+        written, level = look(volume)
+    except throwaway.NotAsked:
+        return older if claimed else None
+    newest = NEWEST.get(".".join(version.split(".")[:2]))
+    if not written:
+        return None
+    if level is None or newest is None:
+        return older if claimed else None
+    if level <= newest:
+        return None
+    levels = f"its `metadata.version` is {level}, and {version} reads up to {newest}"
+    return f"{older} ({levels})" if claimed else f"was upgraded: {levels}"
+
+
+def _look(
+    engines: Engines, wanted: Wanted, images: Iterable[str], volume: SeenVolume
+) -> tuple[bool, int | None]:
+    """Whether Kafka has written to a volume, and the feature level found in it.
+
+    Raises NotAsked.
+    """
+    host = next(it for it in wanted.hosts if it.name == volume.host)
+    encoded = throwaway.ask_any(
+        engines.of(host), images, ["bash", "-c", _SCRIPT, "look", DATA], volumes={volume.name: DATA}
+    )
+    return read(encoded)
+
+
+def read(encoded: str) -> tuple[bool, int | None]:
+    """Whether the base64 archive ``encoded`` holds data of Kafka, and its feature level."""
+    folders: list[Path] = []
+    with tempfile.TemporaryDirectory() as folder:
+        if encoded:
+            folders.append(Path(folder))
+            # the archive may end early if a log was written to meanwhile
+            with (
+                contextlib.suppress(*_CUT_SHORT),
+                tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
+            ):
+                archive.extractall(folder, filter="data")
+        return is_formatted(folders), feature_level(folders)

@@ -1,0 +1,103 @@
+"""The id of a stack's cluster: made up once, then kept by the stack's state.
+
+Data outlives a stack. A new stack takes over the id of kept data if this checkout remembers it or
+the stack's file names it. The stack's name is not enough: another deployment may use it too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pulumi
+from pulumi.dynamic import (
+    CreateResult,
+    DiffResult,
+    Resource,
+    UpdateResult,
+)
+
+from components.checked import CheckedProvider, Props
+from components.docker.container_address import Engines
+from components.docker.memory import own_id, remember
+from components.docker.on_engines import (
+    another_clusters_data,
+    held_by_cluster,
+    hosts_of,
+    look,
+    spots,
+)
+from earshot.cluster_id import new_cluster_id
+from earshot.placement import DockerPlan
+
+TO_BE_MADE = "made by the update"
+"""The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
+
+
+class IdentityProvider(CheckedProvider):
+    """Decides the id when there is none yet, and refuses another one while data has it."""
+
+    def problems(self, olds: Props, news: Props) -> list[str]:
+        known, configured = olds.get("cluster_id"), news.get("said")
+        if known and configured in (None, known):
+            news["cluster_id"] = known
+            return []
+        news["cluster_id"], found = _decided(known, news)
+        return found
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        # once there is an id, hosts and volumes no longer matter
+        return DiffResult(changes=olds.get("cluster_id") != news["cluster_id"])
+
+    def create(self, props: Props) -> CreateResult:
+        remember(Path(props["state_dir"]), props["cluster_id"])
+        return CreateResult(props["cluster_id"], props)
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        remember(Path(news["state_dir"]), news["cluster_id"])
+        return UpdateResult(news)
+
+
+class ClusterIdentity(Resource, module="earshot", name="ClusterIdentity"):
+    """The id of the stack's cluster, as a resource."""
+
+    cluster_id: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        planned: DockerPlan,
+        configured: str | None,
+        state_dir: Path,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``configured`` is the id in the stack's file, if any."""
+        props = {
+            "stack": name,
+            "spots": sorted(spots(planned.hosts, planned.containers.values())),
+            "hosts": [host.model_dump(mode="json") for host in planned.hosts],
+            "said": configured,
+            "state_dir": str(state_dir),
+            "cluster_id": None,
+        }
+        super().__init__(IdentityProvider(), name, props, opts)
+
+
+def _decided(known: str | None, props: Props) -> tuple[str, list[str]]:
+    """The id for a stack without one, or with another one configured, and the problems with it."""
+    stack, configured = props["stack"], props.get("said")
+    planned = {(str(host), str(volume), int(node)) for host, volume, node in props["spots"]}
+    with Engines() as engines:
+        seen = look(engines, hosts_of(props))
+    held = held_by_cluster(stack, planned, seen)
+    if known is not None and configured and known in held:
+        return known, [_other_id(known, configured)]
+    kept = own_id(stack, Path(props["state_dir"]))
+    id = configured or (kept if kept in held else None)
+    return id or new_cluster_id(), list(another_clusters_data(stack, id, planned, seen))
+
+
+def _other_id(known: str, configured: str) -> str:
+    return (
+        f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {known} and "
+        f"is in the data of every node. Take the key away, or write `cluster_id: {known}`"
+    )

@@ -1,0 +1,148 @@
+"""Checks on the engines that need the images, before any broker is touched.
+
+They ask whether Kafka itself accepts the settings of every node, and whether the ports to publish
+are free. A preview runs them where an engine has its image already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import pulumi
+from pulumi.dynamic import Resource
+from pulumi.output import Unknown
+
+from components.checked import PreflightProvider, Props
+from components.docker import broker_settings, host_ports, on_engines
+from components.docker.container_address import Engines
+from components.docker.on_engines import Seen, SeenContainer, Wanted
+from components.docker.throwaway import NotAsked
+from components.outputs import kept
+from components.refusals import refused_settings
+from earshot.facts.container import PublishedPort
+from earshot.listeners.properties import without_references
+from earshot.listeners.render import server_properties
+
+AT_ONCE: Final = 8
+"""Engines asked at the same time."""
+
+
+class ImagePreflightProvider(PreflightProvider):
+    """Asks the engines."""
+
+    def problems(self, olds: Props, news: Props) -> list[str]:
+        return _problems(olds, news)
+
+
+class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
+    """What must hold before a broker is touched, and takes the image to find out."""
+
+    def __init__(
+        self,
+        name: str,
+        wanted: Wanted,
+        images: Mapping[int, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """``images`` are image ids, by the index of their host."""
+        listed = {str(index): image for index, image in images.items()}
+        props = {
+            **wanted.to_props(),
+            "plan": kept(wanted.plan),
+            "deployment": "",
+            "images": listed,
+        }
+        super().__init__(ImagePreflightProvider(), name, props, opts)
+
+
+def _problems(olds: Props, news: Props) -> list[str]:
+    wanted = Wanted.from_props(news)
+    before = _settings(olds) if olds else {}
+    changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
+    used = sorted({it.host for it in wanted.containers.values()})
+    with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
+        seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
+        asked = [_Asked(engines, wanted, index, news["images"][str(index)]) for index in used]
+        taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
+        refused = list(pool.map(lambda host: host.refusals(changed), asked))
+    messages = {id: text for found in refused for id, text in found.items()}
+    listed = [text for found in taken for text in found]
+    return listed + list(refused_settings(wanted.plan.kafka_version, messages))
+
+
+def _settings(props: Props) -> dict[int, tuple[str, str]]:
+    """By node id, its properties and the id of its image."""
+    wanted = Wanted.from_props(props)
+    return {
+        node.id: (
+            server_properties(wanted.plan, node),
+            props["images"][str(wanted.containers[node.id].host)],
+        )
+        for node in wanted.plan.nodes
+    }
+
+
+class _Asked:
+    """A Docker host, and its problems with the plan."""
+
+    def __init__(self, engines: Engines, wanted: Wanted, index: int, image: str | Unknown) -> None:
+        self._wanted, self._index = wanted, index
+        self._host = wanted.hosts[index]
+        self._client = engines.of(self._host)
+        self._image = None if isinstance(image, Unknown) else image
+
+    def taken_ports(self, seen: Seen) -> Iterator[str]:
+        running = [it for it in seen.containers if it.host == self._host.name]
+        published = [port for it in running for port in it.ports]
+        wanted = {
+            port: id
+            for id, container in self._wanted.containers.items()
+            for port in container.ports
+            if container.host == self._index
+            and port.host_port
+            and port not in _held(running, container.name)
+        }
+        if not wanted:
+            return
+        try:
+            holders = host_ports.holders(
+                self._client, self._host, self._image, list(wanted), published
+            )
+        except NotAsked as reason:
+            if self._image is not None:
+                _say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
+            return  # in a preview without the image: the update looks
+        for port, holder in holders.items():
+            yield (
+                f"port {port.host_port} of Docker host {self._host.name}, for node "
+                f"{wanted[port]}, is taken by {holder}, which is no container. Free the port, or "
+                "choose another `port` (or `published`) for the listener"
+            )
+
+    def refusals(self, changed: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+        texts = {
+            id: without_references(text)
+            for id, (text, _) in changed.items()
+            if self._wanted.containers[id].host == self._index
+        }
+        if self._image is None or not texts:
+            return {}  # in a preview without the image: the update asks
+        try:
+            return broker_settings.refusals(self._client, self._image, texts)
+        except NotAsked as reason:
+            _say(
+                f"Docker host {self._host.name}: Kafka has not read the settings beforehand: "
+                f"{reason.observed}"
+            )
+            return {}
+
+
+def _held(running: list[SeenContainer], name: str) -> tuple[PublishedPort, ...]:
+    """What the container ``name`` publishes now."""
+    return next((it.ports for it in running if it.name == name), ())
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

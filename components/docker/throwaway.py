@@ -1,0 +1,110 @@
+"""Short-lived containers, each for one command on an engine.
+
+Such a container only sleeps, and the command runs in it. It ends by itself, and its engine then
+removes it, even where this process was killed first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from components.docker import labels
+from earshot.engine import said
+from earshot.errors import EarshotError
+
+if TYPE_CHECKING:
+    import docker
+    from docker.models.containers import Container
+
+LIFETIME: Final = 120
+"""Seconds that such a container lives if it is not removed before."""
+
+
+class NotAsked(EarshotError):
+    """The command could not be run, so nothing is known about what it asks."""
+
+
+def ask(
+    client: docker.DockerClient,
+    image: str,
+    command: Sequence[str],
+    *,
+    network: str = "none",
+    environment: Mapping[str, str] | None = None,
+    volumes: Mapping[str, str] | None = None,
+) -> str:
+    """The standard output of ``command`` in a container of ``image``, a name or an id.
+
+    It must end by itself, within `LIFETIME`. ``environment`` is for it alone, and is stored
+    nowhere; ``volumes`` are paths by volume name, mounted read-only. Raises NotAsked where the
+    engine cannot run it, or where it ends with another status than 0.
+    """
+    from docker.errors import DockerException
+
+    mounted = {name: {"bind": path, "mode": "ro"} for name, path in (volumes or {}).items()}
+    try:
+        with _sleeping(client, image, network, mounted) as container:
+            # not the container's own environment, which every user of the engine can read
+            status, (output, errors) = container.exec_run(
+                list(command), environment=dict(environment or {}), demux=True
+            )
+    except (DockerException, OSError) as reason:
+        raise NotAsked(f"a container of the image {image}", observed=said(reason)) from None
+    if status != 0:
+        text = " ".join((errors or output or b"").decode(errors="replace").split())
+        raise NotAsked(
+            f"a container of the image {image}",
+            observed=text or f"{command[0]} ended with status {status}",
+        )
+    return (output or b"").decode(errors="replace")
+
+
+def ask_any(
+    client: docker.DockerClient,
+    images: Iterable[str],
+    command: Sequence[str],
+    *,
+    volumes: Mapping[str, str],
+) -> str:
+    """As `ask`, in the first of ``images`` that the engine has. Raises NotAsked."""
+    from docker.errors import DockerException
+
+    for image in images:
+        try:
+            client.images.get(image)
+        except DockerException:
+            continue
+        except OSError as reason:
+            raise NotAsked("the volumes", observed=said(reason)) from None
+        return ask(client, image, command, volumes=volumes)
+    raise NotAsked("the volumes", observed="no image is there to look into them with")
+
+
+@contextlib.contextmanager
+def _sleeping(
+    client: docker.DockerClient, image: str, network: str, volumes: Mapping[str, Mapping[str, str]]
+) -> Iterator[Container]:
+    container = client.containers.create(
+        image,
+        entrypoint=["sleep", str(LIFETIME)],
+        command=[],
+        labels={labels.THROWAWAY: "yes"},
+        network_mode=network,
+        volumes=dict(volumes),
+        healthcheck={"test": ["NONE"]},
+        auto_remove=True,
+    )
+    try:
+        container.start()
+        yield container
+    finally:
+        with contextlib.suppress(*_removal_errors()):
+            container.remove(force=True, v=True)
+
+
+def _removal_errors() -> tuple[type[Exception], ...]:
+    from docker.errors import APIError
+
+    return (APIError, OSError)

@@ -1,0 +1,138 @@
+"""Checks before the first broker is stopped: what a change needs, and whether Kafka accepts it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.local.quorum import node_directory, recall
+from components.local.record import PROPERTIES, running
+from components.node_data import feature_level, is_formatted
+from components.refusals import goes_back, older_kafka, refused_settings
+from components.rolling import Links, unrollable
+from earshot.errors import EarshotError
+from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
+from earshot.jvm.jars import kafka_broker_jars
+from earshot.jvm.java import Java, find_java
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import read_properties
+from earshot.listeners.render import server_properties
+
+STOP_FIRST = "Stop the cluster first (`make down`; data is kept), then run the same command again"
+REMOVAL = "`make clean`"
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """What is needed to run one version of Kafka on this machine."""
+
+    version: str
+    java: Java
+    jars: tuple[Path, ...]
+
+
+def kafka_at_hand(version: str, *, fetching: bool = True) -> Kafka:
+    """Kafka ``version``, verified once per process; fetched where it is not in the cache.
+
+    Raises EarshotError where anything is missing.
+    """
+    try:
+        return _verified(version)
+    except EarshotError:
+        if not fetching:
+            raise
+    kafka_broker_jars(version)
+    return _verified(version)
+
+
+@functools.cache
+def _verified(version: str) -> Kafka:
+    return Kafka(version, find_java(), kafka_broker_jars(version, fetching=False))
+
+
+def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    """Why running nodes must not be changed to ``plan``; fetches nothing, so a preview can call it.
+
+    Kafka itself is asked where its jars are in the cache; `prepare` always asks it.
+    """
+    links = {
+        id: Links.of_settings(read_properties(text).values)
+        for id, text in _running_settings(root, plan)
+        if text  # else its settings are not known
+    }
+    yield from unrollable(links, Links.of_plan(plan), STOP_FIRST)
+    yield from _kafka_problems(root, plan, fetching=False)
+
+
+def prepare(root: Path, plan: ClusterPlan) -> None:
+    """Fetches what ``plan`` needs, and checks that Kafka accepts the nodes' settings and data.
+
+    Raises EarshotError before any node is touched.
+    """
+    kafka_at_hand(plan.kafka_version)
+    found = list(_kafka_problems(root, plan, fetching=True))
+    if found:
+        raise EarshotError(
+            "nothing was changed", observed="".join(f"\n- {problem}" for problem in found)
+        )
+
+
+def _kafka_problems(root: Path, plan: ClusterPlan, fetching: bool) -> Iterator[str]:
+    """Why the wanted Kafka refuses the settings or the data.
+
+    Empty where no running node would change, or where Kafka's jars would have to be fetched.
+    """
+    wanted = {node.id: server_properties(plan, node) for node in plan.nodes}
+    runs = dict(_running_settings(root, plan))
+    changed = bool(runs) and runs != wanted
+    memory = recall(root)
+    older = memory is not None and goes_back(plan.kafka_version, memory.kafka_version)
+    if not changed and not older:
+        return
+    try:
+        kafka = kafka_at_hand(plan.kafka_version, fetching=fetching)
+    except EarshotError:
+        if fetching:
+            raise
+        return
+    try:
+        answer = _answer(kafka, tuple(wanted.items()))
+    except EarshotError as error:
+        yield error.line
+        return
+    if changed:
+        yield from refused_settings(plan.kafka_version, answer.refusals)
+    if memory is not None and older:
+        folders = [path / "log" for path in root.glob("node-*")]
+        level, newest = feature_level(folders), answer.metadata_version
+        if is_formatted(folders) and (level is None or newest is None or level > newest):
+            yield older_kafka(plan.kafka_version, memory.kafka_version, REMOVAL)
+
+
+@functools.cache
+def _answer(kafka: Kafka, properties: tuple[tuple[int, str], ...]) -> ParserAnswer:
+    """Kafka's answer, asked once per process: a check and the update after it need the same."""
+    return ask_kafka(kafka.java, kafka.jars, dict(properties))
+
+
+def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]]:
+    """By id of each running node of ``plan``, the settings that it was started with."""
+    for node in plan.nodes:
+        directory = node_directory(root, node.id)
+        if running(directory) is not None:
+            yield node.id, started_with(directory)
+
+
+def started_with(directory: Path) -> str:
+    """The text of the properties that a node was last started with; empty where there is none."""
+    try:
+        return (directory / PROPERTIES).read_text(encoding="latin-1")
+    except OSError:
+        return ""
+
+
+def version_of(directory: Path) -> str:
+    """The Kafka version that a node was last started with; empty where that is not known."""
+    return read_properties(started_with(directory)).notes.get("kafka_version", "")

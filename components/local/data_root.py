@@ -1,0 +1,93 @@
+"""The directory of the nodes' data: whether this user can write there, and how to fix errors."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from components.local.record import owner, user
+from earshot.errors import EarshotError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
+
+
+@contextlib.contextmanager
+def writing(what: str, path: Path) -> Iterator[None]:
+    """A context in which an OSError becomes an EarshotError, about ``path`` if it names no file.
+
+    ``what`` names the owner of the files, such as `node 1`.
+    """
+    try:
+        yield
+    except OSError as reason:
+        failed = Path(reason.filename or path)
+        raise EarshotError(
+            f"{what}: {failed}",
+            observed=f"cannot be written ({reason.strerror})",
+            remedy=_remedy(reason.errno, failed),
+        ) from None
+
+
+def remove(root: Path) -> None:
+    """Removes all data; raises EarshotError for what cannot be removed."""
+    if root.is_symlink():
+        raise EarshotError(
+            f"data in {root}",
+            observed=f"is a symbolic link to {root.readlink()}, and is not followed",
+            remedy="remove what it leads to, then the link",
+        )
+    try:
+        shutil.rmtree(root)
+    except FileNotFoundError:
+        if root.exists():  # a process that ends removes files of its own
+            remove(root)
+    except OSError as reason:
+        failed = Path(reason.filename or root)
+        raise EarshotError(
+            f"data in {root}: {failed}",
+            observed=f"cannot be removed ({reason.strerror})",
+            remedy=f"run the same command as {owner(_existing(failed.parent))}",
+        ) from None
+
+
+def obstacles(root: Path, directories: Iterable[Path]) -> Iterator[str]:
+    """Why nothing could be written below ``root`` or one of the nodes' ``directories``."""
+    paths = [root, *(path for folder in directories for path in (folder, folder / "log"))]
+    # several nodes often have the same obstacle
+    yield from dict.fromkeys(problem for path in paths if (problem := _obstacle(path)))
+
+
+def _obstacle(directory: Path) -> str:
+    """Why ``directory`` cannot be written, by its nearest existing parent; empty if it can."""
+    there = directory
+    while not os.path.lexists(there):
+        there = there.parent
+    if not there.is_dir():
+        return f"{there} is a file where a directory belongs. Move it away"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return (
+            f"{there} belongs to {owner(there)}, and this user ({user()}) may not write there. "
+            f"Run the command as {owner(there)}, or give this user the right to"
+        )
+    return ""
+
+
+def _remedy(number: int | None, path: Path) -> str:
+    if number in _FULL:
+        return "free space on that disk, then run the same command again"
+    if number in _IN_THE_WAY:
+        return "move away the file that stands where a directory belongs"
+    if number == errno.EROFS:
+        return "mount that file system for writing, or use a checkout elsewhere"
+    return f"run the command as {owner(_existing(path))}, or give this user the right to write"
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path

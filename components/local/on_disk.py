@@ -1,0 +1,131 @@
+"""The cluster as the nodes' own directories describe it, if `cluster.json` is lost.
+
+node-1/log/meta.properties  Kafka's own: cluster.id, node.id
+node-1/server.properties    what it was last started with: roles, voters, version
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.local.record import PROPERTIES
+from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
+from earshot.errors import EarshotError
+from earshot.listeners.model import Role
+from earshot.listeners.properties import NodeSettings, read_properties
+
+_REMEDY = (
+    "put cluster.json back from a copy, or move away the directories that do not belong there; "
+    "`make clean` removes all data"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One cluster, as the files of all its nodes describe it."""
+
+    cluster_id: str
+    voters: dict[str, str]
+    """host:port by node id."""
+    kafka_version: str
+    """The newest among the nodes: data cannot go back to an older one."""
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    directory: Path
+    meta: NodeSettings
+    server: NodeSettings
+
+    @property
+    def id(self) -> str:
+        return self.directory.name.removeprefix("node-")
+
+
+def found(root: Path) -> Found | None:
+    """The cluster whose nodes have data under ``root``, or None where there are none.
+
+    Raises EarshotError where the nodes contradict each other, or their files lack a value.
+    """
+    nodes = [
+        _Node(meta.parent.parent, _settings(meta), _settings(meta.parent.parent / PROPERTIES))
+        for meta in _formatted(root)
+    ]
+    if not nodes:
+        return None
+    for node in nodes:
+        node_id = node.meta.values.get("node.id", node.id)
+        if node_id != node.id:
+            raise _refusal(root, f"the data in {node.directory} is of node {node_id}")
+    ids = {node: node.meta.values.get("cluster.id", "") for node in nodes}
+    voters = {node: _voters(node.server) for node in nodes}
+    voter_ids = {node: ", ".join(sorted(them)) for node, them in voters.items()}
+    own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
+    cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
+    versions = [version for it in nodes if (version := it.server.notes.get("kafka_version"))]
+    if not versions:
+        raise _refusal(root, f"no node's {PROPERTIES} tells its version of Kafka")
+    return Found(
+        cluster_id=cluster_id,
+        # each voter's own address counts: a change of addresses may have reached only some nodes
+        voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
+        kafka_version=max(versions, key=_numbers),
+        brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
+    )
+
+
+def cluster_ids(root: Path) -> dict[str, str]:
+    """By name of a node's directory, the id of the cluster that its data belongs to."""
+    settings = {meta.parent.parent.name: _settings(meta) for meta in _formatted(root)}
+    return {name: id for name, it in settings.items() if (id := it.values.get("cluster.id"))}
+
+
+def _formatted(root: Path) -> list[Path]:
+    found = sorted(root.glob("node-*/log/meta.properties"))
+    return [path for path in found if path.parts[-3].removeprefix("node-").isdigit()]
+
+
+def _agreed(root: Path, reported: dict[_Node, str], what: str) -> str:
+    """The one value that the nodes have for ``what``. Raises EarshotError."""
+    values = sorted({value for value in reported.values() if value})
+    if len(values) == 1:
+        return values[0]
+    if not values:
+        raise _refusal(root, f"no node's files tell the {what}")
+    held = (f"{node.directory.name}: {value}" for node, value in reported.items() if value)
+    raise _refusal(root, f"the nodes contradict each other about the {what} ({'; '.join(held)})")
+
+
+def _refusal(root: Path, observed: str) -> EarshotError:
+    return EarshotError(
+        f"cluster.json in {root}",
+        observed=f"is missing or unreadable, and cannot be made again: {observed}",
+        remedy=_REMEDY,
+    )
+
+
+def _settings(path: Path) -> NodeSettings:
+    try:
+        return read_properties(path.read_text(encoding="latin-1"))  # as Java reads it
+    except FileNotFoundError:
+        return NodeSettings({})
+    except OSError as reason:
+        raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
+
+
+def _voters(server: NodeSettings) -> dict[str, str]:
+    entries = server.values.get("controller.quorum.voters", "").split(",")
+    parts = (entry.partition("@") for entry in entries if "@" in entry)
+    return {id: address for id, _, address in parts}
+
+
+def _is_broker(node: _Node) -> bool:
+    roles = node.server.values.get("process.roles", "")
+    # a node whose roles are not known may hold replicas: it counts as a broker
+    return Role.BROKER in roles.split(",") if roles else int(node.id) < FIRST_SEPARATE_CONTROLLER
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]

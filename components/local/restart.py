@@ -1,0 +1,89 @@
+"""Changing one node of a cluster: stop, start, wait; if it fails, start it as before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from components.local import quorum
+from components.local.process import Launch, start, stop
+from components.local.readiness import CatchingUp, wait_for
+from components.local.record import Record, running
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import parse_entries
+from earshot.listeners.properties import read_properties
+
+GRACE = 30.0
+"""Seconds that a broker gets to hand its partitions over."""
+GRACE_ALONE = 3.0
+"""The same without a quorum: nothing can be handed over, and all data is on disk."""
+Progress = Callable[[str], None]
+
+
+def restart(
+    root: Path, launch: Launch, previous: Launch | None, cluster_id: str, progress: Progress = print
+) -> Record:
+    """The node's process, running as ``launch`` says; one that already does is left alone.
+
+    Where the cluster serves, this waits for the node. If the node does not come up, it is started
+    again as ``previous``, provided that it ran so before. A node that serves but is not in sync yet
+    counts as up: the readiness after it waits for the rest. Raises EarshotError, which says how the
+    node was left.
+    """
+    serving = quorum.serves(root)
+    before = running(launch.directory)
+    if before is not None and before.digest == launch.digest:
+        if serving:
+            with contextlib.suppress(CatchingUp):
+                _await(root, launch, cluster_id, progress)
+        return before
+    if before is None or (previous is not None and before.digest != previous.digest):
+        previous = None  # the node did not run so
+    stop(launch.directory, grace(root))
+    try:
+        record = start(launch, cluster_id)
+        if serving:
+            with contextlib.suppress(CatchingUp):
+                _await(root, launch, cluster_id, progress)
+        return record
+    except EarshotError as error:
+        if previous is None:
+            raise
+        left = _put_back(root, previous, cluster_id, progress)
+        raise EarshotError(
+            error.object, observed=f"{error.observed}\n  {left}", remedy=error.remedy
+        ) from None
+
+
+def grace(root: Path) -> float:
+    """Seconds that a node gets to end after SIGTERM."""
+    try:
+        return GRACE if quorum.majority_runs(root) else GRACE_ALONE
+    except EarshotError:
+        return GRACE  # its voters are not known
+
+
+def _put_back(root: Path, previous: Launch, cluster_id: str, progress: Progress) -> str:
+    """How the node is left, after an attempt to start it as before."""
+    progress(f"node {previous.id} did not come up: starting it again as it was")
+    try:
+        stop(previous.directory, GRACE_ALONE)
+        start(previous, cluster_id)
+        _await(root, previous, cluster_id, progress)
+    except EarshotError as error:
+        return f"it was started again as it was, and {error.line}"
+    return "it was started again as it was and serves; the nodes after it were not touched"
+
+
+def _await(root: Path, launch: Launch, cluster_id: str, progress: Progress) -> None:
+    values = read_properties(launch.properties).values
+    listeners = dict(parse_entries(values["advertised.listeners"]))
+    brokers: dict[int, str] = {}
+    controllers: dict[int, Address] = {}
+    if name := values.get("inter.broker.listener.name"):
+        brokers[launch.id] = str(listeners[name])
+    else:
+        controllers[launch.id] = listeners[values["controller.listener.names"]]
+    wait_for(root, [launch.id], brokers, cluster_id, progress=progress, controllers=controllers)

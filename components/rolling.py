@@ -1,0 +1,92 @@
+"""Which changes of listeners a rolling restart cannot make: those of how nodes reach each other.
+
+A broker connects to another through the listener in its own `inter.broker.listener.name`; the other
+has registered the address. A broker that is restarted with a listener that the others do not have,
+or without the one that they use, never gets in sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from earshot.listeners.model import ClusterPlan
+
+
+@dataclass(frozen=True)
+class Links:
+    """The listeners through which a node reaches the others, and is reached."""
+
+    inter_broker: str
+    """Empty for a node that is a controller alone."""
+    controller: str
+    protocols: Mapping[str, str]
+    """By the name of each listener, the controller's too."""
+
+    @classmethod
+    def of_plan(cls, plan: ClusterPlan) -> Self:
+        """The links of a plan's brokers, which are the same for all."""
+        protocols = {
+            item.name: str(item.protocol) for node in plan.brokers for item in node.listeners
+        }
+        protocols[plan.controller] = str(plan.controller_protocol)
+        return cls(plan.inter_broker, plan.controller, protocols)
+
+    @classmethod
+    def of_settings(cls, values: Mapping[str, str]) -> Self:
+        """The links of a node that was started with the Kafka settings ``values``."""
+        pairs = (
+            entry.strip().partition(":")
+            for entry in values.get("listener.security.protocol.map", "").split(",")
+            if entry.strip()
+        )
+        return cls(
+            values.get("inter.broker.listener.name", "").strip().upper(),
+            values.get("controller.listener.names", "").partition(",")[0].strip(),
+            {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs},
+        )
+
+    def meets_brokers_of(self, other: Links) -> bool:
+        """Whether brokers with these links and with the ``other`` ones reach each other."""
+        if not self.inter_broker or not other.inter_broker:
+            return True
+        # each connects to the listener that its own settings name, and the other must have it
+        return all(
+            name in self.protocols and self.protocols[name] == other.protocols.get(name)
+            for name in (self.inter_broker, other.inter_broker)
+        )
+
+    @property
+    def to_brokers(self) -> str:
+        return f"{self.inter_broker} ({self.protocols.get(self.inter_broker, 'no protocol')})"
+
+    @property
+    def to_controllers(self) -> str:
+        return f"{self.controller} ({self.protocols.get(self.controller, 'no protocol')})"
+
+
+def unrollable(running: Mapping[int, Links], wanted: Links, remedy: str) -> list[str]:
+    """Why the ``running`` nodes, by id, cannot change to ``wanted`` one after the other.
+
+    Empty where they can. A single node that differs can always be restarted: then all have the
+    same links. That also reverts a half-done change. ``remedy`` says how to stop all nodes first.
+    """
+    found = []
+    brokers = [links for links in running.values() if not links.meets_brokers_of(wanted)]
+    if len(brokers) > 1:
+        found.append(_problem("brokers", brokers[0].to_brokers, wanted.to_brokers, remedy))
+    nodes = [links for links in running.values() if links.to_controllers != wanted.to_controllers]
+    if len(nodes) > 1:
+        found.append(
+            _problem("controllers", nodes[0].to_controllers, wanted.to_controllers, remedy)
+        )
+    return found
+
+
+def _problem(whom: str, old: str, new: str, remedy: str) -> str:
+    return (
+        f"the listener through which nodes reach the {whom} would change from {old} to {new} while "
+        "they run: the node that is restarted first would find no other that speaks as it does, "
+        f"and never get in sync. {remedy}"
+    )

@@ -1,0 +1,62 @@
+"""What `import earshot` offers: from a cluster's description to its plan, findings and report.
+
+A description is what a stack file holds below `earshot:cluster`, as plain data. Everything else in
+the package may change without notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from earshot.checks.plan import check_planned
+from earshot.config.document import Spec, read_spec
+from earshot.doctor.doctor import examine
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import server_properties
+from earshot.names.policy import ResolverPolicy
+from earshot.placement import Planned, plan_stack
+from earshot.rules.finding import Finding
+from earshot.validation.contract import Contract
+
+__all__ = ["Contract", "EarshotError", "Finding", "evaluate", "examine", "plan", "render"]
+
+
+def plan(cluster: Mapping[str, Any], stack: str = "cluster") -> ClusterPlan:
+    """The listeners of every node of ``cluster``; ``stack`` is part of its containers' names.
+
+    On AWS no name is known before it is provisioned: hosts are markers. Raises EarshotError with
+    every problem of the description.
+    """
+    _, planned = _planned(cluster, stack)
+    return planned.plan
+
+
+def render(plan: ClusterPlan, node_id: int) -> str:
+    """The `server.properties` of one node. Raises EarshotError for a node that the plan lacks."""
+    for node in plan.nodes:
+        if node.id == node_id:
+            return server_properties(plan, node)
+    raise EarshotError(
+        f"node {node_id}",
+        observed="the plan has no such node",
+        allowed=", ".join(str(node.id) for node in plan.nodes),
+    )
+
+
+def evaluate(
+    cluster: Mapping[str, Any], stack: str = "cluster", policy: ResolverPolicy | None = None
+) -> tuple[Finding, ...]:
+    """What the rules find in ``cluster``, its names looked up from here as ``policy`` says.
+
+    Raises EarshotError as `plan` does.
+    """
+    spec, planned = _planned(cluster, stack)
+    return check_planned(spec, planned, policy or ResolverPolicy()).findings
+
+
+def _planned(cluster: Mapping[str, Any], stack: str) -> tuple[Spec, Planned]:
+    spec = read_spec(cluster, stack)
+    return spec, plan_stack(spec, stack, Path(".earshot", "stacks", stack).absolute())

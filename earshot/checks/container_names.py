@@ -1,0 +1,83 @@
+"""Why the names that a container advertises resolve: its own networks, or a DNS server."""
+
+from __future__ import annotations
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import DEFAULT_BRIDGES
+from earshot.listeners.grammar import Bad, read_voters
+from earshot.listeners.model import Scope
+from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
+from earshot.names.lookup import Resolver
+from earshot.names.policy import Asked, ResolverPolicy
+
+_INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
+
+
+def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
+    """What the containers' own networks declare about the names in the plan, for `gather`."""
+    found: dict[EvidenceKey, Declaration] = {}
+    for node, listener, scope in facts.advertised():
+        container = facts.containers.get(node.id)
+        if container is None or not isinstance(listener.host, str):
+            continue
+        if not container.answers_to(listener.host):
+            continue
+        joined = [item.name for item in container.networks if item.name not in DEFAULT_BRIDGES]
+        if joined:
+            why = f"container {container.name} has this name on network {', '.join(joined)}"
+        elif listener.host.lower() == container.hostname.lower() and _is_lone_voter(
+            facts, node.id, scope
+        ):
+            why = f"it is the hostname of container {container.name}, the one voter"
+        else:
+            continue
+        found[listener.name, scope, listener.host] = Declaration(
+            why, tuple(sorted(container.addresses))
+        )
+    return found
+
+
+def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
+    """A container knows its own hostname without any network's help, and nobody else need."""
+    if scope is not Scope.CONTROLLER:
+        return False
+    settings = facts.settings.get(id)
+    text = settings.values.get("controller.quorum.voters", "") if settings is not None else ""
+    return [item[0] for item in read_voters(text) if not isinstance(item, Bad)] == [id]
+
+
+def evidence(
+    facts: ClusterFacts, policy: ResolverPolicy, asked: Asked | None = None
+) -> dict[EvidenceKey, Evidence]:
+    """The evidence for every advertised name of nodes in containers.
+
+    A full name that no network of containers holds, as of another Docker host, is asked where
+    names of scope external are: Docker's own resolver hands it on to such servers too.
+    """
+    if facts.plan is None:
+        return {}
+    declared = declarations(facts)
+    found = gather(facts.plan, policy, facts.placement, declared, asked)
+    beyond = [key for key, item in found.items() if _is_beyond(key, item, policy)]
+    if beyond:
+        again = gather(facts.plan, policy, facts.placement, declared, _Beyond(asked or Asked()))
+        found |= {key: again[key] for key in beyond}
+    return found
+
+
+def _is_beyond(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool:
+    _, scope, host = key
+    nobody_asked = item.kind is EvidenceKind.NONE and item.lookup is None
+    return scope in _INSIDE and nobody_asked and "." in host and not policy.waiver(host)
+
+
+class _Beyond(Asked):
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def search(self) -> tuple[str, ...]:
+        return self._asked.search()
+
+    def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
+        found = self._asked.resolver(policy, scope, placement)
+        return found or self._asked.resolver(policy, Scope.EXTERNAL, placement)

@@ -1,0 +1,42 @@
+"""Whether an instance boots with the listeners that were judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.settings import node_id
+from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import settings
+from earshot.sources.user_data import UserDataFile
+
+_KEYS = ("listeners", "advertised.listeners")
+
+
+def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
+    """Where ``written`` gives a node other listeners than ``plan``, one sentence each.
+
+    The order of a list means nothing; a list that cannot be read agrees with no other.
+    """
+    values = written.settings.values
+    id = node_id(values)
+    node = next((item for item in plan.nodes if item.id == id), None)
+    if node is None:
+        listed = ", ".join(str(item.id) for item in plan.nodes)
+        yield f"{written.path} sets up node {id}, and the plan that was judged has {listed}"
+        return
+    planned = settings(plan, node)
+    for key in _KEYS:
+        there, wanted = values.get(key), planned.get(key)
+        if _entries(there) != _entries(wanted):
+            yield (
+                f"node {id}: {written.path} has {key}={there or '(nothing)'}, and the plan that "
+                f"was judged {wanted or '(nothing)'}"
+            )
+
+
+def _entries(text: str | None) -> object:
+    found = list(read_listeners(text)) if text else []
+    if any(isinstance(item, Bad) for item in found):
+        return text
+    return {item[0]: item[1] for item in found if not isinstance(item, Bad)}

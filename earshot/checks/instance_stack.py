@@ -1,0 +1,171 @@
+"""Brokers on the instances of any program, judged by all that their stack has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from earshot.checks.instance_names import Named, names
+from earshot.checks.instances import Broker
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.instance import Instance
+from earshot.listeners.model import ClusterPlan
+from earshot.names.evidence import EvidenceKey
+from earshot.names.kinds import ip_of
+from earshot.names.policy import Asked, ResolverPolicy
+from earshot.rules import (
+    kl003_kind_of_address,
+    kl004_unique_address,
+    kl007_security_groups,
+    kl009_lasting_address,
+    kl011_resolves,
+    kl012_same_broker,
+)
+from earshot.rules.evaluate import evaluate, remarks
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.sources.hosted_zones import Zones
+from earshot.sources.instance import instance_facts, is_computed
+from earshot.sources.instance_network import InstanceNetwork, instance_network
+from earshot.sources.stack_resources import RegisteredStack
+
+RULES = (
+    kl003_kind_of_address.RULE,
+    kl004_unique_address.RULE,
+    kl007_security_groups.RULE,
+    kl009_lasting_address.RULE,
+    kl011_resolves.RULE,
+    kl012_same_broker.RULE,
+)
+"""What takes other resources, and what AWS made of them."""
+_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
+
+
+@dataclass(frozen=True)
+class StackEvaluation:
+    """What is said of the brokers, each with the URN of its instance."""
+
+    findings: tuple[tuple[str, Finding], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+def evaluate_stack(
+    brokers: Iterable[Broker],
+    stack: RegisteredStack,
+    policies: Mapping[str, ResolverPolicy] | None = None,
+    asked: Asked | None = None,
+) -> StackEvaluation:
+    """What the resources of ``stack`` show about ``brokers``.
+
+    ``policies`` says, by an instance's URN, whom to ask about its names; ``asked`` stands for the
+    resolvers of the real world. What an instance's own inputs showed is not said again.
+    """
+    around: dict[str, InstanceNetwork] = {}
+    read: list[tuple[Broker, ClusterFacts]] = []
+    for broker in brokers:
+        instance = stack.get(broker.holder)
+        if instance is None:
+            continue
+        own = around.setdefault(broker.holder, instance_network(stack, instance))
+        facts = instance_facts(broker.written, own.own_name)
+        if facts.plan is not None:
+            read.append((broker, facts))
+    zones = Zones(stack)
+    found = StackEvaluation()
+    for members in _clusters(read):
+        policy = (policies or {}).get(members[0][0].holder, ResolverPolicy())
+        cluster = _Cluster(members, around)
+        judged = cluster.evaluate(zones, policy, asked)
+        found = StackEvaluation(found.findings + judged.findings, found.remarks + judged.remarks)
+    return found
+
+
+def _clusters(read: list[tuple[Broker, ClusterFacts]]) -> list[list[tuple[Broker, ClusterFacts]]]:
+    """Brokers that share a quorum and its names, as long as each has an id of its own."""
+    found: dict[tuple[str, ...], list[tuple[Broker, ClusterFacts]]] = {}
+    for broker, facts in read:
+        values = broker.written.settings.values
+        quorum = next(filter(None, map(values.get, _QUORUM)), broker.holder)
+        (id,) = facts.settings
+        key: tuple[str, ...] = (quorum,)
+        if facts.plan is not None:
+            key = (quorum, facts.plan.inter_broker, facts.plan.controller)
+        while any(id in other.settings for _, other in found.get(key, ())):
+            key = (*key, broker.holder)
+        found.setdefault(key, []).append((broker, facts))
+    return list(found.values())
+
+
+class _Cluster:
+    """The nodes that are judged together."""
+
+    def __init__(
+        self, members: list[tuple[Broker, ClusterFacts]], around: Mapping[str, InstanceNetwork]
+    ) -> None:
+        plans = [facts.plan for _, facts in members if facts.plan is not None]
+        self._brokers = {id: broker for broker, facts in members for id in facts.settings}
+        self._around = {id: around[item.holder] for id, item in self._brokers.items()}
+        self._plan: ClusterPlan = plans[0].model_copy(
+            update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
+        )
+        self._numbers = {ip_of(text) for own in self._around.values() for text in own.addresses}
+        self._settings = {id: item for _, facts in members for id, item in facts.settings.items()}
+
+    def evaluate(
+        self, zones: Zones, policy: ResolverPolicy, asked: Asked | None
+    ) -> StackEvaluation:
+        facts = ClusterFacts(
+            plan=self._plan,
+            settings=self._settings,
+            placement="aws",
+            addresses={id: item.addresses for id, item in self._around.items()},
+            waivers=policy.waived,
+            instances={
+                id: Instance(ingress=item.ingress, elastic=item.elastic)
+                for id, item in self._around.items()
+            },
+        )
+        named = names(facts, self._around, zones, policy, asked)
+        facts = replace(facts, evidence=named.evidence)
+        findings = []
+        for item in evaluate(facts, RULES):
+            if self._was_said(item):
+                continue
+            findings.append((self._holder(item), self._downgraded(item, named)))
+        first = self._brokers[self._plan.nodes[0].id].holder
+        return StackEvaluation(tuple(findings), tuple((first, text) for text in remarks(facts)))
+
+    def _downgraded(self, finding: Finding, named: Named) -> Finding:
+        if finding.listener is None or finding.scope is None or finding.host is None:
+            return finding
+        key: EvidenceKey = (finding.listener, finding.scope, finding.host)
+        if finding.rule == kl012_same_broker.RULE.id and finding.state is FindingState.VIOLATED:
+            shown = {ip_of(text) for text in named.evidence[key].addresses}
+            if not shown & self._numbers:  # a load balancer may stand before the broker
+                return replace(finding, severity=Severity.WARNING)
+        if finding.rule == kl011_resolves.RULE.id and key in named.undecided:
+            return replace(
+                finding,
+                state=FindingState.UNKNOWN,
+                observed=f"{finding.observed}; {named.undecided[key]}",
+                remedy="nothing where the update makes it known; else give a resolver of its "
+                "scope, or waive it with a reason",
+            )
+        return finding
+
+    def _holder(self, finding: Finding) -> str:
+        id = self._plan.nodes[0].id if finding.node is None else finding.node
+        return self._brokers[id].holder
+
+    def _was_said(self, finding: Finding) -> bool:
+        """By the same rule of the same listener; or that a host is computed."""
+        if finding.state is FindingState.UNKNOWN and finding.node is None:
+            return any(item.written.places for item in self._brokers.values())
+        if finding.node is None:
+            return False
+        broker = self._brokers[finding.node]
+        listener = self._plan.node(finding.node).listener(finding.listener or "")
+        host = listener.host if listener is not None else ""
+        if is_computed(host) and finding.rule != kl007_security_groups.RULE.id:
+            return True
+        key = (finding.rule, finding.listener, finding.scope)
+        return any((item.rule, item.listener, item.scope) == key for item in broker.findings)

@@ -1,0 +1,39 @@
+"""`python -m earshot.cli.run_order ORDER REPORT JARS [CLIENT]`: an order becomes a report.
+
+What a validator's timer runs; it is `earshot validate` with what the order says, and its exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from earshot import cache, cli
+from earshot.errors import EarshotError
+from earshot.remote.orders import read_order
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Arguments are files: the order, the report to write, the folder of Spark's jars, and, where
+    the listeners take any, client properties."""
+    order_file, report, jars, *client = arguments
+    try:
+        order = read_order(Path(order_file).read_text(encoding="utf-8"), order_file)
+    except EarshotError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    contract = Path(order_file).with_name("contract.json")
+    cache.write(contract, order.contract.to_json())
+    command = ["validate", "--contract", str(contract), "--vantage", order.vantage]
+    command += ["--incarnations", json.dumps(order.incarnations)]
+    command += ["--records", str(order.records), "--deadline", str(order.deadline)]
+    command += ["--jars-dir", jars, "--format", "json", "--output", report]
+    for file in client:
+        command += ["--client-config", file]
+    return cli.run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,239 @@
+"""`earshot:cluster` with placement aws: brokers as EC2 instances in a VPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from earshot.aws.subnets import Nat, Subnet, check_room, lay_out, spread
+from earshot.cluster_id import ClusterId
+from earshot.config.aws_parts import (
+    ClientsSpec,
+    InstanceSpec,
+    ParameterName,
+    VolumeId,
+    VolumeSpec,
+    VpcSpec,
+    ZoneSpec,
+)
+from earshot.config.aws_validator import ValidatorInstanceSpec, on_or_off
+from earshot.config.clear_text import clear_text_problems
+from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids
+from earshot.config.kafka_release import FileName, KafkaRelease
+from earshot.config.listener import ListenerSpec
+from earshot.errors import AddressError, EarshotError
+from earshot.listeners.model import Scope
+from earshot.listeners.owned import check_property
+from earshot.listeners.problems import refuse
+from earshot.names.aws import check_region
+
+NO_NODE = 0
+"""Stands for the validator among the ids of nodes, which begin at 1."""
+
+
+class AwsSpec(ClusterSpec):
+    """Brokers as EC2 instances."""
+
+    placement: Literal["aws"]
+    region: str
+    vpc: VpcSpec
+    listeners: tuple[ListenerSpec, ...] = (
+        ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
+    )
+    naming: Literal["aws", "zone"] = "aws"
+    """aws: EC2's own names (`ip-…`, `ec2-…`); zone: names of a domain of yours."""
+    zone: ZoneSpec | None = None
+    clients: ClientsSpec = ClientsSpec()
+    clear_text: dict[str, str] = Field(default_factory=dict)
+    """By listener, why it needs no TLS although it is for scope external."""
+    instance: InstanceSpec = InstanceSpec()
+    volume: VolumeSpec = VolumeSpec()
+    controller_instance: InstanceSpec = InstanceSpec(type="t4g.medium")
+    controller_volume: VolumeSpec = VolumeSpec(size_gib=20)
+    pinned: dict[int, str] = Field(default_factory=dict)
+    """By node id, the zone it stays in: for nodes that run where a zone is added or taken away."""
+    volumes: dict[int, VolumeId] = Field(default_factory=dict)
+    """By node id, a volume with its data that an earlier stack of this name has kept."""
+    drained: tuple[Whole, ...] = ()
+    """Ids of brokers that hold no replica any more, so that they may be removed."""
+    archive: KafkaRelease
+    """Kafka as its project publishes it; the instances must reach it."""
+    heap: Heap = "1g"
+    secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
+    """By file name below /run/kafka/secrets, the SSM parameter that holds it; `{id}` in it stands
+    for the node's id."""
+    client: dict[str, str] = Field(default_factory=dict)
+    """Properties with which a node reaches its own inter-broker listener, where it takes any."""
+    nat: Nat | None = None
+    """NAT gateways of a new VPC; default: one where a node stands in a private subnet."""
+    flow_logs: bool = False
+    """Keep records of the VPC's traffic in a bucket of the stack."""
+    data: Literal["keep", "delete"] = "keep"
+    """What `pulumi destroy` does with the data volumes."""
+    cluster_id: ClusterId | None = None
+    """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
+    deletion_protection: bool = True
+    """Nothing that holds data or an address can be destroyed before this is false."""
+    prove: Literal["here", "later"] = "here"
+    """here: external listeners that take no credentials are validated from this machine after a
+    deploy, so that it must be among `clients`; later: by `earshot validate`."""
+    validator: Annotated[ValidatorInstanceSpec | None, BeforeValidator(on_or_off)] = None
+    """An instance in a private subnet that validates the internal scope after each deploy and on a
+    timer; without it nobody stands there."""
+    ready_seconds: Whole = Field(default=900, ge=60, le=7200)
+    """How long a new or replaced node may take to be in sync."""
+
+    @field_validator("region")
+    @classmethod
+    def _known_region(cls, value: str) -> str:
+        try:
+            return check_region(value)
+        except AddressError as error:
+            raise ValueError(error.line) from None
+
+    @field_validator("client")
+    @classmethod
+    def _properties(cls, value: dict[str, str]) -> dict[str, str]:
+        return {key: check_property(key, item) for key, item in value.items()}
+
+    @model_validator(mode="after")
+    def _fits_aws(self) -> Self:
+        refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
+        refuse([*self._room_problems(), *self._data_problems()])
+        return self
+
+    def _place_problems(self) -> Iterator[str]:
+        region = self.vpc.zones[0][:-1]
+        if region != self.region:
+            yield f"vpc.zones: found zones of {region}; allowed: zones of {self.region}"
+        for id, zone in self.pinned.items():
+            if id not in self.node_ids:
+                yield f"pinned: found node {id}; allowed: {shown_ids(self.node_ids)}"
+            elif zone not in self.vpc.zones:
+                yield f"pinned.{id}: found {zone}; allowed: {', '.join(self.vpc.zones)}"
+        if self.vpc.id is None:
+            if self.nat == "none" and self._needs_way_out:
+                yield (
+                    f"nat: found none with {self._private_ones} in private subnets, which must "
+                    "reach packages, archives and AWS's services; allowed: one, per-zone"
+                )
+            return
+        for key, given in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
+            if given:
+                yield f"{key}: found one for a VPC that is there, which has its own"
+        for key, wanted in (
+            ("public_subnets", self.external),
+            ("private_subnets", self._needs_way_out),
+        ):
+            if wanted and not self.vpc.subnets[key]:
+                who = "nodes" if key == "public_subnets" else self._private_ones
+                yield f"vpc.{key}: is missing; {who} would stand there"
+
+    def _data_problems(self) -> Iterator[str]:
+        holders: dict[str, int] = {}
+        for id, volume in self.volumes.items():
+            if id not in self.node_ids:
+                yield f"volumes: found node {id}; allowed: {shown_ids(self.node_ids)}"
+            holder = holders.setdefault(volume, id)
+            if holder != id:
+                yield f"volumes.{id}: found {volume}, which node {holder} has already"
+        for id in self.drained:
+            if id in self.ids:
+                yield (
+                    f"drained: found broker {id}, which stays and gets replicas; "
+                    "allowed: brokers that are no more"
+                )
+
+    def _name_problems(self) -> Iterator[str]:
+        if self.naming == "zone" and self.zone is None:
+            yield "zone: is missing; naming zone takes the nodes' names from it"
+        if self.naming == "aws" and self.zone is not None:
+            yield "zone: found one with naming aws; allowed: with naming zone"
+        if self.naming == "zone" and self.external and self.zone and not self.zone.public_zone_id:
+            yield (
+                "zone.public_zone_id: is missing; external clients find a listener's name in a "
+                "public zone only"
+            )
+
+    def _client_problems(self) -> Iterator[str]:
+        yield from clear_text_problems(self.listeners, self.clear_text)
+        named = bool(self.clients.ranges) or self.clients.anywhere
+        if self.external and not named:
+            yield (
+                "clients.ranges: is missing; nobody could come in on a listener for scope external"
+            )
+        if named and not self.external:
+            yield "clients: found external ones, and no listener has the scope external"
+        if self.validator is not None and not self.validator.client:
+            for item in self.listeners:
+                if Scope.INTERNAL in item.scopes and item.protocol.startswith("SASL"):
+                    yield f"validator.client: is missing; {item.name} takes {item.protocol}"
+
+    def _room_problems(self) -> Iterator[str]:
+        if self.vpc.id is not None:
+            return
+        for public in (True, False):
+            nodes = {id: self.zone_of[id] for id in self.node_ids if self.is_public(id) is public}
+            if self.validator is not None and not public:
+                nodes[NO_NODE] = self.vpc.zones[0]
+            try:
+                check_room(self.subnets, nodes, public=public)
+            except EarshotError as error:
+                yield f"vpc.cidr: {error.line}"
+
+    @property
+    def external(self) -> bool:
+        """Whether clients beyond the VPC are served, so that every broker has an Elastic IP."""
+        return any(Scope.EXTERNAL in item.scopes for item in self.listeners)
+
+    def is_public(self, id: int) -> bool:
+        """Whether node ``id`` stands in a public subnet, the only place for an Elastic IP."""
+        return self.external and id in self.ids
+
+    @property
+    def _stand_privately(self) -> list[int]:
+        return [id for id in self.node_ids if not self.is_public(id)]
+
+    @property
+    def _needs_way_out(self) -> bool:
+        return bool(self._stand_privately) or self.validator is not None
+
+    @property
+    def _private_ones(self) -> str:
+        return "nodes" if self._stand_privately else "the validator"
+
+    @property
+    def nat_gateways(self) -> Nat:
+        """`nat`, or its default."""
+        needed = self.vpc.id is None and self._needs_way_out
+        return self.nat or ("one" if needed else "none")
+
+    @cached_property
+    def subnets(self) -> tuple[Subnet, ...]:
+        """Of a new VPC; none where it is there already."""
+        return () if self.vpc.id is not None else lay_out(self.vpc.cidr, self.vpc.zones)
+
+    @cached_property
+    def zone_of(self) -> dict[int, str]:
+        """By node id; brokers and separate controllers are each dealt out in turn."""
+        found: dict[int, str] = {}
+        for ids in (list(self.ids), [id for id in self.controller_ids if id not in self.ids]):
+            pinned = {id: zone for id, zone in self.pinned.items() if id in ids}
+            found |= spread(ids, self.vpc.zones, pinned)
+        return found
+
+    def name_of(self, id: int) -> str:
+        """What node ``id`` is called: `broker-1`, `controller-10001`."""
+        return f"{'broker' if id in self.ids else 'controller'}-{id}"
+
+    def instance_of(self, id: int) -> InstanceSpec:
+        return self.instance if id in self.ids else self.controller_instance
+
+    def volume_of(self, id: int) -> VolumeSpec:
+        return self.volume if id in self.ids else self.controller_volume
+
+
+MODEL = AwsSpec

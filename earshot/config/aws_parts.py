@@ -1,0 +1,250 @@
+"""The parts of `earshot:cluster` with placement aws: network, instances, volumes, zone, clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
+
+from earshot.aws.subnets import check_vpc, check_zones
+from earshot.config.cluster import Whole
+from earshot.errors import AddressError, EarshotError
+from earshot.facts.clients import WORLD, Clients, IpRange, Members, read_range
+from earshot.listeners.address import check_host
+from earshot.listeners.model import Frozen
+from earshot.listeners.problems import refuse, shown
+
+T = TypeVar("T")
+
+MIN_GIB, MAX_GIB = 1, 16_384
+ANYWHERE = "anywhere"
+_ID = {
+    kind: re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII)
+    for kind in ("vpc", "subnet", "sg", "vol")
+}
+_AMI = re.compile(r"ami-[0-9a-f]{8,17}", re.ASCII)
+_HOSTED_ZONE = re.compile(r"[A-Z0-9]{4,32}", re.ASCII)
+_TYPE = re.compile(
+    r"(?P<family>[a-z]+)(?P<generation>\d+)(?P<options>[a-z-]*)\.[a-z0-9-]+", re.ASCII
+)
+_PATTERN = re.compile(r"[a-z0-9-]*\{id\}[a-z0-9-]*", re.ASCII)
+_PARAMETER = re.compile(r"/[A-Za-z0-9_./{}-]{1,1000}", re.ASCII)
+
+Architecture = Literal["arm64", "x86_64"]
+
+
+def _id(kind: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not _ID[kind].fullmatch(value):
+            raise ValueError(
+                f"found {shown(value)}; allowed: an id such as {kind}-0123456789abcdef0"
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"found {shown(value)}; allowed: {allowed}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _range(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
+    if value in WORLD:
+        raise ValueError(f"found {value}, which is the world; write `{ANYWHERE}: true` instead")
+    try:
+        read_range(value)
+    except EarshotError as error:
+        raise ValueError(error.line) from None
+    return value
+
+
+Range = Annotated[str, PlainValidator(_range)]
+VpcId = Annotated[str, _id("vpc")]
+SubnetId = Annotated[str, _id("subnet")]
+GroupId = Annotated[str, _id("sg")]
+VolumeId = Annotated[str, _id("vol")]
+AmiId = Annotated[str, _matching(_AMI, "an id such as ami-0123456789abcdef0")]
+HostedZoneId = Annotated[str, _matching(_HOSTED_ZONE, "a hosted zone's id, as Z0123456789ABC")]
+ParameterName = Annotated[
+    str, _matching(_PARAMETER, "an SSM parameter's name that begins with a slash")
+]
+
+
+class VpcSpec(Frozen):
+    """A VPC of the stack's own, or, with ``id``, one that is there."""
+
+    id: VpcId | None = None
+    cidr: str = "10.0.0.0/16"
+    """Its range; of one that is there, its own."""
+    zones: tuple[str, ...]
+    """Two or three availability zones; nodes are dealt out to them in turn."""
+    public_subnets: dict[str, SubnetId] = Field(default_factory=dict)
+    """Of a VPC that is there: by zone, a subnet that is routed to its internet gateway."""
+    private_subnets: dict[str, SubnetId] = Field(default_factory=dict)
+    """Of a VPC that is there: by zone, a subnet that is not, and still reaches AWS's services."""
+
+    @field_validator("cidr")
+    @classmethod
+    def _range(cls, value: str) -> str:
+        return _reraise(check_vpc, value)
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        _reraise(check_zones, value)
+        return value
+
+    @model_validator(mode="after")
+    def _subnets(self) -> Self:
+        refuse(self._subnet_problems())
+        return self
+
+    def _subnet_problems(self) -> Iterator[str]:
+        for key, subnets in self.subnets.items():
+            if subnets and self.id is None:
+                yield f"{key}: found subnets without a VPC's `id`; a new VPC gets its own"
+            elif subnets and set(subnets) != set(self.zones):
+                yield (
+                    f"{key}: found {', '.join(sorted(subnets))}; "
+                    f"allowed: one for each of {', '.join(self.zones)}"
+                )
+
+    @property
+    def subnets(self) -> dict[str, dict[str, str]]:
+        return {"public_subnets": self.public_subnets, "private_subnets": self.private_subnets}
+
+
+class InstanceSpec(Frozen):
+    """The instances of one role. They run Amazon Linux 2023."""
+
+    type: str = "m7g.large"
+    architecture: Architecture | None = None
+    """Default: the one that `type` has."""
+    ami: AmiId | None = None
+    """Default: the newest when the instance is made; an instance that runs keeps its own."""
+    root_gib: Whole = Field(default=16, ge=8, le=MAX_GIB)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if not _TYPE.fullmatch(self.type):
+            raise ValueError(f"type: found {shown(self.type)}; allowed: a type such as m7g.large")
+        own = architecture_of(self.type)
+        if self.architecture not in (None, own):
+            raise ValueError(
+                f"architecture: found {self.architecture} for {self.type}; allowed: {own}"
+            )
+        return self
+
+    @property
+    def arch(self) -> Architecture:
+        return architecture_of(self.type)
+
+
+def architecture_of(instance_type: str) -> Architecture:
+    """By the name: a `g` after the generation stands for Graviton, and so does the family a1.
+
+    Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+    """
+    match = _TYPE.fullmatch(instance_type)
+    if match is None:
+        raise ValueError(f"{instance_type} is no instance type")
+    graviton = "g" in match["options"] or (match["family"], match["generation"]) == ("a", "1")
+    return "arm64" if graviton else "x86_64"
+
+
+class VolumeSpec(Frozen):
+    """The data volume of each node of one role. It is encrypted, and outlives its instance."""
+
+    size_gib: Whole = Field(default=100, ge=MIN_GIB, le=MAX_GIB)
+    type: Literal["gp3", "io2"] = "gp3"
+    iops: Whole | None = Field(default=None, ge=100, le=256_000)
+    throughput: Whole | None = Field(default=None, ge=125, le=2000)
+    """MiB/s."""
+
+    @model_validator(mode="after")
+    def _performance(self) -> Self:
+        if self.type == "io2" and self.iops is None:
+            raise ValueError("iops: is missing; io2 has no default")
+        if self.type == "io2" and self.throughput is not None:
+            raise ValueError("throughput: found one for io2; allowed: for gp3 only")
+        if self.type == "gp3" and self.iops is not None and self.iops < 3000:
+            raise ValueError(f"iops: found {self.iops} for gp3; allowed: 3000 or more")
+        return self
+
+
+class ZoneSpec(Frozen):
+    """A domain for the nodes: a private zone of the stack, and records in a public one."""
+
+    name: str
+    """As in `kafka.example.com`; inside the VPC the private zone alone answers for it."""
+    public_zone_id: HostedZoneId | None = None
+    """The public hosted zone that holds `name`, or one above it; for external listeners."""
+    record: Annotated[str, _matching(_PATTERN, "small letters, digits and hyphens around {id}")] = (
+        "broker-{id}"
+    )
+    """The first label of each broker's name."""
+    ttl: Whole = Field(default=60, ge=1, le=86_400)
+    """Seconds for which resolvers keep a record."""
+
+    @field_validator("name")
+    @classmethod
+    def _domain(cls, value: str) -> str:
+        try:
+            name = check_host(value).lower()
+        except AddressError as error:
+            raise ValueError(error.line) from None
+        if "." not in name or not name.rpartition(".")[2].isalpha():
+            raise ValueError(f"found {shown(value)}; allowed: a domain such as kafka.example.com")
+        return name
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        try:
+            check_host(self.broker(1))
+        except AddressError as error:
+            raise ValueError(f"record: {error.line}") from None
+        return self
+
+    def broker(self, id: int) -> str:
+        return f"{self.record.format(id=id)}.{self.name}"
+
+    def controller(self, id: int) -> str:
+        """Of a controller on an instance of its own."""
+        return f"controller-{id}.{self.name}"
+
+
+class ClientsSpec(Frozen):
+    """Who may come in, beside the nodes themselves and, for scope internal, the VPC."""
+
+    ranges: dict[str, Range] = Field(default_factory=dict)
+    """Of scope external: ranges of addresses by what they are called."""
+    anywhere: bool = False
+    """Of scope external: everybody, in so many words."""
+    groups: dict[str, GroupId] = Field(default_factory=dict)
+    """Of scope internal: security groups by what they are called, beside the VPC's range."""
+
+    def admitted(self, vpc: str) -> Clients:
+        """The same for the security groups of a VPC with the range ``vpc``."""
+        world = WORLD[:1] if self.anywhere else ()
+        external: list[IpRange] = [read_range(text) for text in (*self.ranges.values(), *world)]
+        return Clients(
+            internal=(read_range(vpc), *(Members(id) for id in self.groups.values())),
+            external=tuple(dict.fromkeys(external)),
+        )
+
+
+def _reraise(check: Callable[[T], object], value: T) -> T:
+    try:
+        check(value)
+    except EarshotError as error:
+        raise ValueError(error.line) from None
+    return value

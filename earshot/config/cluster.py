@@ -1,0 +1,248 @@
+"""What a stack file says of a cluster wherever it runs: listeners, quorum, replicas, validation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+
+from earshot.config.listener import ListenerSpec
+from earshot.listeners.model import (
+    DEFAULT_KAFKA,
+    Frozen,
+    ListenerName,
+    Port,
+    Protocol,
+    Scope,
+    whole_number,
+)
+from earshot.listeners.owned import check_property
+from earshot.listeners.problems import refuse, shown
+from earshot.listeners.secrets import INSTEAD, reveals
+
+MAX_BROKERS = 1000
+FIRST_SEPARATE_CONTROLLER = 10_001
+"""Node ids of separate controllers start here, so that brokers can grow without a clash."""
+
+_VERSION = re.compile(r"(3\.9|4\.\d+)\.\d+", re.ASCII)
+_SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
+
+
+def heap_size(value: str) -> str:
+    """``value`` where it is a size that a JVM takes; raises ValueError."""
+    if not _SIZE.fullmatch(value):
+        raise ValueError(f"found {shown(value)}; allowed: a JVM size such as 256m or 1g")
+    return value
+
+
+def shown_ids(ids: Sequence[int]) -> str:
+    """``ids`` as they stand in a message."""
+    if len(ids) > 2 and list(ids) == list(range(ids[0], ids[-1] + 1)):
+        return f"{ids[0]} to {ids[-1]}"
+    return ", ".join(map(str, ids))
+
+
+Whole = Annotated[int, BeforeValidator(whole_number)]
+"""A whole number; pydantic alone would take `true` for 1."""
+Heap = Annotated[str, AfterValidator(heap_size)]
+"""Of each JVM, as `-Xmx` takes it."""
+
+
+class ControllerSpec(Frozen):
+    """The KRaft quorum: on the first brokers, or on nodes of its own."""
+
+    mode: Literal["combined", "separate"] = "combined"
+    count: Whole | None = Field(default=None, ge=1, le=9)
+    """Voters; default: 3 where there are at least three brokers or the mode is separate, else 1."""
+    name: ListenerName = "CONTROLLER"
+    port: Port = 29092
+    protocol: Protocol = Protocol.PLAINTEXT
+
+    @field_validator("count")
+    @classmethod
+    def _odd(cls, value: int | None) -> int | None:
+        if value is not None and value % 2 == 0:
+            raise ValueError(
+                f"found {value}; allowed: an odd number, as an even number of voters survives "
+                "no more failures than one less"
+            )
+        return value
+
+
+class ValidationSpec(Frozen):
+    """How the stack proves its listeners after a deploy."""
+
+    records: Whole = Field(default=3000, ge=1, le=10_000_000)
+    """Records in all, in equal shares per producing listener."""
+    deadline: Whole = Field(default=300, ge=10, le=3600)
+    """Seconds for the whole run."""
+
+
+class ClusterSpec(Frozen):
+    """What every placement has in common."""
+
+    if TYPE_CHECKING:
+        placement: str  # each placement's own constant
+
+    brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
+    kafka_version: str = DEFAULT_KAFKA
+    listeners: tuple[ListenerSpec, ...] = (
+        ListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
+        ListenerSpec(name="EXTERNAL", port=9092, scopes=(Scope.HOST,)),
+    )
+    inter_broker: ListenerName | None = None
+    """Default: the first listener of scope internal."""
+    controllers: ControllerSpec = ControllerSpec()
+    replication_factor: Whole | None = Field(default=None, ge=1)
+    """Default: 3, or the number of brokers where that is less."""
+    min_insync_replicas: Whole | None = Field(default=None, ge=1)
+    """Default: one less than the replication factor, at least 1."""
+    extra: dict[str, str] = Field(default_factory=dict)
+    """Further broker properties; keys that earshot computes are refused, and secrets in clear."""
+    gate: Literal["required", "off"] = "required"
+    validation: ValidationSpec = ValidationSpec()
+
+    @field_validator("kafka_version", mode="before")
+    @classmethod
+    def _supported(cls, value: Any) -> Any:
+        if not isinstance(value, str) or not _VERSION.fullmatch(value):
+            raise ValueError(f"found {shown(value)}; allowed: 3.9.x or 4.x.y, as text in quotes")
+        return value
+
+    @field_validator("gate", mode="before")
+    @classmethod
+    def _yaml_off(cls, value: Any) -> Any:
+        # YAML 1.1 reads a bare `off` as false
+        return "off" if value is False else value
+
+    @field_validator("extra", mode="before")
+    @classmethod
+    def _free_properties(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"found {shown(value)}; allowed: a map of broker properties")
+        problems: list[str] = []
+        found: dict[str, str] = {}
+        for key, item in value.items():
+            if isinstance(key, str) and reveals(key, str(item)):
+                problems.append(f"{key} would hold a secret in clear; allowed: {INSTEAD}")
+                continue
+            try:
+                found[key] = check_property(key, item)
+            except ValueError as error:
+                problems.append(str(error))
+        refuse(problems)
+        return found
+
+    @field_validator("listeners")
+    @classmethod
+    def _distinct(cls, value: tuple[ListenerSpec, ...]) -> tuple[ListenerSpec, ...]:
+        if not value:
+            raise ValueError("found none; allowed: at least one listener")
+        names = Counter(item.name for item in value)
+        repeated = [name for name, times in names.items() if times > 1]
+        refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse([*self._listener_problems(), *self._quorum_problems(), *self._replica_problems()])
+        return self
+
+    def _listener_problems(self) -> Iterator[str]:
+        names = [item.name for item in self.listeners]
+        if not any(Scope.INTERNAL in item.scopes for item in self.listeners):
+            yield (
+                f"listeners: none of {', '.join(names)} has the scope internal; "
+                "the brokers need one to reach each other"
+            )
+        if self.inter_broker is not None and self.inter_broker not in names:
+            yield f"inter_broker: found {self.inter_broker}; allowed: {', '.join(names)}"
+        for name, protocol in (
+            *((item.name, item.protocol) for item in self.listeners),
+            (self.controllers.name, self.controllers.protocol),
+        ):
+            if name in list(Protocol) and name != protocol:
+                yield (
+                    f"listener {name}: found the protocol {protocol} under the name of another; "
+                    f"allowed: protocol {name}, or a name that is no protocol's"
+                )
+        ports: dict[int, str] = {}
+        for item in self.listeners:
+            holder = ports.setdefault(item.port, item.name)
+            if holder != item.name:
+                yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
+            for id in item.advertised:
+                if id not in self.ids:
+                    yield (
+                        f"listeners.{item.name}.advertised: found broker {id}; "
+                        f"allowed: {shown_ids(self.ids)}"
+                    )
+        if self.controllers.mode == "combined" and self.controllers.port in ports:
+            yield (
+                f"controllers.port: found {self.controllers.port}, "
+                f"which {ports[self.controllers.port]} has already"
+            )
+
+    def _quorum_problems(self) -> Iterator[str]:
+        if any(item.name == self.controllers.name for item in self.listeners):
+            yield (
+                f"controllers.name: found {self.controllers.name}, "
+                "which is a client listener's name already"
+            )
+        if self.controllers.mode == "combined" and self.voters > self.brokers:
+            yield (
+                f"controllers.count: found {self.voters} voters on {self.brokers} broker(s); "
+                "allowed: at most one per broker, or mode separate"
+            )
+
+    def _replica_problems(self) -> Iterator[str]:
+        if self.replicas > self.brokers:
+            yield (
+                f"replication_factor: found {self.replicas} replicas on {self.brokers} broker(s); "
+                "allowed: at most one per broker"
+            )
+        if self.min_insync > self.replicas:
+            yield (
+                f"min_insync_replicas: found {self.min_insync} of {self.replicas} replicas, "
+                "so that no record could ever be acknowledged"
+            )
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Of the brokers, in their order."""
+        return range(1, self.brokers + 1)
+
+    @property
+    def voters(self) -> int:
+        if self.controllers.count is not None:
+            return self.controllers.count
+        return 3 if self.brokers >= 3 or self.controllers.mode == "separate" else 1
+
+    @property
+    def controller_ids(self) -> Sequence[int]:
+        if self.controllers.mode == "combined":
+            return self.ids[: self.voters]
+        first = FIRST_SEPARATE_CONTROLLER
+        return range(first, first + self.voters)
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """Every Kafka process of the cluster, brokers first."""
+        return tuple(dict.fromkeys((*self.ids, *self.controller_ids)))
+
+    @property
+    def inter_broker_name(self) -> str:
+        if self.inter_broker is not None:
+            return self.inter_broker
+        return next(item.name for item in self.listeners if Scope.INTERNAL in item.scopes)
+
+    @property
+    def replicas(self) -> int:
+        return self.replication_factor or min(3, self.brokers)
+
+    @property
+    def min_insync(self) -> int:
+        return self.min_insync_replicas or max(1, self.replicas - 1)

@@ -1,0 +1,332 @@
+"""`earshot:cluster` with placement docker: brokers as containers on one Docker host or several."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
+
+from earshot.cluster_id import ClusterId
+from earshot.config.cluster import (
+    FIRST_SEPARATE_CONTROLLER,
+    ClusterSpec,
+    Heap,
+    Whole,
+    shown_ids,
+)
+from earshot.config.listener import ListenerSpec
+from earshot.errors import AddressError
+from earshot.listeners.address import check_host
+from earshot.listeners.images import Family, family_of, tag_of
+from earshot.listeners.model import Frozen, Port, Scope
+from earshot.listeners.problems import refuse, shown
+
+MAX_HOSTS = 100
+ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
+_CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
+_IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._/:@-]{0,254}", re.ASCII)
+_KAFKA_TAG = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+_UNUSABLE = {
+    Family.BITNAMI: "it maps other variables",
+    Family.WURSTMEISTER: "it knows no KRaft",
+}
+
+
+def _host(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"found {shown(value)}; allowed: a name or an address, as text")
+    try:
+        return check_host(value)
+    except AddressError as error:
+        raise ValueError(error.line) from None
+
+
+def _address(value: Any) -> str:
+    try:
+        return str(ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise ValueError(f"found {shown(value)}; allowed: an IP address, as text") from None
+
+
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        raise ValueError(
+            f"found {shown(value)}; allowed: up to 30 small letters, digits and hyphens"
+        )
+    return value
+
+
+def _image(value: str) -> str:
+    if not _IMAGE.fullmatch(value):
+        raise ValueError(f"found {shown(value)}; allowed: an image such as apache/kafka:4.1.1")
+    return value
+
+
+HostName = Annotated[str, PlainValidator(_host)]
+IpAddress = Annotated[str, PlainValidator(_address)]
+HostLabel = Annotated[str, AfterValidator(_label)]
+Image = Annotated[str, AfterValidator(_image)]
+
+
+class DockerHost(Frozen):
+    """A Docker host: where its engine answers, and what others call it."""
+
+    name: HostLabel = "local"
+    engine: str | None = None
+    """`unix://`, `ssh://` or `tcp://`; default: DOCKER_HOST, or the local socket."""
+    cert_path: str | None = None
+    """A folder with ca.pem, cert.pem and key.pem, for TLS with an engine at `tcp://`."""
+    external: HostName | None = None
+    """The name under which clients beyond this host reach it."""
+    internal: HostName | None = None
+    """The name under which the other Docker hosts reach it; default: `external`."""
+    brokers: tuple[Whole, ...] | None = None
+    """Ids of the brokers on this host; default: brokers are dealt out in turn."""
+
+    @field_validator("engine")
+    @classmethod
+    def _engine(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        url = urlsplit(value)
+        good = {
+            "unix": not url.netloc and url.path.startswith("/") and len(url.path) > 1,
+            "ssh": bool(url.hostname) and url.path in ("", "/"),
+            "tcp": bool(url.hostname) and _port_of(value) is not None and url.path in ("", "/"),
+        }
+        if not good.get(url.scheme, False) or not value.isprintable() or " " in value:
+            raise ValueError(f"found {shown(value)}; allowed: {ENGINE_ALLOWED}")
+        return value
+
+    @model_validator(mode="after")
+    def _certificates(self) -> Self:
+        if self.cert_path is not None and not (self.engine or "").startswith("tcp://"):
+            raise ValueError(
+                f"cert_path: found {shown(self.cert_path)} for the engine "
+                f"{shown(self.engine)}; allowed: with an engine at tcp://HOST:PORT"
+            )
+        return self
+
+    @property
+    def between_hosts(self) -> str | None:
+        """What the other Docker hosts call this one."""
+        return self.internal or self.external
+
+
+def _port_of(url: str) -> int | None:
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None
+
+
+class DockerListenerSpec(ListenerSpec):
+    """One listener, for all brokers, with the ports of the host that lead to it."""
+
+    published: dict[int, Port] = Field(default_factory=dict)
+    """By broker id, the host's port; default: `port` on each host's first broker, and the next
+    ports on its next brokers, for listeners that clients beyond the network reach."""
+
+
+class ValidatorImageSpec(Frozen):
+    """The image in which a validation runs where the clients in containers stand."""
+
+    base: Image = "debian:bookworm-slim"
+    """A Debian image (or a mirror's name for one) that the validator image is built on."""
+
+
+_LISTENERS = (
+    DockerListenerSpec(name="INTERNAL", port=19092, scopes=(Scope.INTERNAL,)),
+    DockerListenerSpec(name="HOST", port=9092, scopes=(Scope.HOST,)),
+    DockerListenerSpec(name="EXTERNAL", port=39092, scopes=(Scope.EXTERNAL,)),
+)
+
+
+class DockerSpec(ClusterSpec):
+    """Brokers as containers."""
+
+    placement: Literal["docker"]
+    broker_ids: tuple[Whole, ...] | None = None
+    """Default: 1, 2, 3, …"""
+    names: dict[int, str] = Field(default_factory=dict)
+    """By node id, what a container is called, also on its network; default: `kafka-ID`."""
+    image: Image | None = None
+    """Default: `apache/kafka` of `kafka_version`."""
+    listeners: tuple[DockerListenerSpec, ...] = _LISTENERS
+    hosts: tuple[DockerHost, ...] = Field(
+        default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS
+    )
+    dns: tuple[IpAddress, ...] = ()
+    """DNS servers for the containers; default: what the engine gives them."""
+    heap: Heap = "512m"
+    data: Literal["keep", "delete"] = "keep"
+    """What `pulumi destroy` does with the brokers' volumes."""
+    cluster_id: ClusterId | None = None
+    """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
+    validator: ValidatorImageSpec = ValidatorImageSpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, value: Any) -> Any:
+        """A version that only the image tells, and no listener for `localhost` on several hosts."""
+        if not isinstance(value, Mapping):
+            return value
+        found = dict(value)
+        image, hosts = found.get("image"), found.get("hosts")
+        if isinstance(image, str) and "kafka_version" not in found:
+            tag = tag_of(image)
+            if family_of(image) is Family.APACHE and _KAFKA_TAG.fullmatch(tag):
+                found["kafka_version"] = tag
+        if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in found:
+            found["listeners"] = tuple(item for item in _LISTENERS if item.name != "HOST")
+        if isinstance(ids := found.get("broker_ids"), (list, tuple)) and "brokers" not in found:
+            found["brokers"] = len(ids)
+        return found
+
+    @field_validator("image")
+    @classmethod
+    def _usable(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if reason := _UNUSABLE.get(family_of(value)):
+            raise ValueError(
+                f"found {shown(value)}, which earshot cannot run: {reason}; allowed: apache/kafka, "
+                "confluentinc/cp-kafka, or an image that takes their variables"
+            )
+        return value
+
+    @field_validator("names")
+    @classmethod
+    def _containers(cls, value: dict[int, str]) -> dict[int, str]:
+        # a container may be called kafka_1; as an advertised host many clients cannot read it
+        problems = [
+            f"{id}: found {shown(name)}; allowed: up to 63 letters, digits, hyphens and dots, "
+            "beginning with a letter or digit"
+            for id, name in value.items()
+            if not _CONTAINER_NAME.fullmatch(name)
+        ]
+        repeated = Counter(name.lower() for name in value.values())
+        problems += [f"{name} stands {n} times" for name, n in repeated.items() if n > 1]
+        refuse(problems)
+        return value
+
+    @model_validator(mode="after")
+    def _narrow(self) -> Self:
+        """Without a name for others, a listener is for this host, unless the file names its own."""
+        if len(self.hosts) == 1 and self.hosts[0].external is None:
+            settled = tuple(
+                item if item.advertised.keys() >= set(self.ids) else item.narrowed()
+                for item in self.listeners
+            )
+            object.__setattr__(self, "listeners", settled)
+        return self
+
+    @model_validator(mode="after")
+    def _fits_docker(self) -> Self:
+        refuse([*self._id_problems(), *self._host_problems(), *self._image_problems()])
+        return self
+
+    def _id_problems(self) -> Iterator[str]:
+        if self.broker_ids is not None:
+            if len(self.broker_ids) != self.brokers:
+                yield (
+                    f"broker_ids: found {len(self.broker_ids)} for {self.brokers} broker(s); "
+                    "allowed: one for each"
+                )
+            if len(set(self.broker_ids)) != len(self.broker_ids):
+                yield "broker_ids: found an id twice; allowed: each once"
+            if any(not 0 <= id < FIRST_SEPARATE_CONTROLLER for id in self.broker_ids):
+                yield (
+                    f"broker_ids: found {shown_ids(self.broker_ids)}; "
+                    f"allowed: 0 to {FIRST_SEPARATE_CONTROLLER - 1}"
+                )
+        for id in self.names:
+            if id not in self.node_ids:
+                yield f"names: found node {id}; allowed: {shown_ids(self.node_ids)}"
+        called = Counter(self.name_of(id).lower() for id in self.node_ids)
+        for name in [name for name, times in called.items() if times > 1]:
+            yield f"names: {name} would be the name of {called[name]} containers"
+        for item in self.listeners:
+            for id in item.published:
+                if id not in self.ids:
+                    yield (
+                        f"listeners.{item.name}.published: found broker {id}; "
+                        f"allowed: {shown_ids(self.ids)}"
+                    )
+
+    def _host_problems(self) -> Iterator[str]:
+        names = Counter(item.name for item in self.hosts)
+        for name in [name for name, times in names.items() if times > 1]:
+            yield f"hosts: {name} stands {names[name]} times; names are distinct"
+        given = [id for item in self.hosts for id in item.brokers or ()]
+        if given and sorted(given) != sorted(self.ids):
+            yield (
+                f"hosts: their `brokers` are {shown_ids(given)}; allowed: each of "
+                f"{shown_ids(self.ids)} on one host, or no host with `brokers`"
+            )
+        if len(self.hosts) == 1:
+            return
+        if self.controllers.mode == "separate":
+            yield (
+                "controllers.mode: found separate with several Docker hosts; a controller alone "
+                "binds the address that the voters use, which in a container is not its host's. "
+                "Allowed: combined"
+            )
+        for host in self.hosts:
+            if host.between_hosts is None:
+                yield (
+                    f"hosts.{host.name}: has neither `external` nor `internal`; networks do not "
+                    "span Docker hosts, so that brokers need a name under which they reach it"
+                )
+            if host.external is None and any(Scope.EXTERNAL in it.scopes for it in self.listeners):
+                yield f"hosts.{host.name}.external: is missing; a listener has the scope external"
+        for item in self.listeners:
+            if Scope.HOST in item.scopes:
+                yield (
+                    f"listeners.{item.name}.scopes: found host with {len(self.hosts)} Docker "
+                    "hosts; a client is given the address of every broker, and localhost leads to "
+                    "those of its own host only. Give the listener the scope external"
+                )
+
+    def _image_problems(self) -> Iterator[str]:
+        image = self.image or ""
+        tag = tag_of(image)
+        official = family_of(image) is Family.APACHE and _KAFKA_TAG.fullmatch(tag)
+        if official and tag != self.kafka_version:
+            yield f"image: found {image} with kafka_version {self.kafka_version}; they differ"
+
+    @property
+    def ids(self) -> Sequence[int]:
+        return super().ids if self.broker_ids is None else self.broker_ids
+
+    @property
+    def image_name(self) -> str:
+        """The image of every node."""
+        return self.image or f"apache/kafka:{self.kafka_version}"
+
+    def name_of(self, id: int) -> str:
+        """What the container of node ``id`` is called."""
+        kind = "kafka" if id in self.ids else "controller"
+        return self.names.get(id, f"{kind}-{id}")
+
+    @cached_property
+    def host_of(self) -> dict[int, int]:
+        """By node id, the index of its host."""
+        found: dict[int, int] = {}
+        for index, host in enumerate(self.hosts):
+            found |= dict.fromkeys(host.brokers or (), index)
+        for nodes in (self.ids, self.controller_ids):
+            found |= {
+                id: turn % len(self.hosts) for turn, id in enumerate(nodes) if id not in found
+            }
+        return found
+
+
+MODEL = DockerSpec

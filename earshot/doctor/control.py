@@ -1,0 +1,162 @@
+"""The control probe: when a cell failed, whether the place it was seen from can do its part at all.
+
+A place whose DNS servers are all silent says nothing about a name, and one without a network says
+nothing about an address: such cells are inconclusive, and so is the vantage. A name that a server
+says does not exist, an address that refuses, metadata that differs: those were seen, and stay.
+
+It is asked only when something failed, and right then, so that all being well costs nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from earshot.doctor.probe import nameservers, resolve
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.names.resolvers import DNS_PORT
+from earshot.validation.result import Cell, Report, Stage, Verdict
+
+LIMIT: Final = 3.0
+"""Seconds for a DNS server's answer, and for looking names up again."""
+TRIES: Final = 2
+UNHEARD: Final = frozenset({"resolver-timeout", "resolver-failure"})
+"""Causes of the resolve stage that say nothing about the name."""
+DOUBTFUL: Final = frozenset({Stage.TCP, Stage.PRODUCE, Stage.CONSUME})
+"""Stages that fail where the network is gone; in the others somebody has answered."""
+CERTAIN: Final = frozenset({"refused", "no-port"})
+"""Causes at one of these stages that no network would change."""
+WORLD: Final = ("198.41.0.4", "2001:503:ba3e::2:30")
+"""A root DNS server: whoever has a default route has one to it. Nothing is sent there."""
+
+_UNKNOWN: Final = (Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE)
+
+
+@dataclass(frozen=True)
+class OwnNetwork:
+    """What can be asked of the place that this process runs at."""
+
+    servers: Callable[[], Sequence[str]]
+    """Its DNS servers."""
+    hears: Callable[[str, float], bool]
+    """Whether a DNS server answers anything within some seconds."""
+    resolve: Callable[[Iterable[str], float], Mapping[str, Lookup]]
+    has_route: Callable[[str], bool]
+
+
+def mark_inconclusive(
+    report: Report, vantage: str, limit: float = LIMIT, place: OwnNetwork | None = None
+) -> Report:
+    """``report`` with the failed cells of ``vantage``, which is this place, that are its own fault.
+
+    ``limit`` in seconds bounds each of two questions, asked one after the other.
+    """
+    failed = [item for item in report.cells if item.vantage == vantage and _may_be_ours(item)]
+    reasons = _reasons(failed, place or here(), limit) if failed else {}
+    if not reasons:
+        return report
+    worst = next(iter(reasons.values()))
+    return report.model_copy(
+        update={
+            "cells": tuple(
+                _undecided(item, reasons[item.address.host])
+                if item in failed and item.address.host in reasons
+                else item
+                for item in report.cells
+            ),
+            "vantages": tuple(
+                item.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": worst})
+                if item.name == vantage
+                else item
+                for item in report.vantages
+            ),
+        }
+    )
+
+
+def here() -> OwnNetwork:
+    """This very machine, or container."""
+    return OwnNetwork(nameservers, hears, resolve, has_route)
+
+
+def _may_be_ours(cell: Cell) -> bool:
+    if cell.verdict is not Verdict.FAIL or cell.cause is None:
+        return False
+    if cell.failed_stage is Stage.RESOLVE:
+        return cell.cause.kind in UNHEARD
+    return cell.failed_stage in DOUBTFUL and cell.cause.kind not in CERTAIN
+
+
+def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str, str]:
+    """By host, what this place lacks to say anything about it; hosts it can judge are left out."""
+    unresolved = {item.address.host for item in cells if item.failed_stage is Stage.RESOLVE}
+    others = {item.address.host for item in cells} - unresolved
+    lookups = place.resolve(sorted(others), limit) if others else {}
+    unresolved |= {host for host, it in lookups.items() if it.diagnosis in _UNKNOWN}
+    found = {}
+    if unresolved and (deaf := _deaf(place, limit)):
+        found = {host: f"{deaf}, so nothing is known about {host}" for host in sorted(unresolved)}
+    cut_off = not any(map(place.has_route, WORLD))
+    for host, lookup in lookups.items():
+        if cut_off and lookup.ok and not any(map(place.has_route, lookup.addresses)):
+            to = ", ".join(lookup.addresses)
+            found[host] = f"this vantage has no network: no route to {to}, and none to anywhere"
+    return found
+
+
+def _deaf(place: OwnNetwork, limit: float) -> str:
+    """Why this place can resolve nothing, or an empty text."""
+    servers = tuple(place.servers())
+    if not servers:
+        return "this vantage has no DNS server"
+    with ThreadPoolExecutor(len(servers), thread_name_prefix="control") as pool:
+        if any(pool.map(lambda server: place.hears(server, limit), servers)):
+            return ""
+    return f"no DNS server of this vantage answers ({', '.join(servers)}: nothing in {limit:g} s)"
+
+
+def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
+    """Whether the DNS server at the address ``server`` answers a question that any server knows.
+
+    Any answer counts but SERVFAIL: that is what a forwarder says when nobody is behind it.
+    """
+    import dns.exception
+    import dns.message
+    import dns.query
+    import dns.rcode
+
+    question = dns.message.make_query(".", "SOA")
+    for _ in range(TRIES):
+        try:
+            reply = dns.query.udp(question, server, timeout=limit / TRIES, port=port)
+        except (OSError, ValueError, dns.exception.DNSException):
+            continue  # a packet may be lost
+        return reply.rcode() != dns.rcode.SERVFAIL
+    return False
+
+
+def has_route(address: str) -> bool:
+    """Whether this machine would know where to send a packet for ``address``; none is sent."""
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+    except OSError:
+        return False
+    return True
+
+
+def _undecided(cell: Cell, reason: str) -> Cell:
+    """``cell``, whose failure stands as what was seen; it is nobody's fault but this place's."""
+    stages = tuple(
+        item.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+        if item.verdict is Verdict.FAIL
+        else item
+        for item in cell.stages
+    )
+    changes = {"verdict": Verdict.INCONCLUSIVE, "stages": stages, "cause": None, "reason": reason}
+    return cell.model_copy(update=changes)

@@ -1,0 +1,351 @@
+"""The doctor: every broker through every listener, up to one record, in well under a second.
+
+Nothing is judged here: addresses are looked at (`survey`), records go out and come back
+(`exchange`), and `diagnosis` says what that means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from earshot.doctor import exchange
+from earshot.doctor.control import LIMIT, mark_inconclusive
+from earshot.doctor.diagnosis import Observed, Sent, diagnose, ready, undecided
+from earshot.doctor.probe import nameservers, vantage_resolves
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, RunTopic
+from earshot.doctor.survey import (
+    PATIENCE,
+    ListenerAddress,
+    Sighting,
+    facts_of,
+    look,
+    targets_of,
+    targets_seen,
+)
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.validation.client import Failure, configuration, protocol_of
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline, unwinding_on_sigterm
+from earshot.validation.metadata import NOT_SAID, MetadataAnswer, identify, match_listener
+from earshot.validation.refusals import refusal
+from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.topic import run_id
+
+WORKERS: Final = 16
+"""Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
+IDENTIFY_LIMIT: Final = 1.0
+QUORUM_PATIENCE: Final = 2.0
+"""Seconds below which a topic that was not created in them proves nothing."""
+SENT_TOGETHER: Final = 1.0
+"""Seconds that reading waits for the records of all cells: the first consumer has a new cluster
+make `__consumer_offsets`, which would slow down what is being timed."""
+NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
+NOT_ASKED: Final = "records were not asked for"
+
+OnCell = Callable[[Cell], None]
+
+
+def examine(
+    target: Contract | Sequence[Address],
+    *,
+    client: Mapping[str, str] | None = None,
+    bootstrap: Sequence[Address] = (),
+    deadline: float = 10.0,
+    vantage: str = "host",
+    produce: bool = True,
+    on_cell: OnCell | None = None,
+) -> Report:
+    """Examines a cluster from this machine and reports a cell per listener and broker.
+
+    ``target`` is the contract, or bootstrap addresses where there is none: then a listener is
+    named after the address that led to it, and what its metadata advertises is judged by itself.
+    ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
+    properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
+    in seconds, but for the control probe of what failed; ``on_cell`` gets each cell when it is
+    decided, before that probe. Without ``produce`` nothing is written to the cluster. Raises
+    EarshotError for client properties that cannot be used.
+
+    The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
+    """
+    started, begun = datetime.now(UTC), time.monotonic()
+    properties = dict(client or {})
+    end = Deadline(deadline)
+    notes: list[str] = []
+    with unwinding_on_sigterm(), _workers(end) as pool:
+        if isinstance(target, Contract):
+            facts = _by_contract(target, bootstrap, properties, end, pool, notes)
+            cluster, seen_as = target.cluster, target
+            notes += _not_compared(target, facts)
+        else:
+            facts = _by_address(target, properties, end, pool)
+            cluster = _cluster_id(facts) or "unknown"
+            seen_as = None
+        place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
+        if _blind(facts):
+            reason = "nothing resolves here, not even localhost: no name can be judged"
+            cells = [
+                undecided(item.target, vantage, reason, Verdict.INCONCLUSIVE) for item in facts
+            ]
+            place = place.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+            run = run_id()
+        else:
+            examination = _Examination(cluster, vantage, properties, end, pool, notes, on_cell)
+            cells = examination.run(facts, produce)
+            run = examination.run_id
+        left = max(1.0, end.left(LIMIT))
+    report = Report(
+        kind="doctor",
+        run=run,
+        cluster=cluster,
+        cluster_id=(seen_as.cluster_id or "") if seen_as else _cluster_id(facts),
+        placement=seen_as.placement if seen_as else "",
+        kafka_version=seen_as.kafka_version if seen_as else "",
+        started=started,
+        seconds=time.monotonic() - begun,
+        cells=tuple(cells),
+        vantages=(place,),
+        notes=tuple(notes),
+    )
+    report = mark_inconclusive(report, vantage, left)
+    return report.model_copy(update={"seconds": time.monotonic() - begun})
+
+
+@contextlib.contextmanager
+def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="doctor")
+    try:
+        yield pool
+    finally:
+        end.stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _by_contract(
+    contract: Contract,
+    bootstrap: Sequence[Address],
+    client: Mapping[str, str],
+    end: Deadline,
+    pool: ThreadPoolExecutor,
+    notes: list[str],
+) -> list[Observed]:
+    targets = targets_of(contract)
+    addresses: list[ListenerAddress] = [(item.address, item.protocol) for item in targets]
+    given = [(address, _seed_protocol(contract, address, client)) for address in bootstrap]
+    sightings = look([*addresses, *given], client, end, pool)
+    seeds: dict[str, list[MetadataAnswer]] = {}
+    for place in given:
+        answer = sightings[place].answer
+        name = match_listener(contract, place[0], answer)
+        notes.append(_seed_note(place[0], name, sightings[place], contract.cluster_id))
+        if name is not None and answer is not None:
+            seeds.setdefault(name, []).append(answer)
+    return facts_of(targets, sightings, seeds, contract)
+
+
+def _cluster_id(facts: Sequence[Observed]) -> str:
+    return next((item.cluster_id for item in facts if item.cluster_id), "")
+
+
+def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
+    found = _cluster_id(facts)
+    if contract.cluster_id is not None or not found:
+        return []
+    note = (
+        f"cluster {found} answers; the contract names no cluster_id, so nothing tells whether "
+        "these are its brokers or another cluster's at the same addresses"
+    )
+    return [note]
+
+
+def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
+    """The protocol to try at an address that the user gave: its listener's, or what all speak."""
+    name = match_listener(contract, address, None)
+    if name is not None:
+        return contract.listener(name).protocol
+    spoken = {item.protocol for item in contract.listeners}
+    return spoken.pop() if len(spoken) == 1 else protocol_of(client)
+
+
+def _seed_note(address: Address, name: str | None, sighting: Sighting, expected: str | None) -> str:
+    if sighting.answer is None:
+        return f"{address} gave no metadata" + (f"; it belongs to {name}" if name else "")
+    told = sighting.answer.cluster_id
+    if expected is not None and told not in (expected, NOT_SAID):
+        return f"{address} belongs to cluster {told}, not to {expected} of the contract"
+    listed = ", ".join(f"{id} at {it}" for id, it in sorted(sighting.answer.brokers.items()))
+    led = f"is listener {name}" if name else "is none of the contract's listeners"
+    return f"{address} {led}; it advertises broker {listed}"
+
+
+def _by_address(
+    seeds: Sequence[Address], client: Mapping[str, str], end: Deadline, pool: ThreadPoolExecutor
+) -> list[Observed]:
+    protocol = protocol_of(client)
+    sightings = look([(seed, protocol) for seed in seeds], client, end, pool)
+    answers = [item.answer for item in sightings.values() if item.answer is not None]
+    targets = targets_seen(seeds, protocol, answers)
+    new = [(item.address, protocol) for item in targets]
+    sightings |= look([place for place in new if place not in sightings], client, end, pool)
+    groups: dict[str, list[MetadataAnswer]] = {}
+    for target in targets:
+        asked = set(target.listener.split(","))
+        groups[target.listener] = [item for item in answers if str(item.asked) in asked]
+    return facts_of(targets, sightings, groups, None)
+
+
+def _blind(facts: Sequence[Observed]) -> bool:
+    """Whether no name resolved and this machine is to blame."""
+    lookups = [item.contact.lookup for item in facts if item.contact is not None]
+    return bool(lookups) and not any(item.ok for item in lookups) and not vantage_resolves()
+
+
+class _Examination:
+    """The records of one run: one topic, a record per cell, and the topic gone at the end."""
+
+    def __init__(
+        self,
+        cluster: str,
+        vantage: str,
+        client: Mapping[str, str],
+        end: Deadline,
+        pool: ThreadPoolExecutor,
+        notes: list[str],
+        on_cell: OnCell | None,
+    ) -> None:
+        self.run_id = run_id()
+        self._cluster = cluster
+        self._vantage = vantage
+        self._client = client
+        self._end = end
+        self._pool = pool
+        self._notes = notes
+        self._on_cell = on_cell or (lambda cell: None)
+
+    def run(self, facts: Sequence[Observed], produce: bool) -> list[Cell]:
+        """A cell per entry of ``facts``, in the same order."""
+        cells: list[Cell | None] = [None] * len(facts)
+        waiting: dict[int, Observed] = {}
+        for index, item in enumerate(facts):
+            if produce and ready(item):
+                waiting[index] = item
+            else:
+                cells[index] = self._decide(item if produce else replace(item, skip=NOT_ASKED))
+        with contextlib.closing(self._exchange(waiting)) as exchanged:
+            for index, item in exchanged:
+                cells[index] = self._decide(item)
+        return [cell for cell in cells if cell is not None]
+
+    def _decide(self, facts: Observed) -> Cell:
+        cell = diagnose(facts, self._vantage)
+        self._on_cell(cell)
+        return cell
+
+    def _exchange(
+        self, waiting: Mapping[int, Observed]
+    ) -> Generator[tuple[int, Observed], None, None]:
+        if not waiting:
+            return
+        access = Access.widest((item.target for item in waiting.values()), self._client)
+        lifetime = self._end.seconds + CLEAN_UP_LIMIT
+        topic = RunTopic(self._cluster, self.run_id, lifetime, access, self._end)
+        try:
+            brokers = sorted({item.target.broker for item in waiting.values()})
+            given = self._end.left()
+            created = topic.create([(broker,) for broker in brokers])
+            if isinstance(created, Failure):
+                for index, item in waiting.items():
+                    yield index, without_topic(item, created, given)
+                return
+            sweep = self._pool.submit(topic.sweep)
+            partitions = dict(zip(brokers, created.numbers, strict=True))
+
+            def send(item: Observed) -> Observed:
+                return self._send(item, created.topic, partitions[item.target.broker])
+
+            def read(item: Observed, sent: Sent) -> Observed:
+                return self._read(item, created.topic, sent)
+
+            yield from send_then_read(waiting, send, read, self._pool, self._end)
+            if gone := sweep.result():
+                self._notes.append(f"deleted {len(gone)} topic(s) of killed runs")
+        finally:
+            if note := topic.delete():
+                self._notes.append(note)
+
+    def _send(self, facts: Observed, topic: str, partition: int) -> Observed:
+        target = facts.target
+        values = configuration(str(target.address), target.protocol, self._client)
+        headers = {"run": self.run_id, "listener": target.listener, "broker": str(target.broker)}
+        left = self._end.left()
+        sent = exchange.produce(values, topic, partition, headers, self._end)
+        if isinstance(sent, Sent):
+            return replace(facts, produced=sent)
+        return cut_short(facts, sent, left) or replace(facts, produced=self._misrouted(facts, sent))
+
+    def _read(self, facts: Observed, topic: str, sent: Sent) -> Observed:
+        target = facts.target
+        values = configuration(str(target.address), target.protocol, self._client)
+        left = self._end.left()
+        back = exchange.consume(values, topic, sent, self.run_id, self._end)
+        late = cut_short(facts, back, left) if isinstance(back, Failure) else None
+        return late or replace(facts, consumed=back)
+
+    def _misrouted(self, facts: Observed, failure: Failure) -> Failure:
+        """``failure``, or who answers in that broker's place."""
+        target = facts.target
+        who = identify(target.address, target.broker, target.protocol, self._client, IDENTIFY_LIMIT)
+        if who is None or who == target.broker:
+            return failure
+        text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
+        return Failure("misrouted", text)
+
+
+def send_then_read(
+    waiting: Mapping[int, Observed],
+    send: Callable[[Observed], Observed],
+    read: Callable[[Observed, Sent], Observed],
+    pool: Executor,
+    end: Deadline,
+) -> Iterator[tuple[int, Observed]]:
+    """The entries of ``waiting`` after `send`, and after `read` where it sent a record.
+
+    Nothing is read before everything is sent, or SENT_TOGETHER seconds have passed.
+    """
+    pending = {pool.submit(send, item): index for index, item in waiting.items()}
+    wait(pending, timeout=end.left(SENT_TOGETHER))
+    while pending:
+        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            index, item = pending.pop(future), future.result()
+            if isinstance(item.produced, Sent) and item.consumed is None and not item.late:
+                pending[pool.submit(read, item, item.produced)] = index
+            else:
+                yield index, item
+
+
+def cut_short(facts: Observed, failure: Failure, given: float) -> Observed | None:
+    """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
+    if failure.error != "timeout" or given >= PATIENCE:
+        return None
+    return replace(facts, late=f"the deadline left {given:.1f} s for a record: {failure.text}")
+
+
+def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:
+    """``facts`` where no topic could be created, for which ``given`` seconds were left.
+
+    Only a cluster that had time to answer is said to have no quorum.
+    """
+    if failure.error == "timeout" and given >= QUORUM_PATIENCE:
+        text = f"brokers answer, but no topic can be created: {failure.text}"
+        return replace(facts, produced=Failure("no-quorum", text))
+    if failure.error == "timeout":
+        return replace(facts, prevented=f"no topic could be created here: {failure.text}")
+    return replace(facts, prevented=NO_TOPIC, refusal=refusal(failure))

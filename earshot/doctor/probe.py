@@ -1,0 +1,265 @@
+"""What this vantage makes of one host:port before any Kafka is spoken: resolve, TCP, TLS."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import MAX_PORT, Address, bracketed
+from earshot.names.configured import RESOLV_CONF, configuration, read_resolv_conf
+from earshot.names.lookup import Diagnosis, Lookup, look_up
+from earshot.names.resolvers import SystemResolver
+from earshot.validation.client import Failure
+
+RESOLVE_LIMIT: Final = 3.0
+"""Seconds for all lookups together."""
+EXPLAIN_LIMIT: Final = 1.5
+"""Seconds for asking DNS servers one by one about a name that failed."""
+CONNECT_LIMIT: Final = 2.0
+"""Seconds for one address; a name with several gets this much for each."""
+CONTROL_NAME: Final = "localhost"
+"""A name that every working vantage resolves (RFC 6761)."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One TCP connection to one address; `error` is empty where it was made."""
+
+    address: str
+    error: str
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.error:
+            return f"{self.address} connected"
+        return f"{self.address} {PHRASES.get(self.error, self.error)}"
+
+
+PHRASES: Final[Mapping[str, str]] = {
+    "refused": "refused the connection",
+    "timeout": "did not answer in time",
+    "no-route": "has no route from here",
+    "reset": "closed the connection",
+    "no-port": f"has a port that no client can connect to (they go from 1 to {MAX_PORT})",
+}
+_ERRNOS: Final = {
+    errno.ECONNREFUSED: "refused",
+    errno.ETIMEDOUT: "timeout",
+    errno.ENETUNREACH: "no-route",
+    errno.EHOSTUNREACH: "no-route",
+    errno.EADDRNOTAVAIL: "no-route",
+    errno.EAFNOSUPPORT: "no-route",
+    errno.ECONNRESET: "reset",
+    errno.ECONNABORTED: "reset",
+}
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """A TLS handshake with the broker's name checked, as the client properties ask."""
+
+    version: str
+    days_left: int | None
+    """Whole days until the certificate expires, where it could be read."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The way to ``address``, as far as it leads: each part is None where the one before failed."""
+
+    address: Address
+    lookup: Lookup
+    attempts: tuple[Attempt, ...] = ()
+    security: Handshake | Failure | None = None
+
+    @property
+    def connected(self) -> bool:
+        return bool(self.attempts) and not self.attempts[-1].error
+
+    @property
+    def dead_first(self) -> tuple[Attempt, ...]:
+        """Addresses that failed before another of the same name connected."""
+        return self.attempts[:-1] if self.connected else ()
+
+
+def resolve(hosts: Iterable[str], limit: float = RESOLVE_LIMIT) -> dict[str, Lookup]:
+    """Every host as `getaddrinfo` sees it here, each name once, all within ``limit`` seconds."""
+    resolver = SystemResolver()
+    wanted = list(hosts)
+    found = look_up([(host, resolver) for host in wanted], seconds=limit)
+    return {host: found[host.lower(), resolver.label] for host in wanted}
+
+
+def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
+    """``lookup`` with the DNS servers of this machine that resolve a name which failed here.
+
+    The system's own resolver believes the first server that denies a name, also where the next
+    one, of a VPN say, knows it. ``limit`` in seconds; a machine with one server is not asked.
+    """
+    denied = lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+    servers = configuration().servers if denied and "." in lookup.name and limit > 0 else ()
+    if len(servers) < 2:
+        return lookup
+    from earshot.names.nameservers import DnsResolver  # slow to import
+
+    told = DnsResolver(servers).resolve(lookup.name, limit)
+    knowing = [item.resolver for item in told.each if item.ok]
+    if not knowing:
+        return lookup
+    hint = f"the DNS server {' and '.join(knowing)} resolves it, but another one denied it first"
+    return replace(lookup, detail="; ".join(filter(None, (lookup.detail, hint))))
+
+
+def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
+    """The DNS servers that this machine's own resolver asks, for the report."""
+    try:
+        return read_resolv_conf(file.read_text(errors="replace")).servers
+    except OSError:
+        return ()
+
+
+def vantage_resolves(limit: float = RESOLVE_LIMIT) -> bool:
+    """The control probe: False means that this place resolves nothing, so no name is to blame."""
+    return resolve([CONTROL_NAME], limit)[CONTROL_NAME].ok
+
+
+def reach(
+    address: Address,
+    lookup: Lookup,
+    context: ssl.SSLContext | None = None,
+    limit: float = CONNECT_LIMIT,
+) -> Contact:
+    """Connects to every address of ``lookup`` in its order until one answers, as clients do.
+
+    With ``context`` a TLS handshake follows, which checks the advertised name. ``limit`` is in
+    seconds, for each attempt and for the handshake.
+    """
+    attempts: list[Attempt] = []
+    if not 1 <= address.port <= MAX_PORT:  # the C library would connect to what 16 bits hold of it
+        places = [f"{bracketed(ip)}:{address.port}" for ip in lookup.addresses]
+        return Contact(address, lookup, tuple(Attempt(place, "no-port", 0.0) for place in places))
+    for ip in lookup.addresses:
+        begun = time.monotonic()
+        try:
+            connection = socket.create_connection((ip, address.port), timeout=limit)
+        except OSError as error:
+            attempts.append(_failed(ip, address.port, error, time.monotonic() - begun))
+            continue
+        with connection:
+            took = time.monotonic() - begun
+            attempts.append(Attempt(f"{bracketed(ip)}:{address.port}", "", took))
+            if context is None:
+                return Contact(address, lookup, tuple(attempts))
+            security = _handshake(connection, address, ip, context)
+        return Contact(address, lookup, tuple(attempts), security)
+    return Contact(address, lookup, tuple(attempts))
+
+
+def connects(address: Address, limit: float) -> bool:
+    """Whether ``address`` accepts a connection now; ``limit`` in seconds, for each of two steps."""
+    return reach(address, resolve([address.host], limit)[address.host], None, limit).connected
+
+
+def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
+    """The context that ``client`` (librdkafka's properties) describes; raises EarshotError."""
+    context = ssl.create_default_context()
+    context.check_hostname = client.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    try:
+        if "ssl.ca.location" in client or "ssl.ca.pem" in client:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
+            context.load_verify_locations(
+                cafile=client.get("ssl.ca.location"), cadata=client.get("ssl.ca.pem")
+            )
+        if "ssl.certificate.location" in client:
+            context.load_cert_chain(
+                client["ssl.certificate.location"],
+                client.get("ssl.key.location"),
+                client.get("ssl.key.password"),
+            )
+    except (OSError, ValueError, TypeError) as reason:  # a null character; PEM beyond ASCII
+        raise EarshotError(
+            "the client properties ssl.*",
+            observed=f"name a certificate or key that cannot be read ({reason})",
+            allowed="PEM files: ssl.truststore.location for the authority, "
+            "ssl.keystore.location for a client's own key and chain",
+        ) from None
+    if str(client.get("enable.ssl.certificate.verification", "true")).lower() == "false":
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _failed(ip: str, port: int, error: OSError, seconds: float) -> Attempt:
+    if isinstance(error, TimeoutError):
+        word = "timeout"
+    else:
+        word = _ERRNOS.get(error.errno or 0, (error.strerror or str(error)).lower())
+    return Attempt(f"{bracketed(ip)}:{port}", word, seconds)
+
+
+def _handshake(
+    connection: socket.socket, address: Address, ip: str, context: ssl.SSLContext
+) -> Handshake | Failure:
+    try:  # without the connection, which would be left open
+        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=address.host)
+    except (TypeError, ValueError) as error:
+        return Failure("certificate-name", f"no certificate can be for {address.host!r} ({error})")
+    begun = time.monotonic()
+    try:
+        with context.wrap_socket(connection, server_hostname=address.host) as secured:
+            took = time.monotonic() - begun
+            return Handshake(secured.version() or "TLS", _days_left(secured.getpeercert()), took)
+    except ssl.SSLCertVerificationError as error:
+        text = error.verify_message
+        if error.verify_code in _NAME_MISMATCH:
+            names = _names((ip, address.port), address.host, context)
+            return Failure("certificate-name", f"the certificate is for {', '.join(names)}")
+        expired = error.verify_code == _EXPIRED
+        return Failure("certificate-expired" if expired else "certificate-untrusted", text)
+    except TimeoutError:
+        return Failure("timeout", "the handshake did not end in time")
+    except (ssl.SSLError, OSError) as error:
+        # a listener without TLS closes the connection or answers with something else
+        word = "tls" if "ALERT" in str(error).upper() else "protocol"
+        return Failure(word, getattr(error, "reason", None) or str(error))
+
+
+_EXPIRED: Final = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+_NAME_MISMATCH: Final = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS_MISMATCH
+
+
+def _names(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> list[str]:
+    """What the certificate is good for: asked again without the name, the chain still checked."""
+    context = _without_name_check(context)
+    try:
+        with (
+            socket.create_connection(peer, timeout=CONNECT_LIMIT) as connection,
+            context.wrap_socket(connection, server_hostname=host) as secured,
+        ):
+            certificate = secured.getpeercert() or {}
+    except OSError:
+        return ["other names"]
+    entries = certificate.get("subjectAltName", ())
+    return [str(entry[1]) for entry in entries] or ["no name at all (no subjectAltName)"]
+
+
+def _without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
+    copy = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    copy.check_hostname = False
+    for der in context.get_ca_certs(binary_form=True):
+        copy.load_verify_locations(cadata=der)
+    return copy
+
+
+def _days_left(certificate: Mapping[str, Any] | None) -> int | None:
+    if not certificate or "notAfter" not in certificate:
+        return None
+    return int((ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()) // 86400)

@@ -1,0 +1,166 @@
+"""A run's topic on a cluster of which a part may be dead, or die meanwhile.
+
+It is the run's own and gone afterwards, or one that runs share where no topic can be deleted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from confluent_kafka.admin import AdminClient
+
+from earshot.doctor.diagnosis import CellTarget
+from earshot.doctor.probe import connects
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import admin_client
+from earshot.validation.shared_topic import ends, share_topic, shared_name
+from earshot.validation.topic import (
+    Replicas,
+    TopicError,
+    create_topic,
+    delete_leftovers,
+    delete_topic,
+    topic_name,
+    undeletable,
+)
+
+CREATE_TRIES: Final = (2.0, 4.0)
+"""Seconds of each attempt to create the topic: the broker that was asked may die meanwhile.
+A quorum that lives takes a fraction of a second."""
+STEER_LIMIT: Final = 1.0
+"""Seconds for finding a broker to ask."""
+CLEAN_UP_LIMIT: Final = 3.0
+"""Seconds for deleting the topic, beyond the deadline if need be."""
+
+OVERTAKEN: Final = 0.5
+"""Seconds after which a request to create, sent before one to delete, has been carried out."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Brokers that were reached through one listener: who can be asked to change the cluster."""
+
+    protocol: Protocol
+    brokers: Mapping[int, Address]
+    client: Mapping[str, str]
+
+    @classmethod
+    def widest(cls, reached: Iterable[CellTarget], client: Mapping[str, str]) -> Access:
+        """By the listener through which most brokers of ``reached`` (at least one) were."""
+        by_listener: dict[str, list[CellTarget]] = {}
+        for target in reached:
+            by_listener.setdefault(target.listener, []).append(target)
+        chosen = max(by_listener.values(), key=len)
+        return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
+
+    def admin(self) -> AdminClient:
+        """A client whose requests go to one of the brokers that still accepts connections."""
+
+        def reachable(broker: int) -> bool:
+            return broker in self.brokers and connects(self.brokers[broker], STEER_LIMIT)
+
+        bootstrap = ",".join(map(str, self.brokers.values()))
+        return admin_client(bootstrap, self.protocol, self.client, reachable, STEER_LIMIT)
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Where the records of a run go, and the offset in each partition that its own begin at."""
+
+    topic: str
+    numbers: tuple[int, ...]
+    begin: Mapping[int, int]
+
+
+class RunTopic:
+    """One topic from its creation to its end; nothing here raises for what the cluster does."""
+
+    def __init__(
+        self,
+        cluster: str,
+        run: str,
+        lifetime: float,
+        access: Access,
+        end: Deadline,
+        suffix: Literal["", "-copies"] = "",
+    ) -> None:
+        """The topic of ``run``, which takes ``lifetime`` seconds at the most."""
+        self._name = topic_name(cluster, run, lifetime) + suffix
+        self._shared_name = shared_name(cluster) + suffix
+        self._cluster = cluster
+        self._access = access
+        self._end = end
+        self._created: Partitions | Failure | None = None
+        self._kept: Failure | None = None
+        """Why topics stay on this cluster."""
+        self._asked = False
+
+    def create(self, wanted: Sequence[Replicas]) -> Partitions | Failure:
+        """A partition for each of ``wanted``, or why there is none.
+
+        A failure with the word `timeout` means that nothing changes the cluster at the moment:
+        its quorum is lost.
+        """
+        self._created = Failure("timeout", "the deadline passed before the topic was created")
+        for limit in CREATE_TRIES:
+            left = self._end.left(limit)
+            if left < 0.1:
+                break
+            try:
+                self._created = self._create(wanted, left)
+                break
+            except TopicError as error:
+                self._created = error.failure
+                if error.failure.error != "timeout":
+                    break
+        return self._created
+
+    def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:
+        admin = self._access.admin()
+        if not self._asked:
+            self._kept = undeletable(admin, self._name, limit)
+            self._asked = True
+        if self._kept is None:
+            create_topic(admin, self._name, wanted, limit)
+            numbers = tuple(range(len(wanted)))
+            return Partitions(self._name, numbers, dict.fromkeys(numbers, 0))
+        numbers = share_topic(admin, self._shared_name, wanted, limit)
+        return Partitions(self._shared_name, numbers, ends(admin, self._shared_name, numbers))
+
+    def sweep(self) -> list[str]:
+        """Deletes what killed runs against this cluster left behind; returns the names."""
+        if self._kept is not None:
+            return []
+        limit = max(0.1, self._end.left(CLEAN_UP_LIMIT))
+        return delete_leftovers(self._access.admin(), self._cluster, limit)
+
+    def delete(self) -> str:
+        """Deletes the topic; a note for the report where it stays, else an empty text.
+
+        Also after a creation that failed or was interrupted: the request may still be on its way,
+        so that the topic appears only after a first attempt found none to delete.
+        """
+        if self._kept is not None:
+            if not isinstance(self._created, Partitions):
+                return ""
+            return (
+                f"topic {self._shared_name} stays and every run uses it again, as no topic can be "
+                f"deleted here ({self._kept.text}); its records are gone after an hour"
+            )
+        unsure = isinstance(self._created, Failure)
+        failure = delete_topic(self._access.admin(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
+        if unsure and failure is None:
+            time.sleep(OVERTAKEN)
+            failure = delete_topic(self._access.admin(), self._name, 1.0)
+        if failure is None:
+            return ""
+        return (
+            f"topic {self._name} could not be deleted ({failure.text}); "
+            "the next run removes it when it has expired"
+        )

@@ -1,0 +1,224 @@
+"""Every address looked at once, at the same time; then, purely, what that says of each broker."""
+
+from __future__ import annotations
+
+import math
+import ssl
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from earshot.doctor.diagnosis import CellTarget, Observed
+from earshot.doctor.probe import (
+    CONNECT_LIMIT,
+    EXPLAIN_LIMIT,
+    RESOLVE_LIMIT,
+    Contact,
+    explained,
+    reach,
+    resolve,
+    tls_context,
+)
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.names.lookup import Diagnosis
+from earshot.validation.client import Failure, translate
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import (
+    NOT_SAID,
+    MetadataAnswer,
+    ask,
+    majority_cluster,
+    match_listener,
+    unexpected,
+)
+
+ASK_LIMIT = 4.0
+"""Seconds that a connected broker may take for its metadata."""
+PATIENCE = 1.0
+"""Seconds below which silence says nothing of who is silent."""
+
+ListenerAddress = tuple[Address, Protocol]
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One address: the way to it, and what it said when it could be reached."""
+
+    contact: Contact
+    said: MetadataAnswer | Failure | None
+    waited: float = math.inf
+    """Seconds that were left for what last happened, be it resolving, connecting or answering."""
+
+    @property
+    def cut_short(self) -> str:
+        """Why its silence says nothing; empty where it was not silent, or had time to answer."""
+        contact = self.contact
+        answers = [contact.security, self.said]
+        silent = (
+            contact.lookup.diagnosis is Diagnosis.TIMEOUT
+            or (not contact.connected and any(it.error == "timeout" for it in contact.attempts))
+            or any(isinstance(it, Failure) and it.error == "timeout" for it in answers)
+        )
+        if not silent or self.waited >= PATIENCE:
+            return ""
+        return f"the deadline left {self.waited:.1f} s for {contact.address}, which was silent"
+
+    @property
+    def answer(self) -> MetadataAnswer | None:
+        return self.said if isinstance(self.said, MetadataAnswer) else None
+
+
+def look(
+    addresses: Iterable[ListenerAddress], client: Mapping[str, str], end: Deadline, pool: Executor
+) -> dict[ListenerAddress, Sighting]:
+    """A sighting of every place, each once, all at the same time and bounded by ``end``.
+
+    Raises EarshotError for client properties that cannot be used.
+    """
+    wanted = list(dict.fromkeys(addresses))
+    tls = any(protocol.tls for _, protocol in wanted)
+    context = tls_context(translate(client)) if tls else None
+    futures = {address: pool.submit(_look, address, client, context, end) for address in wanted}
+    return {address: future.result() for address, future in futures.items()}
+
+
+def _look(
+    asked: ListenerAddress, client: Mapping[str, str], context: ssl.SSLContext | None, end: Deadline
+) -> Sighting:
+    address, protocol = asked
+    left = end.left(RESOLVE_LIMIT)
+    lookup = explained(resolve([address.host], left)[address.host], end.left(EXPLAIN_LIMIT))
+    if not lookup.ok:
+        return Sighting(Contact(address, lookup), None, left)
+    left = end.left(CONNECT_LIMIT)
+    contact = reach(address, lookup, context if protocol.tls else None, max(0.05, left))
+    if not contact.connected or isinstance(contact.security, Failure):
+        return Sighting(contact, None, left)
+    left = end.left(ASK_LIMIT)
+    return Sighting(contact, ask(address, protocol, client, left, end.stop), left)
+
+
+def targets_of(contract: Contract) -> list[CellTarget]:
+    """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
+    return [
+        CellTarget(
+            listener.name,
+            listener.protocol,
+            broker.id,
+            broker.advertised[listener.name].address,
+            listener.scopes,
+        )
+        for listener in contract.listeners
+        for broker in contract.brokers
+        if listener.name in broker.advertised
+    ]
+
+
+def targets_seen(
+    seeds: Sequence[Address], protocol: Protocol, answers: Sequence[MetadataAnswer]
+) -> list[CellTarget]:
+    """Without a contract: a target per broker that ``answers`` advertise.
+
+    Seeds that answer with the same addresses lead to one listener, named after them.
+    """
+    groups: dict[tuple[tuple[int, Address], ...], list[MetadataAnswer]] = {}
+    for answer in answers:
+        groups.setdefault(tuple(sorted(answer.brokers.items())), []).append(answer)
+    found = []
+    for brokers, group in groups.items():
+        name = ",".join(str(answer.asked) for answer in group)
+        found += [CellTarget(name, protocol, id, address) for id, address in brokers]
+    answered = {answer.asked for answer in answers}
+    silent = [seed for seed in seeds if seed not in answered]
+    return found + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in silent]
+
+
+UNKNOWN = -1
+"""The broker id of a seed that gave no metadata, as librdkafka writes it."""
+
+
+def facts_of(
+    targets: Sequence[CellTarget],
+    sightings: Mapping[ListenerAddress, Sighting],
+    seeds: Mapping[str, Sequence[MetadataAnswer]],
+    contract: Contract | None,
+) -> list[Observed]:
+    """What was observed about each target, and about brokers that should not be there. Pure.
+
+    ``seeds`` holds further answers by listener name, from addresses that the user gave.
+    """
+    answers: dict[str, list[MetadataAnswer]] = {}
+    for target in targets:
+        answers.setdefault(target.listener, [])
+        answer = sightings[target.address, target.protocol].answer
+        if answer is not None and not _answers_as(contract, target, answer):
+            answers[target.listener].append(answer)
+    for name, given in seeds.items():
+        answers.setdefault(name, []).extend(given)
+    expected = contract.cluster_id if contract is not None else None
+    # an answer of another listener counts only where there is no other
+    told = [answer for it in sightings.values() if (answer := it.answer) is not None]
+    cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(told)
+    ours = {
+        name: [answer for answer in group if answer.cluster_id in (cluster, NOT_SAID)]
+        for name, group in answers.items()
+    }
+    listing = {
+        name: {id for answer in group for id in answer.brokers} for name, group in ours.items()
+    }
+    found = []
+    for target in targets:
+        sighting = sightings[target.address, target.protocol]
+        own = sighting.answer
+        found.append(
+            Observed(
+                target,
+                contact=sighting.contact,
+                own=sighting.said,
+                via=_best(ours[target.listener], target.broker) if own is None else None,
+                late=sighting.cut_short,
+                cluster_id=cluster,
+                promised=expected is not None,
+                elsewhere=tuple(
+                    name
+                    for name, ids in listing.items()
+                    if name != target.listener and target.broker in ids
+                ),
+                answers_as=_answers_as(contract, target, own) if own else "",
+            )
+        )
+    if contract is not None:
+        found += _surplus(contract, targets, ours)
+    return found
+
+
+def _best(answers: Sequence[MetadataAnswer], broker: int) -> MetadataAnswer | None:
+    """An answer of the listener that lists ``broker``, or any."""
+    listing = [answer for answer in answers if broker in answer.brokers]
+    return next(iter(listing or answers), None)
+
+
+def _answers_as(contract: Contract | None, target: CellTarget, answer: MetadataAnswer) -> str:
+    """Another listener of ``contract`` whose addresses ``answer`` gives, else an empty text."""
+    if contract is None or not answer.brokers:
+        return ""
+    matched = match_listener(contract, target.address, answer)
+    return matched if matched is not None and matched != target.listener else ""
+
+
+def _surplus(
+    contract: Contract,
+    targets: Sequence[CellTarget],
+    answers: Mapping[str, Sequence[MetadataAnswer]],
+) -> list[Observed]:
+    known = [broker.id for broker in contract.brokers]
+    found = []
+    models = {target.listener: target for target in reversed(targets)}
+    for name, group in answers.items():
+        for id, address in unexpected(group, known).items():
+            target = replace(models[name], broker=id, address=address)
+            found.append(Observed(target, via=_best(group, id), surplus=True))
+    return found

@@ -1,0 +1,90 @@
+"""What surrounds a cluster's instances on AWS, and how it travels to whoever judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from earshot.facts.clients import Clients, Members, read_range
+from earshot.facts.ingress_inputs import read_ingress, write_ingress
+from earshot.facts.instance import Instance
+from earshot.facts.security_groups import Ingress
+from earshot.listeners.model import Scope, UnknownHost
+from earshot.names.evidence import Declaration, EvidenceKey
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Instances by node id, who may come in on them, and what the stack declares of names."""
+
+    instances: Mapping[int, Instance]
+    clients: Clients
+    declared: Mapping[EvidenceKey, Declaration]
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain data; `read` takes it back."""
+        return {
+            "instances": {
+                str(id): {
+                    "ingress": [write_ingress(rule) for rule in item.ingress or ()],
+                    "elastic": [
+                        address if isinstance(address, str) else address.model_dump()
+                        for address in item.elastic or ()
+                    ],
+                }
+                for id, item in self.instances.items()
+            },
+            "clients": {
+                "internal": [str(item) for item in self.clients.internal],
+                "external": [str(item) for item in self.clients.external],
+            },
+            "declared": [
+                {
+                    "listener": listener,
+                    "scope": str(scope),
+                    "host": host,
+                    "why": item.why,
+                    "addresses": list(item.addresses),
+                }
+                for (listener, scope, host), item in self.declared.items()
+            ],
+        }
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Cloud:
+        clients = document["clients"]
+        return cls(
+            instances={int(id): _instance(item) for id, item in document["instances"].items()},
+            clients=Clients(
+                internal=tuple(map(_client, clients["internal"])),
+                external=tuple(map(read_range, clients["external"])),
+            ),
+            declared={
+                (item["listener"], Scope(item["scope"]), item["host"]): Declaration(
+                    item["why"], tuple(item["addresses"])
+                )
+                for item in document["declared"]
+            },
+        )
+
+
+_GROUP = str(Members(""))
+
+
+def _client(text: str) -> Any:
+    # a group may be known by a name, which could be read as nothing else
+    return Members(text.removeprefix(_GROUP)) if text.startswith(_GROUP) else read_range(text)
+
+
+def _instance(document: Mapping[str, Any]) -> Instance:
+    rules: list[Ingress] = []
+    for inputs in document["ingress"]:
+        rules += read_ingress(inputs)
+    return Instance(
+        ingress=tuple(rules),
+        elastic=tuple(
+            item if isinstance(item, str) else UnknownHost.model_validate(item)
+            for item in document["elastic"]
+        ),
+    )

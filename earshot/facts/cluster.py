@@ -1,0 +1,86 @@
+"""The facts that rules judge: all of them given, nothing here looks anything up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from earshot.facts.clients import Clients
+from earshot.facts.container import Container
+from earshot.facts.instance import Instance
+from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
+from earshot.listeners.properties import NodeSettings
+from earshot.listeners.render import notes, settings
+from earshot.names.evidence import Evidence, EvidenceKey
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """One cluster as far as it is known.
+
+    ``plan`` is None where settings were given that cannot be read as one; ``settings`` holds each
+    node's raw properties by node id; ``addresses`` its own provisioned IP addresses; ``waivers``
+    maps a name (lower case) to the reason why nobody need resolve it here; ``containers`` holds
+    what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
+    on, where that is an EC2 instance; ``clients`` says who may come in there, None that nobody has
+    said.
+    """
+
+    plan: ClusterPlan | None
+    settings: Mapping[int, NodeSettings] = field(default_factory=dict)
+    placement: str = "local"
+    addresses: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    evidence: Mapping[EvidenceKey, Evidence] = field(default_factory=dict)
+    waivers: Mapping[str, str] = field(default_factory=dict)
+    containers: Mapping[int, Container] = field(default_factory=dict)
+    instances: Mapping[int, Instance] = field(default_factory=dict)
+    clients: Clients | None = None
+
+    @classmethod
+    def of(
+        cls,
+        plan: ClusterPlan,
+        placement: str = "local",
+        *,
+        addresses: Mapping[int, tuple[str, ...]] | None = None,
+        evidence: Mapping[EvidenceKey, Evidence] | None = None,
+        waivers: Mapping[str, str] | None = None,
+        containers: Mapping[int, Container] | None = None,
+        instances: Mapping[int, Instance] | None = None,
+        clients: Clients | None = None,
+    ) -> ClusterFacts:
+        """The facts about a plan that earshot computed: the settings are those it renders."""
+        return cls(
+            plan=plan,
+            settings={n.id: NodeSettings(settings(plan, n), notes(plan, n)) for n in plan.nodes},
+            placement=placement,
+            addresses=addresses or {},
+            evidence=evidence or {},
+            waivers={name.lower(): reason for name, reason in (waivers or {}).items()},
+            containers=containers or {},
+            instances=instances or {},
+            clients=clients,
+        )
+
+    @property
+    def kafka_version(self) -> str:
+        """The version that the cluster is for, or an empty text."""
+        if self.plan is not None:
+            return self.plan.kafka_version
+        found = (item.notes.get("kafka_version", "") for item in self.settings.values())
+        return next(filter(None, found), "")
+
+    def advertised(self) -> Iterator[tuple[Node, Listener, Scope]]:
+        """Every (node, listener, scope) of the plan, in its order."""
+        for node in self.plan.nodes if self.plan is not None else ():
+            for listener in node.listeners:
+                for scope in listener.scopes:
+                    yield node, listener, scope
+
+    def evidence_for(self, listener: Listener, scope: Scope) -> Evidence | None:
+        """What shows that the listener's advertised host resolves for ``scope``."""
+        return self.evidence.get((listener.name, scope, str(listener.host)))
+
+    def waived(self, host: str) -> str:
+        """Why nobody need resolve ``host`` here, or an empty text."""
+        return self.waivers.get(host.lower(), "")

@@ -1,0 +1,130 @@
+"""What a broker's container has, as far as rules need it: names, networks, ports, variables.
+
+Docker gives every member of a user-defined network the names that the other members gave it:
+container name, hostname, aliases, and `name.network`. The default bridge resolves none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from earshot.listeners.images import Family, family_told
+from earshot.names.kinds import NameKind, ip_of, kind_of
+
+HOST_NETWORK = "host"
+DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
+SHARED_CONFIG = "/mnt/shared/config"
+_LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` means the machine or container that asks."""
+    return kind_of(host) in _LOOPBACK
+
+
+@dataclass(frozen=True)
+class JoinedNetwork:
+    """A user-defined network that the container has joined, with its names and address there."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedPort:
+    """One port of the container on its host; no ``host_port`` means that Docker chooses one."""
+
+    container_port: int
+    host_port: int | None
+    host_ip: str = ""
+    """The host's address that it is bound to; an empty text means all of them."""
+    protocol: str = "tcp"
+
+    @property
+    def for_host_only(self) -> bool:
+        """Only processes on the host itself reach it."""
+        return bool(self.host_ip) and is_loopback(self.host_ip)
+
+    @property
+    def for_loopback(self) -> bool:
+        """`localhost` on the host leads to it."""
+        any_address = not self.host_ip or kind_of(self.host_ip) is NameKind.ANY_ADDRESS
+        return any_address or self.for_host_only
+
+    def __str__(self) -> str:
+        host = f"[{self.host_ip}]:" if ":" in self.host_ip else f"{self.host_ip}:"
+        outer = "(chosen by Docker)" if self.host_port is None else str(self.host_port)
+        return f"{host if self.host_ip else ''}{outer}->{self.container_port}"
+
+
+@dataclass(frozen=True)
+class Container:
+    """The inputs of one container that decide where its listeners can be reached.
+
+    ``image`` is what the image is called, an id where nobody says; ``env`` are its variables as
+    given; ``mounts`` the paths inside the container at which something is mounted.
+    """
+
+    name: str
+    image: str = ""
+    hostname: str = ""
+    networks: tuple[JoinedNetwork, ...] = ()
+    published: tuple[PublishedPort, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[str, ...] = ()
+    network_mode: str = ""
+    unknown: tuple[str, ...] = ()
+    """Inputs whose values are not known yet."""
+
+    @property
+    def family(self) -> Family:
+        """What the image makes of its variables."""
+        return family_told(self.image, self.env)
+
+    @property
+    def has_file(self) -> bool:
+        """A properties file may be mounted where apache/kafka reads one."""
+        return any(path.startswith(SHARED_CONFIG) for path in self.mounts)
+
+    @property
+    def on_host_network(self) -> bool:
+        """It has no network of its own: its ports are the host's."""
+        return self.network_mode == HOST_NETWORK
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name of the container inside its networks, in lower case."""
+        found = {self.name, self.hostname}
+        for network in self.networks:
+            found |= {*network.aliases, f"{self.name}.{network.name}"}
+        return frozenset(name.lower() for name in found if name)
+
+    @property
+    def addresses(self) -> frozenset[str]:
+        """Its own fixed addresses."""
+        return frozenset(str(ip_of(item.address)) for item in self.networks if item.address)
+
+    def answers_to(self, host: str) -> bool:
+        """Whether ``host`` is one of its names or addresses inside its networks."""
+        number = ip_of(host)
+        return host.lower() in self.names if number is None else str(number) in self.addresses
+
+    def published_at(self, container_port: int) -> tuple[PublishedPort, ...]:
+        """Where the host publishes a TCP port of the container."""
+        if self.on_host_network:
+            return (PublishedPort(container_port, container_port),)
+        return tuple(
+            item
+            for item in self.published
+            if item.container_port == container_port and item.protocol == "tcp"
+        )
+
+    def behind(self, host_port: int) -> tuple[PublishedPort, ...]:
+        """What a TCP port of the host leads to."""
+        return tuple(
+            item
+            for item in self.published
+            if item.host_port == host_port and item.protocol == "tcp"
+        )

@@ -1,0 +1,216 @@
+"""What the properties of one node say, in two ways.
+
+The functions read leniently: what the grammar refuses is left out, for KL001 reports it.
+`StrictSettings` reads as Kafka does, with Kafka's defaults, and refuses such a list as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TypeVar, cast
+
+from earshot.facts.container import is_loopback
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import (
+    MAX_ID,
+    Bad,
+    read_listeners,
+    read_name,
+    read_names,
+    read_protocols,
+    read_servers,
+    read_voters,
+)
+from earshot.listeners.model import Protocol, Role
+
+_DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+Memo = dict[tuple[str, str], object]
+
+
+def node_id(values: Mapping[str, str]) -> int:
+    """The id that the properties give a node; 0 where they give none."""
+    text = values.get("node.id", values.get("broker.id", ""))
+    return int(text) if _DIGITS.fullmatch(text) and int(text) <= MAX_ID else 0
+
+
+def controller_names(values: Mapping[str, str]) -> tuple[str, ...]:
+    """`controller.listener.names`."""
+    listed = values.get("controller.listener.names", "").split(",")
+    return tuple(name.strip() for name in listed if name.strip())
+
+
+def inter_broker_name(values: Mapping[str, str]) -> str:
+    """`inter.broker.listener.name`, with Kafka's default."""
+    fallback = values.get("security.inter.broker.protocol", "PLAINTEXT")
+    return values.get("inter.broker.listener.name", fallback).strip()
+
+
+def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
+    """`process.roles`; without it a node is a broker of ZooKeeper's time."""
+    listed = [part.strip() for part in values.get("process.roles", "").split(",")]
+    return tuple(role for role in Role if role in listed) or (Role.BROKER,)
+
+
+def asks_itself_alone(values: Mapping[str, str]) -> bool:
+    """Whether the properties are those of a node that nobody else can ever join."""
+    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
+    lone = list(voters) == [node_id(values)]
+    return lone and is_loopback(voters[node_id(values)].host) and Role.BROKER in roles_of(values)
+
+
+def own_voter(values: Mapping[str, str]) -> Address | None:
+    """The node's own entry in `controller.quorum.voters`."""
+    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
+    return voters.get(node_id(values))
+
+
+def readable(items: Iterable[T | Bad]) -> Iterator[T]:
+    """Those of ``items`` that the grammar could read."""
+    return (item for item in items if not isinstance(item, Bad))
+
+
+class Unreadable(Exception):
+    """A setting that the grammar refuses, or that has no meaning on this node."""
+
+
+class StrictSettings:
+    """One node's settings; what the grammar refuses raises `Unreadable` where it is asked for.
+
+    ``memo`` may be shared by the nodes of a cluster: most of their texts are the same.
+    """
+
+    def __init__(
+        self, values: Mapping[str, str], version: tuple[int, ...], memo: Memo | None = None
+    ) -> None:
+        self.values = values
+        self.version = version
+        self._memo: Memo = {} if memo is None else memo
+
+    def has(self, key: str) -> bool:
+        return key in self.values
+
+    @property
+    def is_kraft(self) -> bool:
+        return bool(self.values.get("process.roles", "").strip())
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """As written, split: neither known nor distinct."""
+        return tuple(re.split(r"\s*,\s*", self.values.get("process.roles", "").strip()))
+
+    @cached_property
+    def kinds(self) -> frozenset[Role]:
+        """Both, or one of the roles; Unreadable where they are not fit to be judged."""
+        if not set(self.roles) <= set(Role):
+            raise Unreadable
+        return frozenset(Role(role) for role in self.roles)
+
+    @property
+    def is_broker(self) -> bool:
+        return Role.BROKER in self.kinds
+
+    @property
+    def is_controller(self) -> bool:
+        return Role.CONTROLLER in self.kinds
+
+    @property
+    def id(self) -> int:
+        """`node.id`, or `broker.id` in its place."""
+        number = self.number("node.id" if self.has("node.id") else "broker.id")
+        if number is None or number < 0:
+            raise Unreadable
+        return number
+
+    def number(self, key: str) -> int | None:
+        """A setting as a Java int, or None."""
+        text = self.values.get(key, "").strip()
+        if not re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII):
+            return None
+        return int(text) if -MAX_ID - 1 <= int(text) <= MAX_ID else None
+
+    @cached_property
+    def listeners(self) -> dict[str, Address]:
+        if not self.has("listeners"):
+            return {"PLAINTEXT": Address("", 9092)}
+        return self._read("listeners", read_listeners)
+
+    @cached_property
+    def advertised(self) -> dict[str, Address]:
+        """As set; the listeners where nothing is."""
+        if not self.has("advertised.listeners"):
+            return self.listeners
+        return self._read("advertised.listeners", read_listeners)
+
+    @cached_property
+    def advertised_to_clients(self) -> dict[str, Address]:
+        """Without the controllers' listeners, which Kafka keeps from its clients."""
+        return {k: v for k, v in self.advertised.items() if k not in self.controllers}
+
+    @cached_property
+    def advertised_by_quorum(self) -> dict[str, Address]:
+        """What a controller hands out: as advertised, else as it listens."""
+        found = {name: self.listeners[name] for name in self.controllers if name in self.listeners}
+        return found | {k: v for k, v in self.advertised.items() if k in self.controllers}
+
+    @cached_property
+    def protocols(self) -> dict[str, Protocol]:
+        key = "listener.security.protocol.map"
+        if self.has(key):
+            return self._read(key, read_protocols)
+        identity = {str(item): item for item in Protocol}
+        guarded = {str(item) for item in Protocol if item is not Protocol.PLAINTEXT}
+        if guarded & {*self.controllers, *self.listeners}:
+            return identity
+        return dict.fromkeys(self.controllers, Protocol.PLAINTEXT) | identity
+
+    @cached_property
+    def controllers(self) -> tuple[str, ...]:
+        """`controller.listener.names`; none where it is not set."""
+        key = "controller.listener.names"
+        return tuple(self._read(key, read_names)) if self.has(key) else ()
+
+    @cached_property
+    def voters(self) -> dict[int, Address]:
+        """`controller.quorum.voters`; none where it is not set."""
+        key = "controller.quorum.voters"
+        return self._read(key, read_voters) if self.has(key) else {}
+
+    @cached_property
+    def servers(self) -> tuple[Address, ...]:
+        """`controller.quorum.bootstrap.servers`; none where it is not set."""
+        key = "controller.quorum.bootstrap.servers"
+        return tuple(self._read(key, read_servers)) if self.has(key) else ()
+
+    @cached_property
+    def early(self) -> tuple[str, ...]:
+        """`early.start.listeners`; none where it is not set."""
+        key = "early.start.listeners"
+        return tuple(self._read(key, read_names)) if self.has(key) else ()
+
+    @cached_property
+    def inter_broker(self) -> str:
+        """The name, or the protocol that stands for it."""
+        if self.has("inter.broker.listener.name"):
+            return next(iter(self._read("inter.broker.listener.name", read_name)))
+        return self.inter_broker_protocol
+
+    @property
+    def inter_broker_protocol(self) -> str:
+        """`security.inter.broker.protocol`, or its default."""
+        return self.values.get("security.inter.broker.protocol", Protocol.PLAINTEXT).strip()
+
+    def _read(self, key: str, read: Callable[[str], Iterator[tuple[K, V] | Bad]]) -> dict[K, V]:
+        text = self.values[key]
+        if (key, text) not in self._memo:
+            items = list(read(text))
+            good = [item for item in items if not isinstance(item, Bad)]
+            self._memo[key, text] = dict(good) if len(good) == len(items) else None
+        found = cast("dict[K, V] | None", self._memo[key, text])
+        if found is None:
+            raise Unreadable
+        return found

@@ -1,0 +1,76 @@
+"""Why a broker ended, picked out of what it wrote: Kafka's log and the JVM's own lines; pure.
+
+Both of Kafka's loggers (log4j of 3.9, log4j 2 of 4.x) begin an entry with `[time] LEVEL`; an
+exception follows its entry on lines of its own. After the one error that ends a broker stand dozens
+of lines of an orderly shutdown, so the last lines tell the least.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_ENTRY = re.compile(r"\[[\d-]{10}[T ][\d:,.]+\] (?P<level>[A-Z]+) (?P<said>.*?)(?: \([\w.$]+\))?$")
+_EXCEPTION = re.compile(
+    r"(?:Caused by: )?(?:[a-z_]\w*\.)+(?P<kind>[A-Z][\w$]*)(?:: (?P<said>.*))?$"
+)
+_WRAPPERS = ("RuntimeException", "CompletionException", "ExecutionException")
+_ENDING = re.compile(r"fatal|^shutting down because", re.IGNORECASE)
+_JVM = re.compile(
+    r"^(Error|Exception in thread|Terminating due to|Invalid|Unrecognized)\b"
+    r"|OutOfMemoryError|Could not reserve|insufficient memory"
+)
+_START = "kafka:type=kafka.Log4jController"
+"""In the first line that every Kafka logs."""
+_SPEAKER = re.compile(r"^\[[^\]]*\] ")
+
+
+@dataclass
+class _Error:
+    said: str
+    exceptions: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and message of each exception, from the outermost to the cause."""
+
+    def __str__(self) -> str:
+        if not self.exceptions:
+            return self.said
+        telling = [item for item in self.exceptions if item[0] not in _WRAPPERS]
+        kind, said = (telling or self.exceptions[-1:])[0]
+        text = f"{kind}: {said}" if said else kind
+        cause, reason = self.exceptions[-1]
+        return text if not reason or reason in text else f"{text} ({cause}: {reason})"
+
+
+def cause_of_end(log: str, console: str = "") -> str:
+    """Why the broker that wrote ``log`` ended, on one line; empty where nothing says so.
+
+    ``console`` is what its JVM printed. The log counts from the broker's last start. The first
+    error that Kafka itself calls fatal is told; without one, what the JVM says; then the last error
+    with an exception, and the last.
+    """
+    errors = list(_errors(log.rpartition(_START)[2]))
+    for error in errors:
+        if _ENDING.search(error.said):
+            return str(error)
+    printed = [line.strip() for line in console.splitlines() if _JVM.search(line.strip())]
+    if printed:
+        return " ".join(dict.fromkeys(printed[:2]))
+    for error in [*(item for item in errors[::-1] if item.exceptions), *errors[::-1]]:
+        return str(error)
+    return ""
+
+
+def _errors(log: str) -> Iterator[_Error]:
+    """The entries of level ERROR or FATAL."""
+    error: _Error | None = None
+    for line in log.splitlines():
+        if entry := _ENTRY.match(line):
+            if error is not None:
+                yield error
+            serious = entry["level"] in ("ERROR", "FATAL")
+            error = _Error(_SPEAKER.sub("", entry["said"]).strip()) if serious else None
+        elif error is not None and (thrown := _EXCEPTION.match(line)):
+            error.exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
+    if error is not None:
+        yield error

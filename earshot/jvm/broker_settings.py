@@ -1,0 +1,104 @@
+"""What Kafka's own parser says of brokers' settings, before a broker is started with them.
+
+`kafka.server.KafkaConfig` of the very version is asked, for all nodes in one JVM. It validates each
+value and how the values fit together; it opens no file and no port and looks no name up. What only
+a starting broker finds out (a port in use, a class that is loaded late) it does not see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.jvm.jars import class_path
+from earshot.jvm.java import Java, jvm_environment
+
+DEADLINE = 60
+"""Seconds for the whole question; it takes one, on a machine that has time."""
+_CHILD = Path(__file__).with_name("settings_parser.py")
+
+
+@dataclass(frozen=True)
+class ParserAnswer:
+    """What one version of Kafka said."""
+
+    refusals: Mapping[int, str] = field(default_factory=dict)
+    """Kafka's own message, by the id of each node whose settings it refuses."""
+    metadata_version: int | None = None
+    """The newest feature level `metadata.version` that it can read; None where it does not say."""
+
+
+def ask_kafka(
+    java: Java, jars: Sequence[Path], properties: Mapping[int, str], deadline: float = DEADLINE
+) -> ParserAnswer:
+    """What the Kafka in ``jars`` says of ``properties``: the text of a properties file by node id.
+
+    A class that a setting names is looked for among ``jars``: see `lacks_class`. The settings are
+    handed over by a pipe, as they may hold passwords. No process is left behind. Raises
+    EarshotError where Kafka cannot be asked, which says nothing about the settings.
+    """
+    question = {
+        "java": str(java.executable),
+        "class_path": class_path(jars),
+        "properties": {str(id): text for id, text in properties.items()},
+        "deadline": deadline,
+    }
+    said, problem = _ask(json.dumps(question), deadline)
+    if not problem:
+        answer = json.loads(said)
+        refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
+        return ParserAnswer(refusals, answer["metadata_version"])
+    raise EarshotError(
+        "Kafka's own check of the brokers' settings",
+        observed=f"could not be asked: {problem}",
+        remedy=f"see that {java.executable} runs, then run the same command again",
+    )
+
+
+def lacks_class(refusal: str) -> bool:
+    """Whether ``refusal`` only says that a class is not among the jars that were asked.
+
+    Brokers that run from other jars than those (an image with plugins in it) may well have it.
+    """
+    return "could not be found" in refusal and "Class " in refusal
+
+
+def _ask(question: str, deadline: float) -> tuple[str, str]:
+    """The child's standard output, and what hindered it.
+
+    A process of its own: py4j takes every JVM for Spark's where Spark runs in the same process.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-P", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=jvm_environment(),
+        start_new_session=True,  # so that its JVM can be ended with it
+    ) as child:
+        try:
+            said, complaint = child.communicate(question, timeout=deadline)
+        except subprocess.TimeoutExpired:
+            return "", f"no answer within {deadline:g} s"
+        finally:
+            _end(child)
+    if child.returncode == 0:
+        return said, ""
+    return "", " ".join(complaint.split()[-60:]) or f"status {child.returncode}"
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Ends whatever the child left, and waits for the child itself."""
+    # on macOS a group that is gone already is not permitted
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,107 @@
+"""The process that `broker_settings` asks: JSON on its input, JSON on its output, one JVM within.
+
+Run as a file, so it imports nothing of earshot. The JVM ends when this process does, because it
+then loses its standard input; and this process ends at its deadline, whoever still waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.java_gateway import (
+    GatewayParameters,
+    JavaClass,
+    JavaGateway,
+    is_instance_of,
+    launch_gateway,
+)
+from py4j.protocol import Py4JError, Py4JJavaError
+
+JVM_OPTIONS = [
+    "-Xmx128m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    # Kafka looks the voters' hosts up and ignores the result: an empty table answers at once
+    "-Djdk.net.hosts.file=/dev/null",
+]
+
+
+def main() -> None:
+    """Ends with status 1, and the reason as the last line on its standard error, where it fails."""
+    question = json.load(sys.stdin)
+    logging.disable()  # py4j tells of objects that it can no longer release in a JVM that has ended
+    signal.alarm(math.ceil(question["deadline"]))
+    try:
+        json.dump(_answer(question), sys.stdout)
+    except Py4JJavaError as error:
+        sys.exit(str(error.java_exception.toString()))
+    except (OSError, Py4JError) as error:
+        sys.exit(str(error))
+
+
+def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    with _gateway(question["java"], question["class_path"]) as gateway:
+        said = {id: _refusal(gateway, text) for id, text in question["properties"].items()}
+        return {
+            "refusals": {id: text for id, text in said.items() if text},
+            "metadata_version": _metadata_version(gateway),
+        }
+
+
+@contextmanager
+def _gateway(java: str, class_path: str) -> Iterator[JavaGateway]:
+    try:
+        port, token, process = launch_gateway(
+            classpath=class_path,
+            java_path=java,
+            javaopts=JVM_OPTIONS,
+            die_on_exit=True,
+            enable_auth=True,
+            return_proc=True,
+            redirect_stderr=sys.stderr,
+        )
+    except ValueError:  # it said no port; why stands on its standard error
+        raise Py4JError("the JVM did not start") from None
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield gateway
+    finally:
+        process.kill()
+        process.stdin.close()
+        process.wait()
+
+
+def _refusal(gateway: JavaGateway, text: str) -> str:
+    """Kafka's message, or nothing. Raises Py4JJavaError for what is no verdict on the settings."""
+    jvm = gateway.jvm
+    properties = jvm.java.util.Properties()
+    properties.load(jvm.java.io.StringReader(text))
+    if not isinstance(jvm.kafka.server.KafkaConfig, JavaClass):
+        raise Py4JError("no kafka.server.KafkaConfig is among the jars")
+    try:
+        jvm.kafka.server.KafkaConfig.fromProps(properties, False)
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        if is_instance_of(gateway, cause, "java.lang.Error"):  # jars that do not fit together
+            raise
+        return str(cause.getMessage() or cause.toString())
+    return ""
+
+
+def _metadata_version(gateway: JavaGateway) -> int | None:
+    try:
+        newest = gateway.jvm.org.apache.kafka.server.common.MetadataVersion.latestProduction()
+        return int(newest.featureLevel())
+    except (TypeError, Py4JError):
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""The DNS servers and search domains that this machine is configured with, read from its files.
+
+Sources: resolv.conf(5); systemd-resolved(8) for its stub and the file of the servers behind it;
+the output of macOS's `scutil --dns`, which also holds what /etc/resolver and VPNs configure.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from earshot.errors import AddressError
+from earshot.names.resolvers import parse_server
+
+RESOLV_CONF: Final = Path("/etc/resolv.conf")
+BEHIND_STUB: Final = Path("/run/systemd/resolve/resolv.conf")
+"""Where systemd-resolved lists the servers of every link, a VPN's among them."""
+SCUTIL_SECONDS: Final = 3.0
+_STUBS: Final = frozenset({"127.0.0.53", "127.0.0.54"})
+_RESOLVER: Final = re.compile(r"^resolver #\d+$", re.MULTILINE)
+_ENTRY: Final = re.compile(
+    r"^\s+(?P<key>[a-z ]+?)(?:\[\d+\])?\s*: (?P<value>.*?)\s*$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a machine's own resolver goes by."""
+
+    servers: tuple[str, ...] = ()
+    """Texts for `parse_server`, in the order in which they are configured."""
+    search: tuple[str, ...] = ()
+    """Domains that are appended to a name without dots."""
+
+
+def read_resolv_conf(text: str) -> Configuration:
+    """What a resolv.conf says; of `search` and `domain` the last line counts."""
+    servers: list[str] = []
+    search: tuple[str, ...] = ()
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == "nameserver":
+            servers.append(words[1])
+        elif len(words) > 1 and words[0] in ("search", "domain"):
+            search = tuple(words[1:]) if words[0] == "search" else (words[1],)
+    return Configuration(_usable(servers), _domains(search))
+
+
+def read_scutil(text: str) -> Configuration:
+    """What `scutil --dns` prints: the resolvers for all names, and those for one domain.
+
+    Multicast resolvers have no server. Those of one interface (`Scoped`) serve only programs that
+    bind to it.
+    """
+    servers: list[str] = []
+    search: list[str] = []
+    for block in _RESOLVER.split(text)[1:]:
+        entries = [(item["key"], item["value"]) for item in _ENTRY.finditer(block)]
+        values = dict(entries)
+        if "Scoped" in values.get("flags", "") or "mdns" in values.get("options", ""):
+            continue
+        port = values.get("port", "53")
+        for key, value in entries:
+            if key == "nameserver":
+                host = f"[{value}]" if ":" in value else value
+                servers.append(value if port == "53" else f"{host}:{port}")
+            elif key == "search domain":
+                search.append(value)
+    return Configuration(_usable(servers), _domains(search))
+
+
+def configuration(platform: str = sys.platform) -> Configuration:
+    """This machine's own; without a server where none is configured.
+
+    systemd-resolved's stub also answers from this machine's hosts file, which is no evidence for
+    others: the servers behind it, of every link, stand in its place.
+    """
+    found = read_resolv_conf(_text(RESOLV_CONF))
+    behind = read_resolv_conf(_text(BEHIND_STUB)).servers
+    if behind and _STUBS & set(found.servers):
+        others = [item for item in found.servers if item not in _STUBS]
+        found = Configuration(_usable([*behind, *others]), found.search)
+    if platform == "darwin":
+        more = read_scutil(_scutil())
+        found = Configuration(
+            _usable([*found.servers, *more.servers]), _domains([*found.search, *more.search])
+        )
+    return found
+
+
+def _usable(servers: Iterable[str]) -> tuple[str, ...]:
+    """Each once; one that is written as no address is left out, as resolvers do."""
+    found = []
+    for text in dict.fromkeys(servers):
+        try:
+            parse_server(text)
+        except AddressError:
+            continue
+        found.append(text)
+    return tuple(found)
+
+
+def _domains(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (text.strip(".").lower() for text in texts))))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _scutil() -> str:
+    try:
+        done = subprocess.run(
+            ["/usr/sbin/scutil", "--dns"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SCUTIL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

@@ -1,0 +1,142 @@
+"""What each vantage can make of each kind of host: one table, predictions and not measurements.
+
+"Resolves" and "reaches" are different answers, and the same name may give another address
+elsewhere. The rows on AWS come from its documentation, those on Docker were measured on Linux
+(Docker 20.10). Rules and reports take their explanations from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from earshot.listeners.model import Scope
+from earshot.names.kinds import NameKind
+from earshot.placements import VantageKind, internal_vantage
+
+
+class Expected(StrEnum):
+    """Does it resolve, or: does it lead to the broker?"""
+
+    YES = "yes"
+    NO = "no"
+    DEPENDS = "depends"
+    ITSELF = "itself"
+    """It leads to the client's own machine or container, whatever listens there."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What one vantage makes of one kind."""
+
+    resolves: Expected
+    reaches: Expected
+
+
+@dataclass(frozen=True)
+class ReachabilityRow:
+    """One kind at all vantages, with what is worth knowing and where that is written."""
+
+    outlooks: Mapping[VantageKind, Outlook]
+    note: str
+    source: str
+
+
+_LETTERS = {"y": Expected.YES, "n": Expected.NO, "d": Expected.DEPENDS, "s": Expected.ITSELF}
+
+
+def _row(outlooks: str, note: str, source: str) -> ReachabilityRow:
+    # two letters per vantage: does it resolve, does it reach the broker
+    pairs = [Outlook(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
+    return ReachabilityRow(dict(zip(VantageKind, pairs, strict=True)), note, source)
+
+
+_RFC6890 = "https://www.rfc-editor.org/rfc/rfc6890"
+_RFC6761 = "https://www.rfc-editor.org/rfc/rfc6761"
+_RFC6762 = "https://www.rfc-editor.org/rfc/rfc6762"
+_RFC1918 = "https://www.rfc-editor.org/rfc/rfc1918"
+_DOCKER = "https://docs.docker.com/engine/network/"
+_DESKTOP = "https://docs.docker.com/desktop/features/networking/"
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html"
+_VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html"
+_ZONES = "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zones-private.html"
+
+#                                this  same-net other-net outside vpc peered
+TABLE: dict[NameKind, ReachabilityRow] = {
+    NameKind.ANY_ADDRESS: _row(
+        "ys ys ys ys ys ys",
+        "it is for binding, and a client that connects to it stays on its own machine",
+        _RFC6890,
+    ),
+    NameKind.LOOPBACK_ADDRESS: _row(
+        "yy ys ys ys ys ys", "it leads every client to its own machine or container", _RFC6890
+    ),
+    NameKind.LINK_LOCAL_ADDRESS: _row(
+        "yd yd yn yd yn yn",
+        "it means something on one link only, in IPv6 only with a zone",
+        _RFC6890,
+    ),
+    NameKind.PRIVATE_ADDRESS: _row(
+        "yy yy yd yd yy yd", "it is routed inside its own network only", _RFC1918
+    ),
+    NameKind.SHARED_ADDRESS: _row(
+        "yy yy yd yd yd yd", "it lies between a provider and its customers", _RFC6890
+    ),
+    NameKind.RESERVED_ADDRESS: _row("yn yn yn yn yn yn", "no host has such an address", _RFC6890),
+    NameKind.PUBLIC_ADDRESS: _row(
+        "yy yd yd yy yd yd",
+        "inside a VPC it leaves through the gateway, past rules that name security groups",
+        _VPC,
+    ),
+    NameKind.LOCALHOST: _row(
+        "yy ys ys ys ys ys", "it leads every client to its own machine or container", _RFC6761
+    ),
+    NameKind.DOCKER_HOST: _row(
+        "dd dd dd nn nn nn", "on Linux it exists only where --add-host gives it", _DESKTOP
+    ),
+    NameKind.CONTAINER_ID: _row(
+        "nn yy nn nn nn nn", "only its own Docker network resolves it, and it changes", _DOCKER
+    ),
+    NameKind.EC2_PUBLIC: _row(
+        "yy yy yy yy yy yd",
+        "private inside the VPC, public outside; without an Elastic IP it changes on stop",
+        _VPC,
+    ),
+    NameKind.EC2_PRIVATE: _row("yy yy yy nn yy dd", "only the resolver of its VPC knows it", _EC2),
+    NameKind.EC2_RESOURCE: _row(
+        "dd dd dd nn dd dd", "only inside its VPC, where resource-name records are enabled", _EC2
+    ),
+    NameKind.SINGLE_LABEL: _row(
+        "dd yy nn dd dd nn",
+        "a container's name is known to its Docker network only; elsewhere it takes a hosts file "
+        "or a search domain",
+        _DOCKER,
+    ),
+    NameKind.LOCAL_DOMAIN: _row(
+        "dd dd dd dd dd dd",
+        "multicast DNS answers it on one link, a private network's DNS inside that network",
+        _RFC6762,
+    ),
+    NameKind.PRIVATE_TLD: _row(
+        "dd dd dd nn dd dd", "only resolvers inside that private network know it", _ZONES
+    ),
+    NameKind.UNDELEGATED: _row(
+        "dd dd dd nn dd dd", "such names are reserved for examples and tests", _RFC6761
+    ),
+    NameKind.FQDN: _row(
+        "dd dd dd dd dd dd", "a record of a private zone is known to its networks only", _ZONES
+    ),
+}
+
+
+def vantage_of(scope: Scope, placement: str) -> VantageKind:
+    """Where the clients of ``scope`` stand; an unknown placement counts as the widest."""
+    if scope is Scope.EXTERNAL:
+        return VantageKind.OUTSIDE
+    return VantageKind.THIS_MACHINE if scope is Scope.HOST else internal_vantage(placement)
+
+
+def outlook(kind: NameKind, vantage: VantageKind) -> Outlook:
+    """What ``vantage`` makes of ``kind``."""
+    return TABLE[kind].outlooks[vantage]

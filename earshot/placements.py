@@ -1,0 +1,67 @@
+"""The placements: where the brokers of a stack can run, and what is different there.
+
+To add one, enter it here and write its own modules, which are found by its name: the model of
+`earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`), its resources
+(`components.NAME.stack`) and, where `make` has more to check or to remove,
+`toolchain.placements.NAME`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from typing import Any
+
+
+class VantageKind(StrEnum):
+    """Where a client stands, as seen from the broker; the value reads in a sentence."""
+
+    THIS_MACHINE = "on the broker's own machine"
+    SAME_NETWORK = "in the broker's Docker network"
+    OTHER_NETWORK = "in another Docker network of that machine"
+    OUTSIDE = "on another machine (LAN or internet)"
+    SAME_VPC = "in the broker's VPC"
+    PEERED_VPC = "in a peered VPC"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One place for brokers."""
+
+    name: str
+    internal: VantageKind
+    """Where the clients of scope internal stand, the other brokers among them."""
+    plugin: bool
+    """Whether its resources take the Pulumi provider plugin of its name."""
+
+    def module(self, package: str, name: str = "") -> Any:
+        """Its own module in ``package``, imported when it is needed: some are slow to import."""
+        return import_module(".".join(filter(None, (package, self.name, name))))
+
+
+PLACEMENTS = {
+    item.name: item
+    for item in (
+        Placement("local", VantageKind.THIS_MACHINE, plugin=False),
+        Placement("docker", VantageKind.SAME_NETWORK, plugin=True),
+        Placement("aws", VantageKind.SAME_VPC, plugin=True),
+    )
+}
+
+
+def internal_vantage(placement: str) -> VantageKind:
+    """Where clients of scope internal stand; an unknown placement counts as the widest."""
+    known = PLACEMENTS.get(placement)
+    return known.internal if known is not None else VantageKind.OUTSIDE
+
+
+def on_this_machine(placement: str) -> bool:
+    """Whether brokers are processes of this machine, whose names and addresses are theirs."""
+    return internal_vantage(placement) is VantageKind.THIS_MACHINE
+
+
+def in_containers(placement: str) -> bool:
+    """Whether brokers are containers: their hosts' addresses, and who else is in their networks,
+    are not seen from here."""
+    return internal_vantage(placement) is VantageKind.SAME_NETWORK

@@ -1,0 +1,307 @@
+"""A container that stands where the clients of a scope stand, and validates from there."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import secrets
+import tarfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from earshot.engine import address_of, connect, said
+from earshot.errors import EarshotError
+from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
+from earshot.remote.image import ensure_image
+from earshot.remote.leftovers import labels_of, remove_leftovers
+from earshot.spark.run import ValidationOptions
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report
+
+if TYPE_CHECKING:
+    import docker
+    from docker.models.containers import Container
+
+FOLDER: Final = "/opt/earshot/run"
+JARS: Final = "/opt/earshot/jars"
+NOBODY: Final = 65534
+MEMORY: Final = "2g"
+PROCESSES: Final = 1024
+POLL_SECONDS: Final = 0.2
+MARGIN: Final = 8.0
+"""Seconds of the deadline that are kept for starting a container and for fetching its report."""
+LAST_LINES: Final = 5
+REST_SECONDS: Final = 2.0
+STOP_SECONDS: Final = 10
+"""What a validation that is told to stop gets to delete its topics, before it is killed."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DockerHostSession:
+    """An engine that answered, with the image and the network that a standpoint needs."""
+
+    client: docker.DockerClient
+    standpoint: Standpoint
+    image: str
+    where: str
+    """The engine's machine, as it calls itself."""
+
+
+@contextlib.contextmanager
+def ground(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[DockerHostSession]:
+    """The ground of ``standpoint`` on the first of its engines that can give it.
+
+    What killed runs of the same ``cluster`` left there is removed. Raises EarshotError with what
+    each engine lacks.
+    """
+    from docker.errors import DockerException
+
+    refusals: list[EarshotError] = []
+    for candidate in standpoint.engines or (Candidate(),):
+        with contextlib.ExitStack() as stack:
+            try:
+                client = stack.enter_context(connect(candidate))
+                found = _prepare(client, standpoint, cluster, say)
+            except EarshotError as error:
+                refusals.append(error)
+                continue
+            except (DockerException, OSError) as reason:
+                where = f"Docker engine at {address_of(candidate)}"
+                refusals.append(EarshotError(where, observed=said(reason)))
+                continue
+            yield found
+            return
+    if len(refusals) == 1:
+        raise refusals[0]
+    raise EarshotError(
+        "its engines",
+        observed="; ".join(f"{error.object}: {error.observed}" for error in refusals),
+        remedy=refusals[0].remedy,
+    )
+
+
+def _prepare(
+    client: docker.DockerClient, standpoint: Standpoint, cluster: str, say: Say
+) -> DockerHostSession:
+    from docker.errors import NotFound
+
+    if standpoint.network not in (HOST_NETWORK, APART):
+        try:
+            client.networks.get(standpoint.network)
+        except NotFound:
+            raise EarshotError(
+                f"network {standpoint.network}",
+                observed="does not exist on this engine",
+                remedy="deploy the stack: the brokers' network is part of it",
+            ) from None
+    image = ensure_image(client, standpoint.base, say)
+    for name in remove_leftovers(client, cluster):
+        say(f"removed {name}, which a run that was killed had left")
+    return DockerHostSession(client, standpoint, image, str(client.info().get("Name", "")))
+
+
+def validate_on(
+    ground: DockerHostSession,
+    contract: Contract,
+    options: ValidationOptions,
+    end: Deadline,
+    say: Say,
+) -> Report:
+    """The report of validating ``contract`` from ``ground``, by ``end`` (which can end it early).
+
+    Progress lines go to ``say``. Raises EarshotError where there is no report. The container, and
+    the network made for it, are gone at the end, however it ends.
+    """
+    from docker.errors import DockerException
+
+    name = f"earshot-{ground.standpoint.name}-{secrets.token_hex(4)}"
+    labels = labels_of(contract.cluster)
+    try:
+        with (
+            _network(ground, name, labels) as network,
+            _container(ground, name, network, labels, contract, options, end) as container,
+        ):
+            container.start()
+            lines = _Lines(container, say)
+            try:
+                _await(container, end)
+            finally:
+                lines.finish()
+            report = _report(container, lines.last)
+    except (DockerException, OSError) as reason:
+        raise EarshotError(
+            f"Docker engine of {ground.where}", observed=f"ended the run: {said(reason)}"
+        ) from None
+    return _placed(report, ground)
+
+
+@contextlib.contextmanager
+def _network(ground: DockerHostSession, name: str, labels: Mapping[str, str]) -> Iterator[str]:
+    if ground.standpoint.network != APART:
+        yield ground.standpoint.network
+        return
+    network = ground.client.networks.create(name, driver="bridge", labels=dict(labels))
+    try:
+        yield name
+    finally:
+        with _engine_may_be_gone():
+            network.remove()
+
+
+@contextlib.contextmanager
+def _container(
+    ground: DockerHostSession,
+    name: str,
+    network: str,
+    labels: Mapping[str, str],
+    contract: Contract,
+    options: ValidationOptions,
+    end: Deadline,
+) -> Iterator[Container]:
+    files = _client_files(options.client)
+    files["contract.json"] = contract.to_json().encode()
+    container = ground.client.containers.create(
+        ground.image,
+        command=_command(ground.standpoint.name, options, end.left() - MARGIN),
+        name=name,
+        hostname=None if network == HOST_NETWORK else f"earshot-{ground.standpoint.name}",
+        network=network,
+        dns=list(ground.standpoint.dns) or None,
+        labels=dict(labels),
+        mem_limit=MEMORY,
+        pids_limit=PROCESSES,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        log_config={"type": "json-file"},  # read below, whatever the engine's default is
+    )
+    try:
+        container.put_archive(str(Path(FOLDER).parent), _archive(files))
+        yield container
+    finally:
+        with _engine_may_be_gone():
+            container.remove(force=True, v=True)
+
+
+@contextlib.contextmanager
+def _engine_may_be_gone() -> Iterator[None]:
+    """What cannot be removed now, the next run removes."""
+    from docker.errors import DockerException
+
+    with contextlib.suppress(DockerException, OSError):
+        yield
+
+
+def _command(vantage: str, options: ValidationOptions, seconds: float) -> list[str]:
+    command = ["validate", "--contract", f"{FOLDER}/contract.json", "--vantage", vantage]
+    command += ["--records", str(options.records), "--deadline", f"{max(1.0, seconds):.1f}"]
+    command += ["--jars-dir", JARS, "--format", "json", "--output", f"{FOLDER}/report.json"]
+    if options.client:
+        command += ["--client-config", f"{FOLDER}/client.properties"]
+    return command
+
+
+def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
+    """The client properties, and the files that they name, by their name in the container."""
+    if not client:
+        return {}
+    values, files = dict(client), {}
+    for key, value in client.items():
+        if key.endswith(".location"):
+            try:
+                content = Path(value).expanduser().read_bytes()
+            except OSError as reason:
+                raise EarshotError(
+                    f"client property {key}", observed=f"{value}: {reason.strerror}"
+                ) from None
+            files[key] = content
+            values[key] = f"{FOLDER}/{key}"
+    return files | {"client.properties": write_properties(NodeSettings(values)).encode()}
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    """The folder of a run, for its user's eyes only."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        folder = tarfile.TarInfo(Path(FOLDER).name)
+        folder.type, folder.mode, folder.uid, folder.gid = tarfile.DIRTYPE, 0o700, NOBODY, NOBODY
+        archive.addfile(folder)
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"{folder.name}/{name}")
+            member.size, member.mode = len(content), 0o600
+            member.uid = member.gid = NOBODY
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+class _Lines:
+    """What the container says on stderr, line by line, as it comes."""
+
+    def __init__(self, container: Container, say: Say) -> None:
+        self.last: list[str] = []
+        self._say = say
+        self._stream = container.logs(stdout=False, stderr=True, stream=True, follow=True)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        text = ""
+        with _engine_may_be_gone():
+            for chunk in self._stream:
+                *lines, text = (text + chunk.decode(errors="replace")).split("\n")
+                for line in lines:
+                    self.last = [*self.last, line][-LAST_LINES:]
+                    self._say(line)
+
+    def finish(self) -> None:
+        """Waits for the rest, which is there when the container has ended."""
+        self._thread.join(REST_SECONDS)
+        self._stream.close()
+
+
+def _await(container: Container, end: Deadline) -> None:
+    """Until the container has ended; raises EarshotError at the deadline, or when it is to stop."""
+    while True:
+        container.reload()
+        if container.status in ("exited", "dead"):
+            return
+        if not end.left():
+            container.stop(timeout=STOP_SECONDS)
+            raise EarshotError("the container", observed=f"did not end within {end.seconds:g} s")
+        end.stop.wait(POLL_SECONDS)
+
+
+def _report(container: Container, said_last: list[str]) -> Report:
+    state: dict[str, Any] = container.attrs["State"]
+    if state["ExitCode"] not in (0, 1, 3):
+        memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
+        told = "".join(f"\n    {line}" for line in said_last)
+        raise EarshotError(
+            "the validation in the container",
+            observed=f"{memory}ended with status {state['ExitCode']}{':' if told else ''}{told}",
+        )
+    chunks, _ = container.get_archive(f"{FOLDER}/report.json")
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        member = archive.extractfile("report.json")
+        return Report.model_validate_json(member.read() if member else b"")
+
+
+def _placed(report: Report, ground: DockerHostSession) -> Report:
+    """``report`` with the vantage as what it is: a container on a network of a machine."""
+    network = ground.standpoint.network or "of its own"
+    where = f"{ground.where}, network {network}" if ground.where else f"network {network}"
+    name = ground.standpoint.name
+    changes: dict[str, Any] = {"kind": "container", "where": where}
+    if ground.standpoint.dns:
+        # the engine's own server, which a container sees, only passes questions on to these
+        changes["resolvers"] = ground.standpoint.dns
+    placed = tuple(
+        item.model_copy(update=changes) if item.name == name else item for item in report.vantages
+    )
+    return report.model_copy(update={"vantages": placed})

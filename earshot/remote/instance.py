@@ -1,0 +1,110 @@
+"""Asking a validator that stands elsewhere: an order in its bucket, and the wait for its report."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from earshot.doctor.survey import targets_of
+from earshot.errors import EarshotError
+from earshot.placement.standpoint import Standpoint
+from earshot.remote.orders import ORDER, STATUS, Order, Status, answer_to, digest
+from earshot.report.json import read_report
+from earshot.spark.run import ValidationOptions
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report
+
+POLL_SECONDS: Final = 5.0
+SAY_SECONDS: Final = 15.0
+
+Say = Callable[[str], None]
+
+
+class Post(Protocol):
+    """Where orders and reports lie; see `earshot.remote.bucket`."""
+
+    name: str
+
+    def get(self, key: str) -> bytes | None: ...
+
+    def put(self, key: str, content: bytes) -> None: ...
+
+
+def ask(
+    post: Post,
+    standpoint: Standpoint,
+    contract: Contract,
+    options: ValidationOptions,
+    end: Deadline,
+    say: Say,
+    poll: float = POLL_SECONDS,
+) -> Report:
+    """What the validator of ``standpoint`` makes of ``contract`` after now.
+
+    It has the deadline of ``options`` for it, once it runs; a new one is waited for as long as
+    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError with what was last
+    heard, where there is no answer in time, or none to be expected.
+    """
+    order = Order(
+        id=secrets.token_hex(8),
+        vantage=standpoint.name,
+        contract=contract,
+        incarnations=dict(options.incarnations),
+        records=options.records,
+        deadline=options.deadline,
+    ).to_json()
+    post.put(ORDER, order.encode())
+    patience = standpoint.patience + options.deadline
+    began = shown = time.monotonic()
+    while True:
+        answer = post.get(answer_to(order))
+        if answer is not None:
+            return _checked(answer, f"s3://{post.name}/{answer_to(order)}", contract)
+        heard = _heard(post)
+        now = time.monotonic()
+        if heard is not None and heard.ends(digest(order), standpoint.instance):
+            raise _silent(standpoint, "cannot answer", heard)
+        if end.stop.is_set() or now - began > patience:
+            raise _silent(standpoint, f"did not answer within {now - began:.0f} s", heard)
+        if now - shown >= SAY_SECONDS:
+            shown = now
+            say(
+                f"waiting for {standpoint.instance} ({now - began:.0f} s): {heard or 'no word yet'}"
+            )
+        end.stop.wait(poll)
+
+
+def _heard(post: Post) -> Status | None:
+    text = post.get(STATUS)
+    return Status.read(text.decode(errors="replace")) if text is not None else None
+
+
+def _silent(standpoint: Standpoint, what: str, heard: Status | None) -> EarshotError:
+    return EarshotError(
+        f"the validator {standpoint.instance}",
+        observed=f"{what}; last heard: {heard or 'nothing'}",
+        remedy=f"look on it (`aws ssm start-session --target {standpoint.instance}`, then "
+        "`journalctl -u earshot-prepare -u earshot-validate`), fix it, and run this again",
+    )
+
+
+def _checked(answer: bytes, source: str, contract: Contract) -> Report:
+    """The report in ``answer``, which must have a cell for all that was asked for."""
+    report = read_report(answer, source)
+    seen = {(cell.listener, cell.broker, cell.address) for cell in report.cells}
+    wanted = {(it.listener, it.broker, it.address) for it in targets_of(contract)}
+    if missing := sorted(wanted - seen):
+        listener, broker, address = missing[0]
+        raise EarshotError(
+            source,
+            observed=f"says nothing of {listener} of broker {broker} ({address})",
+            allowed="a report on the contract that was asked about",
+        )
+    vantages = tuple(
+        item.model_copy(update={"kind": "remote"}) if item.kind == "host" else item
+        for item in report.vantages
+    )
+    return report.model_copy(update={"vantages": vantages})

@@ -1,0 +1,230 @@
+"""One report from every vantage of a cluster: each scope's listeners from where its clients stand.
+
+What could not be stood on is in the report too, undecided and with the reason, so that a run that
+left something out never passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from earshot.doctor.diagnosis import undecided
+from earshot.doctor.survey import targets_of
+from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
+from earshot.placement.standpoint import Kind, Standpoint
+from earshot.report.merge import Source, merge
+from earshot.spark.run import ValidationOptions, validate
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline, unwinding_on_sigterm
+from earshot.validation.result import Report, Vantage, Verdict
+
+AT_ONCE: Final = 1
+"""Containers that validate side by side."""
+
+Reported = Literal["host", "container", "remote"]
+"""What a report calls the kind of a vantage."""
+_KINDS: Final[Mapping[Kind, Reported]] = {
+    Kind.HERE: "host",
+    Kind.CONTAINER: "container",
+    Kind.INSTANCE: "remote",
+    Kind.NOBODY: "remote",
+}
+_INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
+
+Say = Callable[[str], None]
+Run = Callable[[Deadline], Report]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What there is to do at one vantage."""
+
+    name: str
+    run: Run
+    here: bool = False
+
+
+def validate_from(
+    standpoints: Sequence[Standpoint],
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say = lambda text: None,
+    only: Sequence[str] = (),
+) -> Report:
+    """Proves the listeners of every client scope of ``contract`` from its standpoint.
+
+    ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
+    standpoint, or whose container or instance gives no report, is inconclusive with the reason;
+    what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
+    the engines and the image are ready; a validator on an instance has it for itself. Raises
+    EarshotError for ``only`` that names nobody, and for what keeps this process itself from
+    validating.
+    """
+    started, begun = datetime.now(UTC), time.monotonic()
+    _check(only, (item.name for item in standpoints))
+    by_scope = {item.scope: item for item in standpoints}
+    with contextlib.ExitStack() as engines, unwinding_on_sigterm():
+        turns = []
+        for scope in contract.scopes:
+            part, standpoint = contract.for_scope(scope), by_scope.get(scope)
+            turns.append(_turn(scope, standpoint, part, options, on_event, only, engines))
+        reports = _all(turns, Deadline(options.deadline))
+    sources = [Source(f"vantage {name}", report) for name, report in reports.items()]
+    merged = merge(sources)
+    changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
+    return merged.model_copy(update=changes)
+
+
+def _check(only: Sequence[str], names: Iterable[str]) -> None:
+    known = list(names)
+    for name in only:
+        if name not in known:
+            raise EarshotError(
+                f"--only {name}",
+                observed="is no vantage of this cluster",
+                allowed=", ".join(known) or "none is known here",
+            )
+
+
+def _turn(
+    scope: Scope,
+    standpoint: Standpoint | None,
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say,
+    only: Sequence[str],
+    engines: contextlib.ExitStack,
+) -> _Turn:
+    """What there is to do for ``scope``, with its engine ready."""
+    if standpoint is None:
+        reason = f"nobody stood where clients of the scope {scope} stand: no standpoint is known"
+        return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
+    name = standpoint.name
+    if only and name not in only:
+        reason = f"not asked for: --only {' --only '.join(only)}"
+        kind = _KINDS[standpoint.kind]
+        return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
+    left = {it.name: why for it in contract.listeners if (why := standpoint.leaves_out(it.name))}
+    if not left:
+        return _standing(standpoint, contract, options, on_event, engines)
+    parts = [
+        _undecided(
+            contract.with_listeners([it]), name, Verdict.SKIP, why, kind=_KINDS[standpoint.kind]
+        )
+        for it, why in left.items()
+    ]
+    cells = tuple(cell for part in parts for cell in part.cells)
+    rest = [it.name for it in contract.listeners if it.name not in left]
+    if not rest:
+        return _settled(parts[0].model_copy(update={"cells": cells}))
+    turn = _standing(standpoint, contract.with_listeners(rest), options, on_event, engines)
+
+    def beside(end: Deadline) -> Report:
+        report = turn.run(end)
+        return report.model_copy(update={"cells": (*report.cells, *cells)})
+
+    return replace(turn, run=beside)
+
+
+def _standing(
+    standpoint: Standpoint,
+    contract: Contract,
+    options: ValidationOptions,
+    on_event: Say,
+    engines: contextlib.ExitStack,
+) -> _Turn:
+    """Validating ``contract``, all of it, from ``standpoint``."""
+    from earshot.remote.container import ground, validate_on
+
+    name = standpoint.name
+
+    def say(text: str) -> None:
+        on_event(f"{name}: {text}")
+
+    def here(end: Deadline) -> Report:
+        return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
+
+    def elsewhere(end: Deadline) -> Report:
+        from earshot.remote.bucket import Bucket
+        from earshot.remote.instance import ask
+
+        try:
+            post = Bucket(standpoint.bucket, standpoint.region)
+            return ask(post, standpoint, contract, options, end, say)
+        except EarshotError as error:
+            return _failed(contract, standpoint, "nobody told what is seen from there", error)
+
+    if standpoint.kind is Kind.HERE:
+        return _Turn(name, here, here=True)
+    if standpoint.kind is Kind.INSTANCE:
+        return _Turn(name, elsewhere)
+    try:
+        stood = engines.enter_context(ground(standpoint, contract.cluster, say))
+    except EarshotError as error:
+        return _settled(_failed(contract, standpoint, "nobody could stand there", error))
+
+    def there(end: Deadline) -> Report:
+        try:
+            return validate_on(stood, contract, options, end, say)
+        except EarshotError as error:
+            return _failed(contract, standpoint, "nobody told what is seen from there", error)
+
+    return _Turn(name, there)
+
+
+def _settled(report: Report) -> _Turn:
+    """A turn that is over before it began."""
+    return _Turn(report.vantages[0].name, lambda end: report)
+
+
+def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
+    """The report of each turn, in their order."""
+    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="vantage")
+    try:
+        there = {turn.name: pool.submit(turn.run, end) for turn in turns if not turn.here}
+        here = {turn.name: turn.run(end) for turn in turns if turn.here}
+        done = here | {name: future.result() for name, future in there.items()}
+        return {turn.name: done[turn.name] for turn in turns}
+    finally:
+        end.stop.set()  # of whatever is under way when this is interrupted
+        pool.shutdown(cancel_futures=True)
+
+
+def _failed(contract: Contract, standpoint: Standpoint, what: str, error: EarshotError) -> Report:
+    """The report of a vantage that gave none: each cell has the reason, the vantage all of it."""
+    first, *_ = f"{what}: {error.object}: {error.observed.lstrip()}".splitlines()
+    name, kind = standpoint.name, _KINDS[standpoint.kind]
+    return _undecided(
+        contract, name, _INCONCLUSIVE, first.rstrip(": "), f"{what}: {error}", kind=kind
+    )
+
+
+def _undecided(
+    contract: Contract,
+    name: str,
+    verdict: Verdict,
+    reason: str,
+    in_full: str = "",
+    kind: Reported = "container",
+) -> Report:
+    cells = tuple(undecided(target, name, reason, verdict) for target in targets_of(contract))
+    vantage = Vantage(name=name, kind=kind, verdict=verdict, reason=in_full or reason)
+    return Report(
+        kind="validation",
+        run="",
+        cluster=contract.cluster,
+        cluster_id=contract.cluster_id or "",
+        placement=contract.placement,
+        kafka_version=contract.kafka_version,
+        started=datetime.now(UTC),
+        seconds=0,
+        cells=cells,
+        vantages=(vantage,),
+    )

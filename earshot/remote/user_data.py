@@ -1,0 +1,96 @@
+"""From what a validator is for to its user data. Pure and deterministic.
+
+On the instance, systemd does the work on every boot:
+
+    earshot-prepare          packages, the bundle, its Python, secrets; done steps do nothing
+    earshot-validate.timer   looks every minute for an order in the bucket, started by the first
+    earshot-validate         carries it out where it is new or due, and puts its report there
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from earshot.listeners.model import Frozen
+from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.remote.orders import ANSWERS, DATED, LATEST, ORDER, STATUS
+from earshot.user_data.boot import SecretFile
+from earshot.user_data.cloud_config import cloud_config, rendered
+from earshot.user_data.systems import PACKAGING, System
+
+HOME = "/opt/earshot"
+"""What is fetched and made: `app-DIGEST`, `python-DIGEST`, and `python`, which leads to one."""
+STATE = "/var/lib/earshot"
+SECRETS = "/run/earshot/secrets"
+"""Where the files of `ValidatorSettings.secrets` are; in memory, so they never reach a disk."""
+CLIENT = "/etc/earshot/client.properties"
+REPORT = "/usr/local/sbin/earshot-report"
+UNITS = ("earshot-prepare.service", "earshot-validate.service", "earshot-validate.timer")
+COMMANDS = ("java", "tar", "aws", "python3.11")
+
+
+class BundleRef(Frozen):
+    """The bundle that a validator runs: an object of its bucket, and what it must be."""
+
+    key: Annotated[str, Field(pattern=r"^[a-z0-9./-]{1,200}$")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ValidatorSettings(Frozen):
+    """Where a validator stands, and what it is told. It holds no secret."""
+
+    system: System
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9.-]{3,63}$")]
+    bundle: BundleRef
+    every: int = 60
+    """Minutes between validations that nobody asked for."""
+    client: dict[str, str] = Field(default_factory=dict)
+    """Kafka's client properties; they may name files below `SECRETS`."""
+    secrets: tuple[SecretFile, ...] = ()
+
+
+def validator_user_data(place: ValidatorSettings) -> str:
+    """The user data of a validator at ``place``; ASCII, and below cloud-init's limit.
+
+    Raises EarshotError for a text over the limit.
+    """
+    packaging = PACKAGING[place.system]
+    values = {
+        "region": place.region,
+        "bucket": f"s3://{place.bucket}",
+        "bundle": place.bundle,
+        "every": place.every,
+        "packages": {it: packaging.packages[it] for it in COMMANDS},
+        "install": packaging.install,
+        "home": HOME,
+        "app": f"{HOME}/app-{place.bundle.sha256[:12]}",
+        "state": STATE,
+        "report": REPORT,
+        "secrets": place.secrets,
+        "secrets_folder": SECRETS,
+        "client": CLIENT if place.client else "",
+        "order_key": ORDER,
+        "status_key": STATUS,
+        "latest_key": LATEST,
+        "dated": DATED,
+        "answers": ANSWERS,
+    }
+    files = {f"/etc/systemd/system/{unit}": rendered(unit, values) for unit in UNITS}
+    if place.client:
+        files[CLIENT] = write_properties(NodeSettings(place.client))
+    scripts = {
+        "/usr/local/sbin/earshot-prepare": rendered("validator-prepare.sh", values),
+        "/usr/local/sbin/earshot-validate": rendered("validator-run.sh", values),
+        REPORT: rendered("validator-report.sh", values),
+    }
+    commands = (
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "enable", "earshot-prepare.service"),
+        # not waited for: it takes longer than cloud-init should
+        ("systemctl", "start", "--no-block", "earshot-prepare.service"),
+    )
+    remedy = "set fewer or shorter properties in `validator.client`"
+    return cloud_config("the validator", files, scripts, commands, remedy)

@@ -1,0 +1,86 @@
+"""`evaluate`: every rule over the facts of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.names.evidence import Evidence, EvidenceKind
+from earshot.rules.catalogue import RULES
+from earshot.rules.finding import Finding
+from earshot.rules.grouped import shape, shortened
+from earshot.rules.registry import Rule
+
+
+def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
+    """What ``rules`` find, in the order of the rules and, within one, of the plan.
+
+    A rule that does not hold for the cluster's Kafka version, or lacks what it judges, is left
+    out; `unjudged` names it. A finding about a node in a container names the container too.
+    """
+    return tuple(
+        _placed(facts, finding)
+        for rule in rules
+        if not rule.silent(facts)
+        for finding in rule.check(facts)
+    )
+
+
+def _placed(facts: ClusterFacts, finding: Finding) -> Finding:
+    container = facts.containers.get(finding.node) if finding.node is not None else None
+    return finding if container is None else replace(finding, container=container.name)
+
+
+def unjudged(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Rule, str], ...]:
+    """The rules that `evaluate` leaves out, each with its reason: silence is not success."""
+    return tuple((rule, reason) for rule in rules if (reason := rule.silent(facts)))
+
+
+def remarks(facts: ClusterFacts) -> tuple[str, ...]:
+    """What was accepted on something less than every server's answer: names that are declared,
+    waived, or resolved by some of them.
+
+    Names that were accepted alike are one remark.
+    """
+    told: dict[tuple[str, str, str], dict[str, None]] = {}
+    for _, listener, scope in facts.advertised():
+        host = str(listener.host)
+        accepted = _accepted(facts.waived(host), facts.evidence_for(listener, scope))
+        if accepted is not None:
+            where = told.setdefault((host, *accepted), {})
+            where[f"listener {listener.name} (scope {scope})"] = None
+    alike: dict[tuple[str, str, str], dict[str, str]] = {}
+    for (host, kind, why), where in told.items():
+        # the numbers of a waiver's ticket or of a DNS server are no mere numbers
+        reason = shape(why, [host]) if kind == "declared" else why
+        alike.setdefault((kind, reason, ", ".join(where)), {})[host] = why
+    return tuple(
+        f"{where}: {shortened(list(why))} {_SAID[kind][len(why) > 1]}: {_first_of(why)}"
+        for (kind, _, where), why in alike.items()
+    )
+
+
+_SAID: Final = {
+    "waived": ("is waived", "are waived"),
+    "declared": ("is taken on its declaration", "are taken on their declarations"),
+    "partly": ("is not resolved by every DNS server", "are not resolved by every DNS server"),
+}
+"""Of one name, and of several."""
+
+
+def _accepted(waived: str | None, evidence: Evidence | None) -> tuple[str, str] | None:
+    """How a name was accepted (a key of `_SAID`) and why; None where every server resolves it."""
+    if waived:
+        return "waived", waived
+    if evidence is not None and evidence.kind is EvidenceKind.DECLARED:
+        return "declared", evidence.why
+    if evidence is not None and evidence.lookup and evidence.lookup.unresolved_at:
+        return "partly", "; ".join(evidence.lookup.unresolved_at)
+    return None
+
+
+def _first_of(reasons: Mapping[str, str]) -> str:
+    host, why = next(iter(reasons.items()))
+    return f"{why} ({host}; the others alike)" if len(set(reasons.values())) > 1 else why

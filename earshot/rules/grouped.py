@@ -1,0 +1,144 @@
+"""Findings for a reader: what has one cause is one block, however many brokers it shows at.
+
+The findings themselves stay one per broker, for whoever counts or filters them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from earshot.listeners.model import Role
+from earshot.rules.finding import Finding
+
+SHOWN = 3
+"""So many of what is alike are written out: texts, names of containers. Ids all are."""
+_NUMBER = re.compile(r"\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings of one rule, listener, scope and resolver that say the same, or differ in names and
+    numbers alone; at least one."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        return self.findings[0]
+
+    @property
+    def subject(self) -> str:
+        """`brokers 1 to 3, listener EXTERNAL (scope external)`, containers' names first."""
+        containers = dict.fromkeys(it.container for it in self.findings if it.container)
+        parts = [several("container", list(containers))] if containers else []
+        where = self.first.where
+        return ", ".join([*parts, *_nodes(self.findings), *([where] if where else [])]) or "cluster"
+
+    def __str__(self) -> str:
+        """Four lines, and one more for each of the first texts where there are several."""
+        first, texts = self.first, self._texts
+        if len(texts) == 1:
+            lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
+        else:
+            lines = [f"{self.subject}: {len(texts)} findings that are alike [{first.rule}]"]
+            lines += [f"  {self._whose(said)}{text}" for text, said in list(texts.items())[:SHOWN]]
+            lines += [f"  and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
+        return "\n".join(
+            [
+                *lines,
+                f"  expected: {first.expected}{self._of_the_first('expected')}",
+                f"  fix: {first.remedy}{self._of_the_first('remedy')}",
+                f"  source: {first.source}",
+            ]
+        )
+
+    @property
+    def _texts(self) -> dict[str, list[Finding]]:
+        found: dict[str, list[Finding]] = {}
+        for item in self.findings:
+            found.setdefault(item.observed, []).append(item)
+        return found
+
+    def _whose(self, said: Sequence[Finding]) -> str:
+        everywhere = {it.node for it in said} == {it.node for it in self.findings}
+        names = ", ".join(_nodes(said))
+        return f"{names}: " if names and not everywhere else ""
+
+    def _of_the_first(self, field: str) -> str:
+        if len({getattr(item, field) for item in self.findings}) == 1:
+            return ""
+        return f" ({', '.join(_nodes(self.findings[:1])) or 'the first'}; the others alike)"
+
+
+def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
+    """``findings`` by what they have in common, in the order of the first of each."""
+    alike: dict[object, list[Finding]] = {}
+    for item in findings:
+        alike.setdefault(_kind(item), []).append(item)
+    return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
+
+
+def _kind(finding: Finding) -> object:
+    names = (finding.host or "", finding.container)
+    return (
+        finding.rule,
+        finding.severity,
+        finding.state,
+        finding.listener,
+        finding.scope,
+        finding.diagnosis,
+        finding.resolver,
+        shape(finding.observed, names),
+        shape(finding.expected, names),
+        shape(finding.remedy, names),
+    )
+
+
+def shape(text: str, names: Iterable[str]) -> str:
+    """``text`` without its numbers and ``names``: the same for texts that differ in those alone."""
+    for name in sorted(filter(None, names), key=len, reverse=True):
+        text = text.replace(name, "%")
+    return _NUMBER.sub("#", text)
+
+
+def _nodes(findings: Sequence[Finding]) -> list[str]:
+    """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
+    found = []
+    for role in Role:
+        ids = {it.node for it in findings if it.role is role and it.node is not None}
+        if ids:
+            found.append(numbered(str(role), ids))
+    return found
+
+
+def numbered(noun: str, ids: Iterable[int]) -> str:
+    """`broker 1`, `brokers 1, 2`, `brokers 1 to 3, 7`: every one of them."""
+    known = sorted(set(ids))
+    return f"{noun}{'s' if len(known) > 1 else ''} {', '.join(_runs(known))}"
+
+
+def _runs(ids: Sequence[int]) -> list[str]:
+    """`1 to 3`, `7`: each run of at least three as one."""
+    runs: list[list[int]] = []
+    for id in ids:
+        if runs and id == runs[-1][-1] + 1:
+            runs[-1].append(id)
+        else:
+            runs.append([id])
+    found: list[str] = []
+    for run in runs:
+        found += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
+    return found
+
+
+def several(noun: str, items: Sequence[str]) -> str:
+    """`container a`, `containers a, b`, `containers a, b, c and 97 more`."""
+    return f"{noun}{'s' if len(items) > 1 else ''} {shortened(items)}"
+
+
+def shortened(items: Sequence[str]) -> str:
+    """The first of ``items``, and how many more there are."""
+    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return f"{', '.join(items[:SHOWN])}{more}"

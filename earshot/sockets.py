@@ -1,0 +1,161 @@
+"""Who listens where on a machine, and which binds Linux refuses beside that.
+
+`conflict` computes what the kernel would say of two sockets; `listening` and `from_proc` list the
+sockets that are there; `free` asks this machine's kernel itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from earshot.names.kinds import ip_of
+
+ANY_IPV4, ANY_IPV6 = "0.0.0.0", "::"
+
+_LISTEN = "0A"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a TCP socket is bound to, or would be."""
+
+    host: str
+    """An IP address; `::ffff:127.0.0.1` is `127.0.0.1`, as it is to the kernel."""
+    port: int
+    ipv6_only: bool | None = None
+    """Of a socket on `::`: whether IPv4 is left to others (IPV6_V6ONLY); None is not known."""
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A socket that listens, and whose it is where that can be seen."""
+
+    bound: Bound
+    pid: int | None = None
+    name: str = ""
+    """Of the process; empty where it cannot be seen."""
+
+    def __str__(self) -> str:
+        who = f"pid {self.pid} ({self.name})" if self.pid else "a process of another user"
+        return f"port {self.bound.port} is in use by {who}"
+
+
+def conflict(wanted: Bound, held: Bound) -> bool | None:
+    """Whether ``wanted`` is refused (EADDRINUSE) while ``held`` listens; None is not known.
+
+    A wildcard holds every address of its family, and `::` those of IPv4 too unless it is IPv6 only.
+    """
+    if wanted.port != held.port:
+        return False
+    one, other = _ip(wanted.host), _ip(held.host)
+    if one.version == other.version:
+        return one == other or _any(one) or _any(other)
+    ip, socket_of_it = (one, wanted) if one.version == 6 else (other, held)
+    if not _any(ip):
+        return False
+    return None if socket_of_it.ipv6_only is None else not socket_of_it.ipv6_only
+
+
+def of_java(host: str, port: int) -> Bound:
+    """What a JVM binds for ``host``: both wildcards are one socket for IPv4 and IPv6 alike.
+
+    A name means its first address, IPv4 before IPv6. Raises OSError where it has none.
+    """
+    if ip_of(host) is None:
+        found = {
+            family: str(address[0])
+            for family, _, _, _, address in reversed(
+                socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
+        }
+        host = found.get(socket.AF_INET) or found[socket.AF_INET6]
+    if _any(_ip(host)):
+        return Bound(ANY_IPV6, port, ipv6_only=False) if socket.has_ipv6 else Bound(ANY_IPV4, port)
+    return Bound(host, port)
+
+
+def listening() -> list[Listening]:
+    """All TCP sockets that listen on this machine, in the network namespace of this process.
+
+    Where the system tells a user of the user's own processes alone (macOS), those of them.
+    """
+    found = []
+    for connection, pid in _connections():
+        if connection.status == psutil.CONN_LISTEN and connection.laddr:
+            host, port = connection.laddr.ip, connection.laddr.port
+            found.append(Listening(Bound(host, port), pid, _name(pid)))
+    return found
+
+
+def _connections() -> Iterator[tuple[Any, int | None]]:
+    try:
+        for connection in psutil.net_connections("tcp"):
+            yield connection, connection.pid
+    except psutil.AccessDenied:
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                for own in process.net_connections("tcp"):
+                    yield own, process.pid
+
+
+def from_proc(text: str) -> Iterator[Bound]:
+    """The listening sockets in the text of `/proc/net/tcp` or `/proc/net/tcp6`, or of both.
+
+    The text tells neither processes nor IPV6_V6ONLY. Lines of another shape are passed over.
+    """
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) < 4 or fields[3] != _LISTEN:
+            continue
+        host, _, port = fields[1].partition(":")
+        try:
+            words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
+            yield Bound(str(_ip(str(ipaddress.ip_address(b"".join(words))))), int(port, 16))
+        except ValueError:
+            continue
+
+
+def free(wanted: Bound) -> bool:
+    """Whether this machine's kernel lets ``wanted`` be bound now, beside all that is there.
+
+    Only "address already in use" counts as no: any other error has another cause.
+    """
+    ip = _ip(wanted.host)
+    family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the JVM does
+            if ip.version == 6:
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not _dual(wanted)))
+            trial.bind((str(ip), wanted.port))
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True
+
+
+def _dual(bound: Bound) -> bool:
+    return _any(_ip(bound.host)) and bound.ipv6_only is False
+
+
+def _any(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return int(ip) == 0
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    return getattr(ip, "ipv4_mapped", None) or ip
+
+
+def _name(pid: int | None) -> str:
+    try:
+        return psutil.Process(pid).name() if pid else ""
+    except psutil.Error:
+        return "gone by now"

@@ -1,0 +1,303 @@
+"""The services of a compose file: variables replaced, `extends` and `env_file` followed.
+
+Pure: files that the compose file names are asked for from `Read`, by their path as written
+(relative to the compose file). Source: the Compose Specification.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from earshot.errors import EarshotError
+from earshot.facts.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+from earshot.sources.compose_ports import read_port
+from earshot.sources.dotenv import read_env_file
+from earshot.sources.substitution import Variables
+from earshot.yaml_document import read_yaml_texts
+
+Read = Callable[[str], str]
+"""The text of a file; raises OSError."""
+Section = Mapping[str, object]
+MAX_EXTENDS = 20
+"""Services in one chain of `extends`."""
+_LISTS = ("ports", "volumes", "env_file")
+_MAPS = ("environment", "networks")
+_KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service: its container, and what its command is where the file gives one."""
+
+    name: str
+    container: Container
+    command: tuple[str, ...] = ()
+    replicas: str = ""
+    """`deploy.replicas` or `scale` as written."""
+
+
+@dataclass(frozen=True)
+class Compose:
+    """All services, and the variables that the file names and nobody has set."""
+
+    services: tuple[Service, ...]
+    missing: tuple[str, ...]
+
+
+def read_compose(text: str, shown: str, variables: Mapping[str, str], read: Read) -> Compose:
+    """The services in ``text``, in its order; ``shown`` names the file in messages.
+
+    ``variables`` are those of the environment and of `.env`. Raises EarshotError.
+    """
+    files = _Files(shown, Variables(variables), read)
+    sections, networks = files.sections(text, shown)
+    services = tuple(
+        files.service(name, files.resolved(name, sections, shown, ()), networks, shown)
+        for name in sections
+    )
+    return Compose(services, tuple(files.variables.missing))
+
+
+class _Files:
+    def __init__(self, root: str, variables: Variables, read: Read) -> None:
+        self.root = root
+        self.variables = variables
+        self.read = read
+        self._others: dict[str, dict[str, object]] = {}
+
+    def sections(self, text: str, shown: str) -> tuple[dict[str, object], Section]:
+        """The services of a file as sections, and its networks, with variables replaced."""
+        document = read_yaml_texts(text, shown)
+        if not isinstance(document, Mapping) or not document:
+            raise EarshotError(shown, observed="holds no services", allowed="a compose file")
+        if "include" in document:
+            raise EarshotError(
+                f"{shown}: include",
+                observed="files that include others are not read",
+                remedy="adopt the output of `docker compose config` instead",
+            )
+        services = document.get("services")
+        if "services" not in document and not _KNOWN_TOP & set(document):
+            services = document  # the oldest format: services without a heading
+        if not isinstance(services, Mapping) or not services:
+            raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
+        walked = _Walk(self.variables, shown).value(
+            {"services": services, "networks": document.get("networks")}, ()
+        )
+        assert isinstance(walked, dict)
+        networks = walked["networks"] or {}
+        return walked["services"], networks if isinstance(networks, Mapping) else {}
+
+    def resolved(
+        self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
+    ) -> Section:
+        """A service's section, with what it extends below it."""
+        where = f"{shown}: services.{name}"
+        mark = f"{shown}#{name}"
+        if mark in seen:
+            raise EarshotError(where, observed="extends itself, by way of others")
+        if len(seen) >= MAX_EXTENDS:
+            raise EarshotError(
+                f"{where}.extends",
+                observed=f"stands at the end of {MAX_EXTENDS} services that extend each other",
+                remedy="adopt the output of `docker compose config` instead",
+            )
+        section = _map(sections[name], where)
+        extends = section.get("extends")
+        folder = posixpath.dirname(shown) if shown != self.root else ""
+        own = _normal(section, where, folder)
+        if extends in (None, ""):
+            return own
+        target = {"service": extends} if isinstance(extends, str) else _map(extends, where)
+        base_name, file = str(target.get("service") or name), target.get("file")
+        others, base_shown = sections, shown
+        if file:
+            base_shown = posixpath.join(folder, str(file))
+            others = self._other(base_shown, where)
+        if base_name not in others:
+            raise EarshotError(
+                f"{where}.extends",
+                observed=f"names the service {base_name}, which {base_shown} does not have",
+                allowed=", ".join(others),
+            )
+        base = self.resolved(base_name, others, base_shown, (*seen, mark))
+        return _merged(base, own)
+
+    def _other(self, path: str, where: str) -> dict[str, object]:
+        if path not in self._others:
+            self._others[path] = self.sections(self._text(path, f"{where}.extends"), path)[0]
+        return self._others[path]
+
+    def _text(self, path: str, where: str) -> str:
+        try:
+            return self.read(path)
+        except (OSError, UnicodeDecodeError) as reason:
+            why = getattr(reason, "strerror", None) or "it is no UTF-8 text"
+            raise EarshotError(where, observed=f"{path} cannot be read ({why})") from None
+
+    def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
+        where = f"{shown}: services.{name}"
+        mode = str(section.get("network_mode") or "")
+        published = [
+            port
+            for i, item in enumerate(_list(section.get("ports"), f"{where}.ports"))
+            for port in read_port(item, f"{where}.ports[{i}]")
+        ]
+        hostname = str(section.get("hostname") or "")
+        container = Container(
+            name=str(section.get("container_name") or name),
+            image=str(section.get("image") or ""),
+            hostname=hostname,
+            networks=() if mode else tuple(_networks(name, section, top, where)),
+            published=() if mode == HOST_NETWORK else _distinct(published),
+            env=self._environment(section, where),
+            mounts=tuple(_mounts(section, where)),
+            network_mode=mode,
+        )
+        words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
+        deploy = section.get("deploy")
+        replicas = section.get("scale") or (
+            deploy.get("replicas") if isinstance(deploy, Mapping) else ""
+        )
+        return Service(name, container, words, str(replicas or ""))
+
+    def _environment(self, section: Section, where: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for i, item in enumerate(_list(section.get("env_file"), f"{where}.env_file")):
+            entry = item if isinstance(item, Mapping) else {"path": item}
+            path = str(entry.get("path") or "")
+            try:
+                text = self._text(path, f"{where}.env_file[{i}]")
+            except EarshotError:
+                if str(entry.get("required")).lower() == "false":
+                    continue
+                raise
+            found |= read_env_file(text, path, self.variables.values)
+        for name, value in _map(section.get("environment"), f"{where}.environment").items():
+            if value is not None:
+                found[name] = str(value)
+            elif name in self.variables.values:  # handed through from the caller's environment
+                found[name] = self.variables.values[name]
+        return found
+
+
+class _Walk:
+    """Variables replaced in every text of a document; keys are left alone."""
+
+    def __init__(self, variables: Variables, shown: str) -> None:
+        self.variables = variables
+        self.shown = shown
+
+    def value(self, value: object, path: tuple[str, ...]) -> object:
+        if isinstance(value, str):
+            return self.variables.substitute(value, f"{self.shown}: {'.'.join(path)}")
+        if isinstance(value, Mapping):
+            return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, (*path, str(i))) for i, item in enumerate(value)]
+        return value
+
+
+def _normal(section: Section, where: str, folder: str) -> dict[str, object]:
+    """The section in one shape: maps for environment and networks, lists for the rest."""
+    found = dict(section)
+    found.pop("extends", None)
+    if "environment" in found:
+        found["environment"] = _pairs(found["environment"], f"{where}.environment")
+    if "networks" in found and not isinstance(found["networks"], Mapping):
+        listed = _list(found["networks"], f"{where}.networks")
+        found["networks"] = {str(item): None for item in listed}
+    for key in _LISTS:
+        if key in found:
+            found[key] = _list(found[key], f"{where}.{key}")
+    files = found.get("env_file")
+    if folder and isinstance(files, list):  # a file's own paths are relative to itself
+        found["env_file"] = [_moved(item, folder) for item in files]
+    return found
+
+
+def _moved(item: object, folder: str) -> object:
+    if isinstance(item, Mapping):
+        return {**item, "path": posixpath.join(folder, str(item.get("path") or ""))}
+    return posixpath.join(folder, str(item))
+
+
+def _merged(base: Section, own: Section) -> dict[str, object]:
+    """As compose merges: maps by key, lists one after the other, anything else replaced."""
+    found = {**base, **own}
+    for key in _MAPS:
+        if key in base and key in own:
+            found[key] = {**_map(base[key], key), **_map(own[key], key)}
+    for key in _LISTS:
+        if key in base and key in own:
+            found[key] = [*_list(base[key], key), *_list(own[key], key)]
+    return found
+
+
+def _pairs(value: object, where: str) -> dict[str, object]:
+    if isinstance(value, Mapping):
+        return {str(key): _scalar(item, f"{where}.{key}") for key, item in value.items()}
+    found: dict[str, object] = {}
+    for i, item in enumerate(_list(value, where)):
+        if not isinstance(item, str):
+            raise EarshotError(f"{where}[{i}]", observed=f"found {item!r}", allowed="NAME=value")
+        name, sign, text = item.partition("=")
+        found[name] = text if sign else None
+    return found
+
+
+def _scalar(value: object, where: str) -> object:
+    if value is not None and not isinstance(value, str):
+        raise EarshotError(where, observed=f"found {value!r}", allowed="one value")
+    return value
+
+
+def _networks(name: str, section: Section, top: Section, where: str) -> Iterator[JoinedNetwork]:
+    joined = _map(section.get("networks"), f"{where}.networks") or {"default": None}
+    for key, details in joined.items():
+        own = _map(details, f"{where}.networks.{key}")
+        aliases = [str(item) for item in _list(own.get("aliases"), f"{where}.networks.{key}")]
+        declared = top.get(key)
+        real = declared.get("name") if isinstance(declared, Mapping) else None
+        yield JoinedNetwork(
+            str(real or key),
+            tuple(dict.fromkeys((name, *aliases))),
+            str(own.get("ipv4_address") or ""),
+        )
+
+
+def _mounts(section: Section, where: str) -> Iterator[str]:
+    for item in _list(section.get("volumes"), f"{where}.volumes"):
+        if isinstance(item, Mapping):
+            yield str(item.get("target") or "")
+        else:
+            parts = str(item).split(":")
+            yield parts[1] if len(parts) > 1 else parts[0]
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(str, value))
+    return tuple(str(value).split()) if value else ()
+
+
+def _distinct(ports: Sequence[PublishedPort]) -> tuple[PublishedPort, ...]:
+    return tuple(dict.fromkeys(ports))
+
+
+def _map(value: object, where: str) -> dict[str, object]:
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, Mapping):
+        raise EarshotError(where, observed=f"found {value!r}", allowed="a map")
+    return {str(key): item for key, item in value.items()}
+
+
+def _list(value: object, where: str) -> list[object]:
+    if value in (None, ""):
+        return []
+    if isinstance(value, Mapping):
+        raise EarshotError(where, observed="found a map", allowed="a list")
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,91 @@
+"""The brokers and controllers among the services of a compose file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from earshot.errors import EarshotError
+from earshot.facts.container import Container
+from earshot.facts.settings import node_id
+from earshot.listeners.images import broker_settings, family_of, is_broker
+from earshot.listeners.model import Scope
+from earshot.listeners.properties import NodeSettings
+from earshot.sources.compose import Service
+from earshot.sources.container import effective, listeners_in
+from earshot.sources.kafka_broker import KafkaBroker
+
+
+def brokers_in(
+    services: Sequence[Service], chosen: Sequence[str], scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, ...]:
+    """Those of ``chosen`` services (default: all), in the order of the file.
+
+    A broker without an id gets the first free one. Raises EarshotError where there is none, a
+    chosen service is none, or two have the same id.
+    """
+    names = [service.name for service in services]
+    for name in chosen:
+        if name not in names:
+            raise EarshotError(
+                f"--service {name}",
+                observed="the file has no such service",
+                allowed=", ".join(names),
+            )
+    kafka = [item for item in services if _is_kafka(item)]
+    for name in chosen:
+        if name not in [item.name for item in kafka]:
+            raise EarshotError(
+                f"--service {name}",
+                observed="runs no Kafka broker or controller",
+                allowed=", ".join(item.name for item in kafka) or "none in this file",
+            )
+    wanted = [item for item in kafka if not chosen or item.name in chosen]
+    if not wanted:
+        raise EarshotError(
+            "services",
+            observed=f"none of {', '.join(names)} runs a Kafka broker",
+            allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
+        )
+    return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
+
+
+def _is_kafka(service: Service) -> bool:
+    container = service.container
+    return is_broker(container.image, container.env, service.command)
+
+
+def _broker(
+    container: Container, scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, bool]:
+    """The broker, and whether it has an id of its own."""
+    raw = broker_settings(family_of(container.image), container.env)
+    values = effective(container)
+    broker = KafkaBroker(
+        id=node_id(values),
+        name=container.name,
+        raw=NodeSettings(raw.values, raw.notes),
+        values=values,
+        listeners=tuple(listeners_in(container, values, scopes)),
+        container=container,
+    )
+    text = values.get("node.id", values.get("broker.id", ""))
+    return broker, text.isdigit()
+
+
+def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
+    holders: dict[int, str] = {}
+    for service, broker, has_id in found:
+        other = holders.setdefault(broker.id, service.name) if has_id else service.name
+        if other != service.name:
+            raise EarshotError(
+                f"services {other} and {service.name}",
+                observed=f"both have the node id {broker.id}",
+                allowed="a node id of its own for each",
+                remedy="fix one of them, or choose with --service",
+            )
+    free = iter(id for id in range(1, len(found) + len(holders) + 2) if id not in holders)
+    return tuple(
+        replace(broker, name=service.name, id=broker.id if has_id else next(free))
+        for service, broker, has_id in found
+    )

@@ -1,0 +1,146 @@
+"""The inputs of a `docker.Container`, read into what rules know a container by.
+
+What is not known yet is named in a list that the caller hands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from earshot.facts.container import (
+    DEFAULT_BRIDGES,
+    HOST_NETWORK,
+    Container,
+    JoinedNetwork,
+    PublishedPort,
+)
+from earshot.listeners.images import IMAGE_NOTE
+
+Envs = Mapping[str, str | None] | Iterable[str | None]
+"""By name, or as `NAME=value` texts; None stands for what is not known yet."""
+Inputs = Iterable[Mapping[str, object] | None]
+"""As the properties of `docker.Container`; None, or a value of None, is not known yet."""
+
+
+def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
+    """The container that ``inputs`` describe, by the property names of `docker.Container`.
+
+    A value of None is not known yet; ``name`` is taken where the inputs have none.
+    """
+    if inputs is None:
+        return Container(name, unknown=("its inputs",))
+    unknown: list[str] = []
+    given = inputs.get("envs")
+    envs = given if isinstance(given, Mapping) else _listed(inputs, "envs", "variables", unknown)
+    env = read_variables(envs, unknown)
+    ports = read_ports(_listed(inputs, "ports", "published ports", unknown), unknown)
+    joined = _listed(inputs, "networksAdvanced", "networks", unknown)
+    networks = [*read_networks(joined, unknown)]
+    mode = _text(inputs, "networkMode", "the network mode", unknown)
+    if not networks and mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode:
+        networks.append(JoinedNetwork(mode))
+    return Container(
+        name=_text(inputs, "name", "its name", unknown) or name,
+        # an image that is not known yet is an id in the end, as a rule: it tells as little
+        image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
+        hostname=_text(inputs, "hostname", "its hostname", unknown),
+        networks=tuple(networks),
+        published=() if mode == HOST_NETWORK else tuple(ports),
+        env=env,
+        mounts=tuple(_mounts(inputs)),
+        network_mode=mode,
+        unknown=tuple(dict.fromkeys(unknown)),
+    )
+
+
+def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
+    """What the container is told to run, in place of what its image runs."""
+    found: list[object] = []
+    for key in ("entrypoints", "command"):
+        value = inputs.get(key)
+        found += value if isinstance(value, (list, tuple)) else ()
+    return tuple(map(str, found))
+
+
+def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:
+    value = inputs.get(key, ())
+    if value is None:
+        unknown.append(what)
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> str:
+    value = inputs.get(key, "")
+    if value is None:
+        unknown.append(what)
+    return str(value or "")
+
+
+def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
+    """Where something is put into the container's file system."""
+    for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
+        value = inputs.get(key)
+        for item in value if isinstance(value, (list, tuple)) else ():
+            if isinstance(item, Mapping) and item.get(path):
+                yield str(item[path])
+
+
+def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
+    """The variables whose values are known."""
+    pairs = envs.items() if isinstance(envs, Mapping) else [_pair(text) for text in envs]
+    found = {}
+    for name, value in pairs:
+        if value is None:
+            unknown.append(f"variable {name}" if name else "a variable")
+        else:
+            found[name] = value
+    return found
+
+
+def _pair(text: str | None) -> tuple[str, str | None]:
+    if text is None:
+        return "", None
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:
+    """Published ports: maps with `internal`, `external`, `ip` and `protocol`."""
+    for item in ports:
+        if item is None or (internal := item.get("internal")) is None:
+            unknown.append("a published port")
+            continue
+        if "external" in item and item["external"] is None:
+            unknown.append(f"the host's port for {_whole(internal)}")
+        external = item.get("external")
+        yield PublishedPort(
+            _whole(internal),
+            _whole(external) if external else None,  # 0: Docker chooses one
+            str(item.get("ip") or ""),
+            str(item.get("protocol") or "tcp"),
+        )
+
+
+def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwork]:
+    """Networks: maps with `name`, `aliases` and `ipv4Address`."""
+    for item in networks:
+        if item is None or item.get("name") is None:
+            unknown.append("a network")
+            continue
+        for key in ("aliases", "ipv4Address"):
+            if key in item and item[key] is None:
+                unknown.append(f"{key} on network {item['name']}")
+        listed = item.get("aliases")
+        aliases = listed if isinstance(listed, (list, tuple)) else ()
+        if None in aliases:
+            unknown.append(f"aliases on network {item['name']}")
+        yield JoinedNetwork(
+            str(item["name"]),
+            tuple(str(alias) for alias in aliases if alias is not None),
+            str(item.get("ipv4Address") or ""),
+        )
+
+
+def _whole(value: object) -> int:
+    return int(str(value).removesuffix(".0"))  # Pulumi hands numbers over as floats

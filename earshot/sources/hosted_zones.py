@@ -1,0 +1,155 @@
+"""What the hosted zones and records of a stack say about a name, inside a VPC and beyond.
+
+Sources: Route 53's developer guide on private hosted zones (only the VPCs that a zone is associated
+with see it, where both DNS attributes are on) and on split-view DNS (an associated private zone
+hides the public one of the same name, also for names that it does not hold).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from earshot.names.aws import VpcDns
+from earshot.names.evidence import Declaration
+from earshot.sources.stack_resources import (
+    RECORD,
+    VPCS,
+    ZONE,
+    ZONE_ASSOCIATION,
+    Pointed,
+    Registered,
+    RegisteredStack,
+)
+
+_ADDRESSES = ("A", "AAAA", "CNAME")
+
+
+@dataclass(frozen=True)
+class RecordLookup:
+    """What was found out about one name at one vantage."""
+
+    declaration: Declaration | None = None
+    why: str = ""
+    """Where nothing declares the name: what stands in the way, if anything does."""
+    pending: bool = False
+    """The record is still to be made: whoever is asked for it now would remember its absence."""
+    undecided: bool = False
+    """Something is not known (yet) that could declare it."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A record of the name in question, and its zone."""
+
+    record: Registered
+    zone: Registered | None
+    """None for a zone that is not of this stack."""
+    zone_name: str
+
+    def declare(self, host: str) -> RecordLookup:
+        listed = self.record.props.get("records")
+        numbers = self.record.text("type") in ("A", "AAAA")
+        known = [item for item in listed or () if isinstance(item, str)] if numbers else []
+        foreign = "" if self.zone else ", which is not of this stack"
+        why = f"record {host} in zone {self.zone_name}{foreign}"
+        # Route 53 has answered once the record's full name is known
+        return RecordLookup(
+            Declaration(why, tuple(known)), pending=self.record.text("fqdn") is None
+        )
+
+
+class Zones:
+    """The hosted zones of a stack."""
+
+    def __init__(self, stack: RegisteredStack) -> None:
+        self._stack = stack
+        self._zones = list(stack.all(ZONE))
+        self._by_name: dict[str, list[_Held]] = {}
+        self._unnamed = False
+        for record in stack.all(RECORD):
+            if record.props.get("type") in _ADDRESSES:
+                self._add(record)
+
+    def beyond(self, host: str) -> RecordLookup:
+        """For clients on the internet."""
+        held = self._by_name.get(_folded(host), [])
+        for item in held:
+            if item.zone is None or not self._is_private(item.zone):
+                return item.declare(host)
+        if held:
+            return RecordLookup(
+                why=f"its one record is in zone {held[0].zone_name}, which is private"
+            )
+        return RecordLookup(undecided=self._unnamed)
+
+    def inside(self, host: str, vpc: Pointed, dns: VpcDns | None) -> RecordLookup:
+        """For clients in ``vpc``."""
+        held = self._by_name.get(_folded(host), [])
+        private = [item for item in held if item.zone is not None and self._is_private(item.zone)]
+        for item in private:
+            word = self._seen(item, host, vpc, dns)
+            if word is not None:
+                return word
+        if private:
+            of = private[0].zone_name
+            where = ", ".join(sorted(key.rsplit("::", 1)[-1] for key in vpc.keys))
+            return RecordLookup(why=f"zone {of} is private, and not associated with VPC {where}")
+        for zone in self._zones:
+            hides = f".{_folded(host)}".endswith(f".{_folded(zone.text('name') or '?')}")
+            if hides and self._is_private(zone) and self._vpcs(zone).keys & vpc.keys:
+                return RecordLookup(
+                    why=f"the private zone {zone.text('name')} of its VPC does not hold it"
+                )
+        if held:
+            return held[0].declare(host)
+        return RecordLookup(undecided=self._unnamed)
+
+    def _seen(
+        self, item: _Held, host: str, vpc: Pointed, dns: VpcDns | None
+    ) -> RecordLookup | None:
+        """What clients in ``vpc`` make of a private zone's record; None where it is not theirs."""
+        assert item.zone is not None
+        vpcs = self._vpcs(item.zone)
+        if not vpcs.keys & vpc.keys:
+            return RecordLookup(undecided=True) if vpcs.unknown or vpc.unknown else None
+        if dns is not None and dns.off:
+            off = " and ".join(dns.off)
+            return RecordLookup(
+                why=f"{off} of the VPC: off, and private zone {item.zone_name} is not seen"
+            )
+        return item.declare(host)
+
+    def _add(self, record: Registered) -> None:
+        pointed = self._stack.pointed(record, "zoneId", ZONE)
+        zone = pointed.found[0] if pointed.found else None
+        name = record.text("fqdn") or record.text("name")
+        if name is None:
+            self._unnamed = True
+            return
+        of = (zone.text("name") if zone is not None else None) or ""
+        if (
+            record.text("fqdn") is None
+            and of
+            and not f".{_folded(name)}".endswith(f".{_folded(of)}")
+        ):
+            name = f"{name}.{of}"
+        shown = of or next(iter(pointed.foreign), "(not known yet)")
+        held = _Held(record, zone, shown.rstrip("."))
+        self._by_name.setdefault(_folded(name), []).append(held)
+
+    def _is_private(self, zone: Registered) -> bool:
+        return self._vpcs(zone) != Pointed()
+
+    def _vpcs(self, zone: Registered) -> Pointed:
+        parts = [self._stack.pointed(zone, "vpcs", *VPCS, inner="vpcId")]
+        for item in self._stack.pointing(zone.urn, "zoneId", (ZONE_ASSOCIATION,), (ZONE,)):
+            parts.append(self._stack.pointed(item, "vpcId", *VPCS))
+        return Pointed(
+            tuple(found for part in parts for found in part.found),
+            tuple(id for part in parts for id in part.foreign),
+            any(part.unknown for part in parts),
+        )
+
+
+def _folded(name: str) -> str:
+    return name.lower().rstrip(".")

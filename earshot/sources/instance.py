@@ -1,0 +1,137 @@
+"""Facts about the broker on one EC2 instance from its user data, and whom its listeners are for.
+
+A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties says it; otherwise
+the listener's own name does, or the kind of host that it advertises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import is_loopback
+from earshot.facts.settings import (
+    asks_itself_alone,
+    controller_names,
+    inter_broker_name,
+    node_id,
+)
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import ClusterPlan, Scope, UnknownHost
+from earshot.names.kinds import NameKind, kind_of
+from earshot.sources.audience import Audience
+from earshot.sources.parsed_listener import lone_plan, parsed_listeners
+from earshot.sources.user_data import PLACE, UserDataFile
+
+_SAID = {
+    Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),
+    Scope.INTERNAL: ("INTERNAL", "PRIVATE", "INSIDE", "VPC", "REPLICATION"),
+}
+"""Parts of a listener's name that say whom it is for."""
+_OF_THE_VPC = frozenset(
+    {
+        NameKind.EC2_PRIVATE,
+        NameKind.EC2_RESOURCE,
+        NameKind.PRIVATE_ADDRESS,
+        NameKind.SHARED_ADDRESS,
+        NameKind.PRIVATE_TLD,
+        NameKind.SINGLE_LABEL,
+    }
+)
+_PUBLIC = frozenset({NameKind.EC2_PUBLIC, NameKind.PUBLIC_ADDRESS})
+_NEEDED = frozenset({"listeners", "advertised.listeners", "process.roles"})
+"""What is left out of the settings because the instance computes it leaves no plan to read."""
+_OWN = PLACE.format(0)
+_COMPUTED = "what the instance itself computes"
+
+
+def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> ClusterFacts:
+    """The facts about the broker that ``written`` sets up, for judging it alone.
+
+    ``own_name`` is the machine's own name, which Kafka hands out where nothing else is said;
+    without it such a listener is not among the plan's. A host that the instance computes stays a
+    marker.
+    """
+    values = written.settings.values
+    hosts: dict[str, str | UnknownHost] = {
+        place: _computed(text) for place, text in written.computed.items()
+    }
+    hosts[_OWN] = own_name
+    plan = None
+    if not _NEEDED & set(written.computed):
+        shown = with_own_name(values, _OWN) if own_name else values
+        plan = _plan(shown, written.settings.notes, hosts)
+    return ClusterFacts(plan=plan, settings={node_id(values): written.settings}, placement="aws")
+
+
+def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
+    """The properties of a broker with ``name`` where the advertised host is left empty."""
+    text = values.get("advertised.listeners", values.get("listeners", "PLAINTEXT://:9092"))
+    entries = list(read_listeners(text))
+    if any(isinstance(item, Bad) for item in entries):
+        return dict(values)  # for KL001 to say
+    controllers = controller_names(values)
+    told = [
+        f"{item[0]}://{Address(item[1].host or name, item[1].port)}"
+        for item in entries
+        if not isinstance(item, Bad) and item[0] not in controllers
+    ]
+    found = {"listeners": "PLAINTEXT://:9092", **values}
+    return {**found, "advertised.listeners": ",".join(told)} if told else found
+
+
+def audience(
+    name: str, advertised: Address, values: Mapping[str, str], said: Mapping[str, tuple[Scope, ...]]
+) -> Audience:
+    """Whom the listener ``name`` is for; nobody where nothing tells."""
+    if said.get(name):
+        return Audience(said[name], "said so")
+    if name in controller_names(values):
+        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+    scopes = {
+        scope: f"its name holds {part}"
+        for scope, parts in _SAID.items()
+        for part in parts
+        if part in name.upper()
+    }
+    kind = kind_of(advertised.host)
+    if not scopes and kind in _PUBLIC:
+        scopes[Scope.EXTERNAL] = f"{advertised.host} is {kind}"
+    elif not scopes and kind in _OF_THE_VPC:
+        scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
+    alone = asks_itself_alone(values) and is_loopback(advertised.host)
+    if name == inter_broker_name(values) and not alone:
+        scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
+    return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
+
+
+def _plan(
+    values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
+) -> ClusterPlan | None:
+    said = _noted(notes)
+    own = _OWN if hosts[_OWN] else ""
+
+    def tell(name: str, _bind_port: int, advertised: Address) -> Audience:
+        return audience(name, advertised, values, said)
+
+    return lone_plan(node_id(values), values, notes, parsed_listeners(values, tell, own), hosts)
+
+
+def is_computed(host: str | UnknownHost) -> bool:
+    """Whether only the instance itself will ever know ``host``."""
+    return isinstance(host, UnknownHost) and host.what.startswith(_COMPUTED)
+
+
+def _computed(text: str) -> UnknownHost:
+    return UnknownHost(what=f"{_COMPUTED}, {text}")
+
+
+def _noted(notes: Mapping[str, str]) -> dict[str, tuple[Scope, ...]]:
+    found = {}
+    for entry in filter(None, notes.get("scopes", "").split(",")):
+        name, _, listed = entry.partition(":")
+        found[name.strip()] = tuple(
+            Scope(part) for part in listed.split("+") if part in list(Scope)
+        )
+    return found

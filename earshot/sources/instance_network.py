@@ -1,0 +1,201 @@
+"""What surrounds an instance of any program, as the stack's resources show it: its addresses, who
+is let in, its Elastic IPs, and the DNS attributes of its VPC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from earshot.facts.clients import Unread
+from earshot.facts.ingress_inputs import read_group, read_ingress
+from earshot.facts.security_groups import Ingress
+from earshot.listeners.model import UnknownHost
+from earshot.names.aws import VpcDns
+from earshot.sources.stack_resources import (
+    EIP,
+    EIP_ASSOCIATION,
+    GROUP_ATTACHMENT,
+    GROUPS,
+    INSTANCE,
+    INTERFACE,
+    INTERFACE_ATTACHMENT,
+    RULES,
+    SUBNETS,
+    VPCS,
+    Pointed,
+    Registered,
+    RegisteredStack,
+)
+
+_ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]?", re.ASCII)
+_REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
+
+
+@dataclass(frozen=True)
+class InstanceNetwork:
+    """One instance's; None stands for what is not known, yet or from here."""
+
+    region: str | None
+    private: str | None
+    """Its first private address."""
+    addresses: tuple[str, ...]
+    """All of its own; empty where one of them is not known yet."""
+    elastic: tuple[str | UnknownHost, ...]
+    ingress: tuple[Ingress, ...]
+    """What a group that is not of this stack lets in stands as one source that is unread."""
+    vpc: Pointed
+    dns: VpcDns | None
+    own_name: str | UnknownHost
+    """What the machine calls itself, unless somebody has renamed it."""
+
+
+def instance_network(stack: RegisteredStack, instance: Registered) -> InstanceNetwork:
+    """What ``stack`` says about ``instance``."""
+    interfaces = _interfaces(stack, instance)
+    elastic = tuple(dict.fromkeys(_elastic(stack, instance, interfaces)))
+    groups = _groups(stack, instance, interfaces)
+    vpc = _vpc(stack, instance, interfaces, groups)
+    private = next(filter(None, (item.text("privateIp") for item in (instance, *interfaces))), None)
+    name = instance.text("privateDns")
+    return InstanceNetwork(
+        region=_region(instance),
+        private=private,
+        addresses=tuple(_addresses((instance, *interfaces), elastic)) if private else (),
+        elastic=elastic,
+        ingress=tuple(_ingress(stack, groups)),
+        vpc=vpc,
+        dns=_dns(vpc),
+        own_name=name or UnknownHost(what=f"the private name of instance {instance.name}"),
+    )
+
+
+def _interfaces(stack: RegisteredStack, instance: Registered) -> tuple[Registered, ...]:
+    found: dict[str, Registered] = {}
+    for key in ("primaryNetworkInterface", "networkInterfaces"):
+        if instance.given(key):
+            pointed = stack.pointed(instance, key, INTERFACE, inner="networkInterfaceId")
+            found |= {item.urn: item for item in pointed.found}
+    for item in stack.pointing(instance.urn, "instanceId", (INTERFACE_ATTACHMENT,), (INSTANCE,)):
+        attached = stack.pointed(item, "networkInterfaceId", INTERFACE).found
+        found |= {other.urn: other for other in attached}
+    return tuple(found.values())
+
+
+def _elastic(
+    stack: RegisteredStack, instance: Registered, interfaces: tuple[Registered, ...]
+) -> Iterator[str | UnknownHost]:
+    holders = (
+        (instance, "instance", INSTANCE),
+        *((i, "networkInterface", INTERFACE) for i in interfaces),
+    )
+    for holder, key, type in holders:
+        for eip in stack.pointing(holder.urn, key, (EIP,), (type,)):
+            yield _address(eip)
+        for item in stack.pointing(holder.urn, f"{key}Id", (EIP_ASSOCIATION,), (type,)):
+            eips = stack.pointed(item, "allocationId", EIP).found
+            yield from map(_address, eips or (item,))
+
+
+def _address(holder: Registered) -> str | UnknownHost:
+    return holder.text("publicIp") or UnknownHost(what=f"the Elastic IP {holder.name}")
+
+
+def _addresses(
+    holders: tuple[Registered, ...], elastic: tuple[str | UnknownHost, ...]
+) -> Iterator[str]:
+    known = [item for item in elastic if isinstance(item, str)]
+    if len(known) < len(elastic):
+        return
+    found = dict.fromkeys(known)
+    for holder in holders:
+        for key in ("privateIp", "publicIp"):
+            found |= dict.fromkeys(filter(None, [holder.text(key)]))
+        for key in ("privateIps", "secondaryPrivateIps", "ipv6Addresses"):
+            listed = holder.props.get(key)
+            found |= dict.fromkeys(item for item in listed or () if isinstance(item, str))
+    yield from found
+
+
+def _groups(
+    stack: RegisteredStack, instance: Registered, interfaces: tuple[Registered, ...]
+) -> tuple[Pointed, ...]:
+    found = [stack.pointed(item, "securityGroups", *GROUPS) for item in interfaces]
+    if not interfaces:
+        found.append(stack.pointed(instance, "vpcSecurityGroupIds", *GROUPS))
+    for item in interfaces:
+        for other in stack.pointing(
+            item.urn, "networkInterfaceId", (GROUP_ATTACHMENT,), (INTERFACE,)
+        ):
+            found.append(stack.pointed(other, "securityGroupId", *GROUPS))
+    return tuple(found)
+
+
+def _ingress(stack: RegisteredStack, groups: tuple[Pointed, ...]) -> Iterator[Ingress]:
+    carried = {item.urn: item for pointed in groups for item in pointed.found}
+    for group in carried.values():
+        yield from _let_in(stack, group)
+    foreign = [id for pointed in groups for id in pointed.foreign]
+    for id in dict.fromkeys(foreign):
+        yield Ingress(0, 65535, Unread(f"group {id}, which is not of this stack"))
+    if any(pointed.unknown for pointed in groups) or not (carried or foreign):
+        yield Ingress(0, 65535, Unread("its security groups, which are not known"))
+
+
+def _let_in(stack: RegisteredStack, group: Registered) -> Iterator[Ingress]:
+    own = group.name
+    if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
+        yield from read_group(_named(stack, group, group.props), own)
+    for rule in stack.pointing(group.urn, "securityGroupId", RULES, GROUPS):
+        yield from read_ingress(_named(stack, rule, rule.props), own)
+
+
+def _named(stack: RegisteredStack, rule: Registered, props: Mapping[str, Any]) -> dict[str, Any]:
+    """With the names of this stack's groups for the ids of those that are referred to."""
+    found = dict(props)
+    for key in _REFERRED:
+        pointed = stack.pointed(rule, key, *GROUPS)
+        if pointed.found:
+            found[key] = pointed.found[0].name
+    return found
+
+
+def _vpc(
+    stack: RegisteredStack,
+    instance: Registered,
+    interfaces: tuple[Registered, ...],
+    groups: tuple[Pointed, ...],
+) -> Pointed:
+    """By its subnet, else by its groups; unknown where neither is of this stack."""
+    holders = [*interfaces, instance]
+    subnets = [
+        other for item in holders for other in stack.pointed(item, "subnetId", *SUBNETS).found
+    ]
+    carried = [group for pointed in groups for group in pointed.found]
+    for item in (*subnets, *carried):
+        found = stack.pointed(item, "vpcId", *VPCS)
+        if found.keys:
+            return found
+    return Pointed(unknown=True)
+
+
+def _dns(vpc: Pointed) -> VpcDns | None:
+    if not vpc.found:
+        return None
+    props, default = vpc.found[0].props, VpcDns()
+    if vpc.found[0].type == VPCS[1]:
+        default = VpcDns(support=True, hostnames=True)
+    support = props.get("enableDnsSupport", default.support)
+    hostnames = props.get("enableDnsHostnames", default.hostnames)
+    return None if support is None or hostnames is None else VpcDns(bool(support), bool(hostnames))
+
+
+def _region(instance: Registered) -> str | None:
+    if region := instance.text("region"):
+        return region
+    match = _ZONE.fullmatch(instance.text("availabilityZone") or "")
+    if match is not None:
+        return match[1]
+    parts = (instance.text("arn") or "").split(":")
+    return parts[3] if len(parts) > 5 else None

@@ -1,0 +1,264 @@
+"""The way back: broker properties in anybody's user data, as far as a text alone shows them.
+
+Read are the `write_files` of a cloud-config and the here-documents of shell scripts, both also as
+parts of a MIME archive. Source: cloud-init's documentation of user-data formats.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import email
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from earshot.errors import EarshotError
+from earshot.listeners.properties import NodeSettings, read_properties
+from earshot.yaml_document import read_cloud_config
+
+PLACE = "computed-{}.invalid"
+"""Stands for what an instance puts together itself, where a host stands."""
+_PLACE = re.compile(r"computed-\d+\.invalid", re.ASCII)
+_MOST = 1 << 20
+"""Bytes that are unpacked, and read: user data have 16 KiB before."""
+_LAYERS = 8
+"""Archives and templates within each other that are opened."""
+_MIME = ("content-type:", "mime-version:")
+_BROKERS = frozenset(
+    {"advertised.listeners", "process.roles", "broker.id", "node.id", "zookeeper.connect"}
+)
+_CLIENTS = "bootstrap.servers"
+"""Connect and other servers beside a broker have listeners too, and are its clients."""
+
+_HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^']+)'|\"([^\"]+)\"|\\(\w+)|(\w+))")
+_WORD = r"(\"[^\"]+\"|'[^']+'|[^\s;|&<>]+)"
+_TEE = re.compile(rf"\btee\s+(-a\s+|--append\s+)?{_WORD}")
+_INTO = re.compile(rf"(?<![0-9&])(>>?)[ \t]*{_WORD}")
+_ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+|readonly[ \t]+)?([A-Za-z_]\w*)=(.*)$", re.MULTILINE)
+_LITERAL = re.compile(r"(?:\"([^\"$`\\]*)\"|'([^']*)'|([^\s\"'$`\\;&|()]*))[ \t]*(?:#.*)?")
+_SHELL = re.compile(
+    r"\\(?P<escaped>[$`\\])|\\\n"
+    r"|(?:\$\{(?P<braced>[^}]{0,200})\}|\$(?P<name>[A-Za-z_]\w*)"
+    r"|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`)"
+)
+_JINJA = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
+# both within bounds, so that what is never closed takes no quadratic time
+_HOST_ALONE = re.compile(rf"//({_PLACE.pattern}):")
+
+
+@dataclass(frozen=True)
+class UserDataFile:
+    """One broker's properties file."""
+
+    path: str
+    """Where it is written, as the text has it; empty where that cannot be told."""
+    settings: NodeSettings
+    """What is known of it; a host that the instance computes stands as a `PLACE`."""
+    computed: Mapping[str, str] = field(default_factory=dict)
+    """What the instance computes: by property that is left out, or by `PLACE` of a host."""
+    whole: bool = True
+    """False where it is added to a file that something else has made."""
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The hosts among what is computed."""
+        return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
+
+
+def decoded(text: str) -> str:
+    """User data in base64, unpacked where gzip packed them; raises ValueError for anything else."""
+    try:
+        data = base64.b64decode(text, validate=False)
+        return _unpacked(data).decode()
+    except (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {error}") from None
+
+
+def broker_files(text: str) -> tuple[UserDataFile, ...]:
+    """The broker's properties files that user data write, in their order."""
+    files: dict[str, _File] = {}
+    for item in _files(text, _LAYERS):
+        earlier = files.get(item.path)
+        if item.added and earlier is not None:
+            item = _File(item.path, f"{earlier.content}\n{item.content}", earlier.added,
+                         {**earlier.computed, **item.computed})  # fmt: skip
+        files[item.path] = item
+    found = map(_written, files.values())
+    return tuple(item for item in found if _is_broker(item))
+
+
+def speaks_of_brokers(text: str) -> bool:
+    """Whether the text names Kafka's setting at all, however it is written."""
+    return "advertised.listeners" in text
+
+
+@dataclass(frozen=True)
+class _File:
+    path: str
+    content: str
+    added: bool = False
+    computed: Mapping[str, str] = field(default_factory=dict)
+
+
+def _is_broker(item: UserDataFile) -> bool:
+    keys = {*item.settings.values, *item.computed}
+    return bool(keys & _BROKERS) and _CLIENTS not in keys
+
+
+def _written(item: _File) -> UserDataFile:
+    settings = read_properties(item.content)
+    values: dict[str, str] = {}
+    computed: dict[str, str] = {}
+    for key, value in settings.values.items():
+        marks = [mark for mark in item.computed if mark in value]
+        if not marks:
+            values[key] = value
+        elif key.endswith("listeners") and set(marks) <= set(_HOST_ALONE.findall(value)):
+            values[key] = value
+            computed |= {mark: item.computed[mark] for mark in marks}
+        else:
+            computed[key] = value
+            for mark in marks:
+                computed[key] = computed[key].replace(mark, item.computed[mark])
+    return UserDataFile(item.path, NodeSettings(values, settings.notes), computed, not item.added)
+
+
+def _files(text: str, layers: int) -> Iterator[_File]:
+    head = text.lstrip()[:64].lower()
+    if layers == 0 or len(text) > _MOST:
+        return
+    if head.startswith(_MIME):
+        for part in _parts(text.lstrip()):
+            yield from _files(part, layers - 1)
+    elif head.startswith("## template: jinja"):
+        rest = text.lstrip().partition("\n")[2]
+        yield from map(_templated, _files(rest, layers - 1))
+    elif head.startswith("#cloud-config"):
+        yield from _cloud_config(text)
+    elif head.startswith("#!"):
+        yield from _script(text)
+
+
+def _parts(archive: str) -> list[str]:
+    try:
+        parts = [
+            part.get_payload(decode=True) for part in email.message_from_string(archive).walk()
+        ]
+    except RecursionError:
+        return []
+    return [part.decode(errors="replace") for part in parts if isinstance(part, bytes)]
+
+
+def _cloud_config(text: str) -> Iterator[_File]:
+    try:
+        found = read_cloud_config(text, "user data")
+    except EarshotError:
+        return
+    config: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    files = config.get("write_files")
+    for item in files if isinstance(files, list) else ():
+        if isinstance(item, dict):
+            content = _content(item)
+            if content is not None:
+                yield _File(str(item.get("path", "")), content, bool(item.get("append")))
+    for key in ("bootcmd", "runcmd"):
+        commands = config.get(key)
+        listed = commands if isinstance(commands, list) else []
+        texts = [item for item in listed if isinstance(item, str)]
+        yield from _script("\n".join(texts))
+
+
+def _content(item: Mapping[str, Any]) -> str | None:
+    content, encoding = item.get("content"), str(item.get("encoding", ""))
+    try:
+        data = content.encode() if isinstance(content, str) else content
+        if not isinstance(data, bytes):
+            return None
+        if "b64" in encoding or "base64" in encoding:
+            data = base64.b64decode(data)
+        return _unpacked(data).decode()
+    except (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError):
+        return None
+
+
+def _unpacked(data: bytes) -> bytes:
+    if data[:2] != b"\x1f\x8b":
+        return data
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+        return packed.read(_MOST)
+
+
+def _script(text: str) -> Iterator[_File]:
+    assigned = _assignments(text)
+    lines = iter(text.splitlines())
+    for line in lines:
+        match = _HERE.search(line)
+        if match is None or line.lstrip().startswith("#"):
+            continue
+        dash, *quoted, bare = match.groups()
+        end = bare or next(filter(None, quoted))
+        body = []
+        for inner in lines:
+            inner = inner.lstrip("\t") if dash else inner
+            if inner == end:
+                break
+            body.append(inner)
+        path, added = _target(line[: match.start()] + line[match.end() :])
+        content = "\n".join(body)
+        if bare is None:
+            yield _File(path, content, added)
+        else:
+            yield _expanded(_File(path, content, added), assigned)
+
+
+def _target(line: str) -> tuple[str, bool]:
+    if match := _TEE.search(line):
+        return match[2].strip("\"'"), match[1] is not None
+    if match := _INTO.search(line):
+        return match[2].strip("\"'"), match[1] == ">>"
+    return "", False
+
+
+def _assignments(script: str) -> dict[str, str]:
+    """Variables that are given one literal value, once."""
+    found: dict[str, list[str]] = {}
+    for name, value in _ASSIGNED.findall(script):
+        found.setdefault(name, []).append(value.strip())
+    known = {}
+    for name, (value, *more) in found.items():
+        match = _LITERAL.fullmatch(value)
+        if match is not None and not more:
+            known[name] = next((item for item in match.groups() if item is not None), "")
+    return known
+
+
+def _expanded(item: _File, assigned: Mapping[str, str]) -> _File:
+    """What a shell makes of the text of a here-document that is not quoted."""
+    computed: dict[str, str] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        if match["escaped"]:
+            return match["escaped"]
+        if match[0] == "\\\n":
+            return ""
+        name = match["braced"] or match["name"] or ""
+        return assigned[name] if name in assigned else _place(computed, match[0])
+
+    return _File(item.path, _SHELL.sub(replace, item.content), item.added, computed)
+
+
+def _templated(item: _File) -> _File:
+    computed = dict(item.computed)
+    content = _JINJA.sub(lambda match: _place(computed, match[0]), item.content)
+    return _File(item.path, content, item.added, computed)
+
+
+def _place(computed: dict[str, str], text: str) -> str:
+    place = PLACE.format(zlib.crc32(text.encode()))  # one text, one place, in every file
+    computed[place] = text
+    return place

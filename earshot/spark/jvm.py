@@ -1,0 +1,135 @@
+"""The JVM that Spark's driver runs in, as a process of ours: started, listened to, ended.
+
+PySpark starts one by itself, but only lets go of it when it is ready, which is too late for a run
+that is interrupted. The protocol is PySpark's own: the JVM writes the port and secret of its
+gateway into a file, and ends when its standard input does, so that it never outlives this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from earshot.errors import EarshotError
+from earshot.jvm.java import Java, jvm_environment
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+
+START_SECONDS: Final = 120.0
+"""A JVM that has not opened its gateway by then never will."""
+_NOT_TELLING: Final = (
+    "\t",
+    "WARNING: Using incubator",
+    "NOTE: Picked up",
+    "Setting default",
+    "Using",
+)
+
+
+class Jvm:
+    """One running spark-submit with a directory of its own for all that it writes."""
+
+    def __init__(self, home: Path, java: Java, conf: Mapping[str, str]) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="earshot-spark-"))
+        self._gateway_file = self.directory / "gateway"
+        self._ended = threading.Event()
+        command = [str(home / "bin" / "spark-submit")]
+        settings = {"spark.local.dir": str(self.directory)} | dict(conf)
+        for key, value in settings.items():
+            command += ["--conf", f"{key}={value}"]
+        options = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={self.directory}"
+        environment = jvm_environment() | {
+            "JDK_JAVA_OPTIONS": options.strip(),
+            "JAVA_HOME": str(java.home),
+            "SPARK_HOME": str(home),
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._gateway_file),
+        }
+        with (self.directory / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "pyspark-shell"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=self.directory,
+                start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+            )
+
+    def gateway(self) -> JavaGateway:
+        """The way into the JVM, once it is open; raises EarshotError where it never opens."""
+        # imported while the JVM starts
+        from pyspark.java_gateway import launch_gateway
+
+        limit = time.monotonic() + START_SECONDS
+        while not self._gateway_file.exists():
+            if self._process.poll() is not None or time.monotonic() > limit:
+                raise EarshotError(
+                    "Spark",
+                    observed=f"its JVM did not start: {self.last_words()}",
+                    remedy="see the Spark properties given (and those in SPARK_CONF_DIR), and the "
+                    "memory that this machine has left",
+                )
+            self._ended.wait(0.01)
+        port, length = struct.unpack(">ii", (content := self._gateway_file.read_bytes())[:8])
+        secret = content[8 : 8 + length].decode()
+        with _environment(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret):
+            found: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
+        return found
+
+    def last_words(self, lines: int = 3) -> str:
+        """What the JVM said last, without stack frames and chatter."""
+        text = (self.directory / "log").read_text(errors="replace")
+        kept = [line.strip() for line in text.splitlines() if not line.startswith(_NOT_TELLING)]
+        return "; ".join([line for line in kept if line][-lines:]) or "it said nothing"
+
+    def exit(self, seconds: float) -> bool:
+        """Whether the JVM, told that nobody needs it any more, has ended well within ``seconds``.
+
+        Not where it was killed or has crashed: then nothing that it has left is complete.
+        """
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            return self._process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def end(self, patience: float = 0.0) -> None:
+        """Ends the process, gently where there is ``patience`` (seconds); removes its directory."""
+        self._ended.set()
+        if patience:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Within, these variables are set: PySpark takes them from nowhere else."""
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value

@@ -1,0 +1,236 @@
+"""From what the doctor and the Spark job found to one report. Pure.
+
+A cell passes only where both proved it: its records were acknowledged, and all that its broker
+holds came back through its listener. What one listener lost and another gave back is the reader's
+failure; what none gave back is the writer's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from earshot.spark.attempts import Key, RouteFailure, RouteProblem
+from earshot.spark.cluster import foreign, met_strangers
+from earshot.spark.job import Findings
+from earshot.validation.causes import FailedStage, explain
+from earshot.validation.result import (
+    Cause,
+    Cell,
+    Delivery,
+    Reached,
+    Stage,
+    StageResult,
+    Vantage,
+    Verdict,
+)
+
+
+def merge(
+    cells: Sequence[Cell], findings: Findings, cluster_id: str | None = None
+) -> tuple[Cell, ...]:
+    """The doctor's ``cells`` with Spark's part in them, then those of each executor.
+
+    ``cluster_id`` is the contract's, where it names one.
+    """
+    proofs = _Proofs(findings, cluster_id)
+    here = tuple(_driver(cell, proofs) for cell in cells)
+    models = {(cell.listener, cell.broker): cell for cell in cells}
+    return here + tuple(
+        _executor(models[item.listener, item.broker], executor, item, proofs)
+        for executor in findings.executors
+        for item in executor.reached
+    )
+
+
+def without_spark(
+    cells: Sequence[Cell], reason: str, cause: Cause | None = None
+) -> tuple[Cell, ...]:
+    """The doctor's ``cells`` where the job could not run: nothing that passed is proven."""
+    return tuple(
+        _changed(cell, Verdict.INCONCLUSIVE, reason=reason, cause=cause)
+        if cell.verdict is Verdict.PASS
+        else cell
+        for cell in cells
+    )
+
+
+class _Proofs:
+    """What Spark says of each (listener, broker)."""
+
+    def __init__(self, findings: Findings, cluster_id: str | None) -> None:
+        self.findings = findings
+        self.cluster_id = cluster_id
+        self.strange_there = met_strangers(findings.executors, cluster_id)
+        self.blamed = blame(findings.deliveries)
+        self.acknowledged: dict[Key, int] = defaultdict(int)
+        self.readers: dict[Key, list[str]] = defaultdict(list)
+        for item in findings.deliveries:
+            key = (item.written_through, item.broker)
+            self.acknowledged[key] = item.acknowledged
+            self.readers[key].append(item.read_through)
+
+    def problem(self, cell: Cell) -> tuple[Stage, RouteProblem] | None:
+        """Where and why Spark could not do its part."""
+        key = (cell.listener, cell.broker)
+        for stage, found in (
+            (Stage.PRODUCE, self.findings.unwritten),
+            (Stage.CONSUME, self.findings.unread),
+        ):
+            if key in found:
+                return stage, found[key]
+        return None
+
+    def proven(self, key: Key) -> bool:
+        return key in self.acknowledged
+
+
+def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
+    """The failed deliveries by the (listener, broker) that they speak against."""
+    readers: dict[Key, list[Delivery]] = defaultdict(list)
+    for item in deliveries:
+        readers[item.written_through, item.broker].append(item)
+    blamed: dict[Key, list[Delivery]] = defaultdict(list)
+    for (writer, broker), group in readers.items():
+        bad = [item for item in group if item.verdict is Verdict.FAIL]
+        for item in bad:
+            culprit = writer if len(bad) == len(group) else item.read_through
+            blamed[culprit, broker].append(item)
+    return dict(blamed)
+
+
+def _driver(cell: Cell, proofs: _Proofs) -> Cell:
+    if cell.verdict is not Verdict.PASS:
+        return cell
+    judged = _by_spark(cell, proofs)
+    if judged is not None:
+        return judged
+    key = (cell.listener, cell.broker)
+    if not proofs.proven(key):
+        why = "no Spark executor could reach it"
+        if key in proofs.strange_there:
+            why = "an executor met another cluster there"
+        reason = f"{why}, so Spark proved nothing"
+        return _changed(cell, Verdict.INCONCLUSIVE, reason=reason)
+    details = {
+        Stage.PRODUCE: f"Spark: {proofs.acknowledged[key]} records acknowledged",
+        Stage.CONSUME: f"Spark: all read back through {', '.join(proofs.readers[key])}",
+    }
+    stages = tuple(
+        stage.model_copy(update={"detail": "; ".join(filter(None, (stage.detail, said)))})
+        if (said := details.get(stage.stage))
+        else stage
+        for stage in cell.stages
+    )
+    return _changed(cell, Verdict.PASS, stages=stages)
+
+
+def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
+    """``cell`` where Spark has something to say against it."""
+    met = proofs.problem(cell)
+    if met is None:
+        blamed = proofs.blamed.get((cell.listener, cell.broker))
+        return _failed(cell, Stage.CONSUME, _delivered(blamed)) if blamed else None
+    stage, problem = met
+    if problem.trouble is RouteFailure.LATE:
+        return _changed(cell, Verdict.INCONCLUSIVE, reason=f"Spark: {problem.reason}")
+    if problem.trouble is RouteFailure.STRANGER:
+        return _stranger(cell, problem.reason, proofs)
+    if problem.trouble is RouteFailure.REFUSED:
+        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, "refused", problem.reason))
+    said = "were not acknowledged" if stage is Stage.PRODUCE else "could not be read back"
+    said = f"Spark's records {said}: {problem.reason}"
+    return _failed(cell, stage, _explained(cell, stage, "spark", said))
+
+
+def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:
+    """The cell of one executor: what it saw itself, and whether the executors' job succeeded."""
+    blank = {"stages": (), "cause": None, "reason": "", "latency_ms": None}
+    cell = _changed(model, Verdict.PASS, vantage=executor.name, **blank)
+    said = f"{executor.name} on {executor.where}: {seen.error}"
+    if not seen.resolved:
+        return _failed(cell, Stage.RESOLVE, _explained(cell, Stage.RESOLVE, "nxdomain", said))
+    detail = ", ".join(seen.resolved)
+    resolved = StageResult(stage=Stage.RESOLVE, verdict=Verdict.PASS, detail=detail)
+    if not seen.reached:
+        cell = _changed(cell, Verdict.PASS, stages=(resolved,))
+        error = "refused" if "refused" in seen.error.lower() else "timeout"
+        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, error, said))
+    if foreign(seen, proofs.cluster_id):
+        said = f"for {executor.name} on {executor.where}, {seen.address} belongs to cluster"
+        return _stranger(cell, f"{said} {seen.cluster_id}", proofs)
+    stages = (resolved, StageResult(stage=Stage.TCP, verdict=Verdict.PASS))
+    cell = _changed(cell, Verdict.PASS, stages=stages)
+    met = proofs.problem(cell)
+    if met is not None and met[1].trouble is RouteFailure.STRANGER:
+        reason = "the driver met another cluster there, so the job left it out"
+        return _changed(cell, Verdict.SKIP, reason=reason)
+    judged = _by_spark(cell, proofs)
+    if judged is not None:
+        return judged
+    key = (cell.listener, cell.broker)
+    if not proofs.proven(key):
+        why = "the driver could not prove it"
+        if key in proofs.strange_there:
+            why = "another executor met another cluster there"
+        return _changed(cell, Verdict.SKIP, reason=f"{why}, so the job left it out")
+    together = tuple(
+        StageResult(stage=stage, verdict=Verdict.PASS, detail="by the executors together")
+        for stage in (Stage.PRODUCE, Stage.CONSUME)
+    )
+    return _changed(cell, Verdict.PASS, stages=stages + together)
+
+
+def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
+    """``cell`` failed ``at`` a stage; what stands before it is kept, what comes later skipped."""
+    order = list(Stage)
+    before = [it for it in cell.stages if order.index(it.stage) < order.index(at)]
+    later = [
+        StageResult(stage=it, verdict=Verdict.SKIP, detail=f"{at} failed")
+        for it in order[order.index(at) + 1 :]
+    ]
+    here = StageResult(stage=at, verdict=Verdict.FAIL, detail=cause.observed)
+    return _changed(cell, Verdict.FAIL, stages=(*before, here, *later), cause=cause)
+
+
+def _changed(cell: Cell, verdict: Verdict, **fields: Any) -> Cell:
+    return cell.model_copy(update={"verdict": verdict, **fields})
+
+
+def _stranger(cell: Cell, observed: str, proofs: _Proofs) -> Cell:
+    expected = f"cluster {proofs.cluster_id} of the contract"
+    cause = _explained(cell, Stage.METADATA, "not-the-contracts", observed, expected)
+    return _failed(cell, Stage.METADATA, cause)
+
+
+def _explained(cell: Cell, stage: Stage, error: str, observed: str, expected: str = "") -> Cause:
+    trouble = FailedStage(stage, error, observed, expected)
+    return explain(trouble, cell.listener, cell.broker, cell.address, cell.scopes)
+
+
+_WORDS: Final[Mapping[str, str]] = {
+    "lost": "never came back",
+    "corrupt": "came back changed",
+    "misrouted": "came back from another partition",
+    "out_of_order": "came back out of order",
+}
+
+
+def _delivered(bad: Sequence[Delivery]) -> Cause:
+    said = [
+        f"of {item.acknowledged} records written through {item.written_through}, {count} {words} "
+        f"through {item.read_through}"
+        for item in bad
+        for field, words in _WORDS.items()
+        if (count := getattr(item, field))
+    ]
+    kind = next(field for field in _WORDS if any(getattr(item, field) for item in bad))
+    return Cause(
+        kind=kind.replace("_", "-"),
+        observed="; ".join(said),
+        expected="every acknowledged record comes back once, in order, unchanged, through every "
+        "listener",
+        remedy=f"see the log of broker {bad[0].broker} for this time, and what stands between its "
+        "listeners and their clients (proxies, port mappings)",
+    )

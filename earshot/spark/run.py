@@ -1,0 +1,185 @@
+"""The whole validation: the doctor first, then the Spark job on what lives, and one report.
+
+Spark's JVM starts while the doctor looks around, and the topic is made before it is ready; what
+proves replication runs beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from earshot.doctor.control import mark_inconclusive
+from earshot.doctor.diagnosis import CellTarget
+from earshot.doctor.doctor import examine
+from earshot.doctor.replication import proving
+from earshot.doctor.run_topic import Access, RunTopic
+from earshot.spark.attempts import Route
+from earshot.spark.job import Entrance, Findings, Job
+from earshot.spark.merge import merge, without_spark
+from earshot.spark.session import Opening, SparkSettings
+from earshot.validation.client import Failure
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline, unwinding_on_sigterm
+from earshot.validation.refusals import refusal
+from earshot.validation.result import Cell, Report, Verdict
+from earshot.validation.topic import run_id
+
+DOCTOR_SECONDS: Final = 15.0
+RECORD_SECONDS: Final = 60.0
+"""What a first run's JVM may take to write down the classes that it has loaded."""
+
+OnEvent = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ValidationOptions:
+    """What a run is asked for."""
+
+    records: int = 3000
+    """Records in all, in equal shares per (listener, broker), rounded up."""
+    deadline: float = 300.0
+    """Seconds for the whole run."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Kafka's client properties, for security."""
+    jars: tuple[Path, ...] = ()
+    jars_dir: Path | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    record: bool = False
+    """Whether a first run keeps Spark's classes for the next ones."""
+    vantage: str = "host"
+    incarnations: Mapping[str, str] = field(default_factory=dict)
+    """Of the nodes, for whoever validates elsewhere to put into its report."""
+
+    @property
+    def spark(self) -> SparkSettings:
+        return SparkSettings(self.jars, self.jars_dir, self.spark_conf, self.record)
+
+
+def validate(
+    contract: Contract, options: ValidationOptions, on_event: OnEvent = lambda text: None
+) -> Report:
+    """Proves every listener of every broker of ``contract``; what fails is in the report.
+
+    ``on_event`` gets a line of text per step. Raises EarshotError where Spark cannot be started or
+    ``options`` cannot be used. The topic is deleted and the JVM gone at the end, also after
+    KeyboardInterrupt and SIGTERM (which becomes SystemExit, 143).
+    """
+    started, begun = datetime.now(UTC), time.monotonic()
+    end = Deadline(options.deadline)
+    run = run_id()
+    notes: list[str] = []
+    with unwinding_on_sigterm(), _opening(options.spark) as spark:
+        on_event("doctor: one record to every broker through every listener")
+        seen = examine(
+            contract,
+            client=options.client,
+            deadline=end.left(DOCTOR_SECONDS),
+            vantage=options.vantage,
+        )
+        notes += seen.notes
+        with proving(contract, seen.cells, options.client, run, end) as copied:
+            cells, findings = _prove(
+                contract, options, seen.cells, spark, run, end, notes, on_event
+            )
+            proof = copied.result()
+        notes += proof.notes
+    report = Report(
+        kind="validation",
+        run=run,
+        cluster=contract.cluster,
+        cluster_id=seen.cluster_id,
+        placement=contract.placement,
+        kafka_version=contract.kafka_version,
+        started=started,
+        seconds=time.monotonic() - begun,
+        cells=cells,
+        vantages=seen.vantages + findings.executors,
+        delivery=findings.deliveries,
+        replication=proof.results,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    # once more: what the doctor reached may have been cut off while Spark was at work
+    report = mark_inconclusive(report, options.vantage)
+    return report.model_copy(update={"seconds": time.monotonic() - begun})
+
+
+@contextlib.contextmanager
+def _opening(settings: SparkSettings) -> Iterator[Opening]:
+    opening = Opening(settings)
+    try:
+        yield opening
+    finally:
+        opening.close()
+
+
+def _prove(
+    contract: Contract,
+    options: ValidationOptions,
+    cells: Sequence[Cell],
+    spark: Opening,
+    run: str,
+    end: Deadline,
+    notes: list[str],
+    on_event: OnEvent,
+) -> tuple[tuple[Cell, ...], Findings]:
+    living = [cell for cell in cells if cell.verdict is Verdict.PASS]
+    if not living:
+        return tuple(cells), Findings()
+    ways_in = entrances(contract, living, options.client)
+    access = Access.widest((_target(contract, cell) for cell in living), options.client)
+    topic = RunTopic(contract.cluster, run, options.deadline, access, end)
+    try:
+        created = topic.create([(cell.broker,) for cell in living])
+        if isinstance(created, Failure):
+            reason = f"no topic could be created for Spark's records: {created.text}"
+            cause = None if created.error == "timeout" else refusal(created)
+            return without_spark(cells, reason, cause), Findings()
+        routes = [_route(*it) for it in zip(living, created.numbers, strict=True)]
+        try:
+            session = spark.session(end.left())
+        except TimeoutError:
+            reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
+            return without_spark(cells, reason), Findings()
+        share = -(-options.records // len(routes))
+        topic_name, begin = created.topic, created.begin
+        cluster_id = contract.cluster_id
+        job = Job(session, ways_in, topic_name, begin, run, end, on_event, cluster_id)
+        findings = job.prove(routes, share)
+        if spark.is_recorded and all(it.verdict is Verdict.PASS for it in findings.deliveries):
+            on_event("keeping Spark's classes, so that later runs start sooner (once)")
+            spark.finish(end.left(RECORD_SECONDS))
+        return merge(cells, findings, cluster_id), findings
+    finally:
+        spark.close()  # first: a producer that still writes would have the topic created again
+        if note := topic.delete():
+            notes.append(note)
+
+
+def entrances(
+    contract: Contract, living: Sequence[Cell], client: Mapping[str, str]
+) -> dict[str, Entrance]:
+    """How to come in through each listener: by the brokers that live."""
+    names = dict.fromkeys(cell.listener for cell in living)
+    return {
+        name: Entrance(
+            ",".join(str(cell.address) for cell in living if cell.listener == name),
+            contract.listener(name).protocol,
+            dict(client),
+        )
+        for name in names
+    }
+
+
+def _route(cell: Cell, partition: int) -> Route:
+    return Route(cell.listener, cell.broker, cell.address, partition)
+
+
+def _target(contract: Contract, cell: Cell) -> CellTarget:
+    protocol = contract.listener(cell.listener).protocol
+    return CellTarget(cell.listener, protocol, cell.broker, cell.address)

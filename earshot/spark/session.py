@@ -1,0 +1,329 @@
+"""One Spark session: where its JVM comes from, what it is told, and how it ends.
+
+Under spark-submit the JVM is there already, and master and jars are what the user submitted with.
+Otherwise one is started for this process: `local[*]` unless the user's Spark configuration names a
+master, quick to start, its output in a file, gone with this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from earshot.errors import EarshotError
+from earshot.jvm.archive import Recording, is_made, start_options
+from earshot.jvm.jars import spark_connector_jars, spark_jars
+from earshot.jvm.java import Java, find_java
+from earshot.spark.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""spark-submit tells a Python driver by this variable where its JVM is."""
+CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+CONNECTOR_JAR: Final = "spark-sql-kafka-0-10*.jar"
+STOP_SECONDS: Final = 10.0
+
+SMALL: Final[dict[str, str]] = {
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""A job of few rows after its first aggregation: more partitions or replanning only cost time."""
+
+ELSEWHERE: Final[dict[str, str]] = {
+    "spark.task.maxFailures": "4",
+    "spark.excludeOnFailure.enabled": "true",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "1",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "3",
+    "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor": "1",
+    "spark.excludeOnFailure.stage.maxFailedExecutorsPerNode": "8",
+    "spark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout": "1s",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+"""On a cluster, a task that one executor cannot do is done by another; executors start quickly."""
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """What the user says about Spark; all of it optional."""
+
+    jars: tuple[Path, ...] = ()
+    """The connector's jars, instead of fetching them."""
+    jars_dir: Path | None = None
+    """A directory that holds them."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """`spark.*` properties; they win over earshot's own."""
+    record: bool = False
+    """Whether a first run keeps the classes that it loads for the next ones, in the user's cache;
+    some seconds at its end."""
+
+
+class Session:
+    """A Spark session and, where this process started it, its JVM."""
+
+    def __init__(self, spark: SparkSession, jvm: Jvm | None) -> None:
+        self.spark = spark
+        self._jvm = jvm
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the driver's process is the only executor."""
+        master = self.spark.sparkContext.master or ""
+        return master == "local" or master.startswith("local[")
+
+
+class Opening:
+    """A session on its way: its JVM starts now, and is gone when the opening is closed."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        """Starts the JVM and returns; raises EarshotError for settings that cannot be used."""
+        self._settings = settings
+        self._session: Session | None = None
+        _quieten_py4j()
+        self._recording: Recording | None = None
+        self._jvm = None if GATEWAY in os.environ else self._start()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="spark-session")
+        # not in the main thread, where a new context would take over Ctrl-C
+        self._future = self._pool.submit(self._open)
+
+    def session(self, seconds: float) -> Session:
+        """The session; raises TimeoutError after ``seconds``, EarshotError where there is none."""
+        return self._future.result(seconds)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether `finish` has something to wait for."""
+        return self._recording is not None
+
+    def finish(self, seconds: float) -> bool:
+        """Lets the JVM end by itself, at most for ``seconds``, and keeps the classes it recorded.
+
+        False where there was nothing to keep, and where that failed. `close` is still to be called.
+        """
+        if self._recording is None or self._jvm is None or self._session is None:
+            return False
+        # the run has its findings: whatever goes wrong here changes nothing about them
+        with contextlib.suppress(Exception):
+            self._session.spark.stop()
+            return self._jvm.exit(seconds) and self._recording.keep()
+        return False
+
+    def close(self) -> None:
+        """Ends session and JVM; whatever still runs there ends with an error in its thread.
+
+        May be called again.
+        """
+        session, jvm = self._session, self._jvm
+        if jvm is not None:
+            # one on its own holds nothing worth a farewell; a cluster's application says goodbye
+            jvm.end(0.0 if session is None or session.is_local else STOP_SECONDS)
+            _forget_context()
+            if self._recording is not None:
+                self._recording.discard()
+        elif session is not None:
+            with contextlib.suppress(Exception):  # the submitter's JVM may be going down already
+                session.spark.stop()
+        self._session = None
+        self._pool.shutdown(wait=False)
+
+    def _start(self) -> Jvm:
+        home = Path(_home())
+        java = find_java()
+        jars = connector_jars(self._settings, home / "jars")
+        options = start_options(java, jars)
+        if self._settings.record and not _names_master(self._settings.conf):
+            self._recording = _recording(java, jars)
+        if self._recording is not None:
+            options = self._recording.options
+        try:
+            return Jvm(home, java, _conf(self._settings.conf, jars, options))
+        except BaseException:
+            if self._recording is not None:
+                self._recording.discard()
+            raise
+
+    def _open(self) -> Session:
+        if self._jvm is None:
+            self._session = _submitted(self._settings)
+        else:
+            self._session = _connected(self._jvm)
+        return self._session
+
+
+def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, ...]:
+    """The jars to add: the user's, those of a directory, none where they are there, or Ivy's."""
+    given = settings.conf.get("spark.jars", "") + settings.conf.get("spark.jars.packages", "")
+    if settings.jars:
+        missing = [str(path) for path in settings.jars if not path.is_file()]
+        if missing:
+            raise EarshotError("--jars", observed=f"{', '.join(missing)}: no such file")
+        return settings.jars
+    if settings.jars_dir is not None:
+        found = tuple(sorted(settings.jars_dir.glob("*.jar")))
+        if not any(path.match(CONNECTOR_JAR) for path in found):
+            raise EarshotError(
+                f"jars directory {settings.jars_dir}",
+                observed=f"holds no {CONNECTOR_JAR} among {len(found)} jars",
+                allowed="Spark's Kafka connector for this PySpark and the three jars it needs",
+                remedy="leave the directory out, and the jars are fetched",
+            )
+        return found
+    if given or list(pyspark_jars.glob(CONNECTOR_JAR)):
+        return ()
+    return spark_connector_jars()
+
+
+def _recording(java: Java, jars: Sequence[Path]) -> Recording | None:
+    """What a first run records, None where that was done before or there is no place for it."""
+    try:
+        return None if is_made(java, jars) else Recording(java, jars)
+    except OSError:
+        return None
+
+
+def _home() -> str:
+    # found, not imported: that takes half a second, in which the JVM can start
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise EarshotError("PySpark", observed="it is not installed", remedy="run: make setup")
+    return spec.submodule_search_locations[0]
+
+
+def _connected(jvm: Jvm) -> Session:
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    gateway = jvm.gateway()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        context = pyspark.SparkContext(gateway=gateway)
+    except Exception as error:
+        _forget_context()
+        raise EarshotError(
+            "Spark",
+            observed=f"no session could be opened: {innermost(str(error))}",
+            remedy="see the Spark properties given, and those in SPARK_CONF_DIR",
+        ) from None
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda *_: None  # it would print a stack trace when its JVM ends
+    return Session(SparkSession(context), jvm)
+
+
+def _submitted(settings: SparkSettings) -> Session:
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("earshot")
+    master = pyspark.SparkConf().get("spark.master", "") or ""
+    own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
+    for key, value in (own | _stated(own) | dict(settings.conf)).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if not _has_connector(spark):
+        for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
+            spark.sql(f"ADD JAR '{path}'")
+    return Session(spark, None)
+
+
+def _stated(keys: Iterable[str]) -> dict[str, str]:
+    """What the user's spark-submit says of these properties."""
+    import pyspark
+
+    conf = pyspark.SparkConf()
+    return {key: conf.get(key, "") or "" for key in keys if conf.contains(key)}
+
+
+def _has_connector(spark: SparkSession) -> bool:
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.org.apache.spark.util.Utils.classForName(CONNECTOR_CLASS, True, False)
+    except Exception:  # py4j's own, with ClassNotFoundException in it
+        return False
+    return True
+
+
+def _conf(given: Mapping[str, str], jars: Sequence[Path], options: Sequence[str]) -> dict[str, str]:
+    conf = SMALL | {"spark.app.name": "earshot"}
+    if jars:
+        conf["spark.jars"] = spark_jars(jars)
+    if options:
+        conf["spark.driver.extraJavaOptions"] = shlex.join(options)
+    if _names_master(given):
+        return conf | ELSEWHERE | dict(given)
+    local = {
+        "spark.master": "local[*]",
+        # this machine's own name need not resolve
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    return conf | local | dict(given)
+
+
+def _names_master(given: Mapping[str, str]) -> bool:
+    if "spark.master" in given:
+        return not given["spark.master"].startswith("local")
+    if "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        return True
+    folder = os.environ.get("SPARK_CONF_DIR", "")
+    defaults = Path(folder, "spark-defaults.conf")
+    with contextlib.suppress(OSError):
+        if folder:
+            return re.search(r"^\s*spark\.master\b", defaults.read_text(), re.M) is not None
+    return False
+
+
+def _quieten_py4j() -> None:
+    """Keeps py4j from printing stack traces for calls that were under way when their JVM ended."""
+    root = logging.getLogger()
+    if _is_not_py4j not in root.filters:
+        root.addFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _forget_context() -> None:
+    """Lets PySpark forget a context whose JVM is gone, so that a next one can be opened."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    pyspark.SparkContext._active_spark_context = None
+    pyspark.SparkContext._gateway = None
+    pyspark.SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+
+
+_EXCEPTION: Final = re.compile(
+    r"(?P<name>(?:[a-z][\w]*\.)+[A-Z][\w$]*(?:Exception|Error)): (?=(?P<text>[^\n]+))"
+)
+
+
+def innermost(text: str) -> str:
+    """The reason at the bottom of a Java stack trace: the last of Kafka's exceptions, or of all.
+
+    A text without any exception is returned as its first line.
+    """
+    found = [(match["name"], match["text"].strip()) for match in _EXCEPTION.finditer(text)]
+    kafka = [item for item in found if item[0].startswith("org.apache.kafka.")]
+    chosen = (kafka or found)[-1:]
+    if not chosen:
+        return text.strip().splitlines()[0] if text.strip() else "no reason was given"
+    name, words = chosen[0]
+    return f"{name.rpartition('.')[2]}: {words}"

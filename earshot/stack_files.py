@@ -1,0 +1,21 @@
+"""Files that a stack has of its own, or shares with the template that it is from.
+
+Standard library only: `make env` asks before any package is installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
+    """The file of ``stack`` in ``folder``, as in `Pulumi.{}.yaml`, or that of its template.
+
+    A stack made from the template `local` may be called `local-anything`; None: there is none.
+    """
+    words = stack.split("-")
+    for count in range(len(words), 0, -1):
+        path = folder / pattern.format("-".join(words[:count]))
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,131 @@
+"""One topic for all runs, on clusters that delete none: its partitions are found, or added."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
+
+from earshot.validation.client import Failure, failure_of
+from earshot.validation.topic import PREFIX, Replicas, TopicError, create_topic, outcome, plain
+
+TRIES: Final = 20
+SETTLE: Final = 0.1
+"""Seconds between two looks: new partitions show a moment after they were added."""
+_NEW: Final = frozenset({"no-leader", "misrouted", "unknown-topic-or-part"})
+"""What brokers say of a partition that they have not heard of yet."""
+
+
+def shared_name(cluster: str) -> str:
+    """The topic that runs against ``cluster`` share."""
+    return f"{PREFIX}{plain(cluster)}-shared"
+
+
+def share_topic(
+    admin: AdminClient, name: str, wanted: Sequence[Replicas], timeout: float = 10.0
+) -> tuple[int, ...]:
+    """The partition of ``name`` for each of ``wanted``: one that there is already, or a new one.
+
+    Raises TopicError; ``timeout`` in seconds bounds each call, and nothing more is tried after it.
+    """
+    begun = time.monotonic()
+    missing: list[Replicas] = []
+    new: list[Replicas] = []
+    for _ in range(TRIES):
+        there = _layout(admin, name, timeout)
+        chosen, missing = assign(there, wanted)
+        if not missing:
+            return chosen
+        new = [replicas for replicas in missing if not _awaited(there, replicas)]
+        if not there:
+            create_topic(admin, name, wanted, timeout)
+        elif new:
+            _grow(admin, name, len(there), new, timeout)
+        if time.monotonic() - begun >= timeout:
+            break
+        time.sleep(SETTLE)
+    said = ", ".join("-".join(map(str, replicas)) for replicas in missing)
+    if not new:  # the quorum is no reason: the partitions are there
+        raise TopicError(Failure("no-leader", f"nobody leads {name} on brokers {said}"))
+    raise TopicError(Failure("timeout", f"topic {name} shows no partitions on brokers {said}"))
+
+
+def ends(
+    admin: AdminClient, name: str, partitions: Sequence[int], timeout: float = 5.0
+) -> dict[int, int]:
+    """The offset that the next record of each partition gets; raises TopicError."""
+    asked = {
+        TopicPartition(name, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        for partition in partitions
+    }
+    for _ in range(TRIES):
+        futures = admin.list_offsets(asked, request_timeout=timeout)
+        wait(futures.values(), timeout=timeout + 0.5)
+        if not all(future.done() for future in futures.values()):
+            raise TopicError(Failure("timeout", f"no offsets within {timeout:g} s"))
+        failed = next((why for it in futures.values() if (why := it.exception())), None)
+        if failed is None:
+            return {item.partition: it.result().offset for item, it in futures.items()}
+        failure = failure_of(failed)
+        if failure.error not in _NEW:
+            break
+        time.sleep(SETTLE)
+    raise TopicError(failure)
+
+
+def assign(
+    there: Mapping[int, Replicas], wanted: Sequence[Replicas]
+) -> tuple[tuple[int, ...], list[Replicas]]:
+    """For each of ``wanted`` a partition of ``there``, each taken once; and those without one."""
+    free = {partition: there[partition] for partition in sorted(there)}
+    chosen: list[int] = []
+    missing: list[Replicas] = []
+    for replicas in wanted:
+        fitting = next((it for it, held in free.items() if _same(held, replicas)), None)
+        if fitting is None:
+            missing.append(replicas)
+        else:
+            chosen.append(fitting)
+            del free[fitting]
+    return tuple(chosen), missing
+
+
+def _same(one: Replicas, other: Replicas) -> bool:
+    """Whether both have the same leader and the same followers."""
+    return one[:1] == other[:1] and sorted(one) == sorted(other)
+
+
+def _awaited(there: Mapping[int, Replicas], replicas: Replicas) -> bool:
+    """Whether a partition with these ``replicas`` is there that nobody leads yet."""
+    return any(held[0] < 0 and sorted(held[1:]) == sorted(replicas) for held in there.values())
+
+
+def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
+    """The replicas of each partition of ``name``, its leader (-1 where nobody leads) first."""
+    try:
+        found = admin.list_topics(name, timeout=timeout).topics[name].partitions
+    except KafkaException as error:
+        raise TopicError(failure_of(error)) from None
+    return {
+        id: (it.leader, *(other for other in it.replicas if other != it.leader))
+        for id, it in found.items()
+    }
+
+
+def _grow(
+    admin: AdminClient, name: str, count: int, missing: Sequence[Replicas], timeout: float
+) -> None:
+    """Asks for partitions with these replicas beyond the ``count`` of ``name``.
+
+    Another run may have done so meanwhile, or a broker may have shown too few: a number that is
+    not higher than the true one changes nothing.
+    """
+    new = NewPartitions(name, count + len(missing), [list(item) for item in missing])
+    futures = admin.create_partitions([new], operation_timeout=timeout, request_timeout=timeout)
+    failure = outcome(admin, futures, timeout, {KafkaError.INVALID_PARTITIONS})[name]
+    if failure is not None:
+        raise TopicError(failure)

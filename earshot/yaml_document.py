@@ -1,0 +1,225 @@
+"""YAML that somebody wrote, read within bounds: no text hangs a command or ends in a trace.
+
+Aliases and merge keys (`<<`) let a few hundred bytes stand for more values than any memory holds,
+so a document is measured before its values are made. What is refused is one EarshotError with the
+source and, where there is one, the line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from yaml.composer import Composer
+
+from earshot.errors import EarshotError
+
+MAX_CHARACTERS = 1 << 20
+"""Of a whole document; the stack file of a thousand brokers has a tenth of that."""
+MAX_DEPTH = 64
+"""Levels of maps and lists within each other."""
+MAX_VALUES = 100_000
+"""Values, keys among them, once every alias and merge key stands for what it repeats."""
+MAX_NUMBER = 400
+"""Characters of a scalar that is no text: Python takes quadratic time over a long number."""
+_MERGE = "tag:yaml.org,2002:merge"
+_TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
+_TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
+_KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
+
+
+def read_yaml(text: str, shown: str) -> object:
+    """The values in ``text``, as Pulumi reads a stack file: a key twice in one map is an error.
+
+    ``shown`` names the source in messages. Raises EarshotError.
+    """
+    return _read(text, shown, _VALUES, unique=True)
+
+
+def read_yaml_texts(text: str, shown: str) -> object:
+    """The same with every scalar as text or None, as compose reads a file.
+
+    Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
+    """
+    return _read(text, shown, _TEXTS, unique=True)
+
+
+def read_cloud_config(text: str, shown: str) -> object:
+    """The values in ``text``, as cloud-init reads user data: of a key that stands twice, the last.
+
+    Raises EarshotError.
+    """
+    return _read(text, shown, (_Fast,), unique=False)
+
+
+class _Bounded(Composer):
+    """Counts and stops while a document is parsed, so that no depth reaches Python's own limit."""
+
+    depth = 0
+    count = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        self.count += 1
+        mark = self.peek_event().start_mark  # type: ignore[attr-defined]
+        if self.depth > MAX_DEPTH:
+            raise _Refused(_TOO_DEEP, mark)
+        if self.count > MAX_VALUES:
+            raise _Refused(f"holds more than {MAX_VALUES:,} values", mark)
+        found = super().compose_node(parent, index)
+        self.depth -= 1
+        return found
+
+
+_Libyaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Fast(_Bounded, _Libyaml):  # type: ignore[misc]
+    """libyaml where it is there, as it is in every wheel: several times as fast."""
+
+    def __init__(self, text: str) -> None:
+        _Libyaml.__init__(self, text)
+        Composer.__init__(self)  # libyaml's does not count
+
+
+class _Python(_Bounded, yaml.SafeLoader):
+    """The same everywhere, down to its messages; it takes `{E:, F:}`, as compose does."""
+
+
+def _refuse_tag(_loader: object, suffix: str, node: yaml.Node) -> object:
+    raise yaml.constructor.ConstructorError(
+        problem=f"the tag !{suffix} is not read; adopt what `docker compose config` prints",
+        problem_mark=node.start_mark,
+    )
+
+
+def _of_texts(kind: type[Any]) -> Any:
+    resolvers = {
+        first: [item for item in listed if item[0] in _KEPT_IN_TEXTS]
+        for first, listed in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    made: Any = type(kind.__name__, (kind,), {"yaml_implicit_resolvers": resolvers})
+    made.add_multi_constructor("!", _refuse_tag)
+    return made
+
+
+_VALUES = (_Fast, _Python)
+_TEXTS = tuple(map(_of_texts, _VALUES))
+
+
+class _Refused(Exception):
+    """YAML, and more of it than is read."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        self.problem = problem
+        self.mark = mark
+
+
+def _read(text: str, shown: str, kinds: tuple[type[Any], ...], *, unique: bool) -> object:
+    if len(text) > MAX_CHARACTERS:
+        raise EarshotError(
+            shown,
+            observed=f"holds {len(text):,} characters",
+            allowed=f"YAML of at most {MAX_CHARACTERS:,} characters",
+        )
+    kind, *others = kinds
+    try:
+        return _loaded(kind(text), unique)
+    except _Refused as error:
+        raise EarshotError(
+            shown,
+            observed=f"{_where(error.mark)}{error.problem}",
+            remedy="write it with fewer aliases (*name) and levels, or in several files",
+        ) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        if others:
+            return _read(text, shown, tuple(others), unique=unique)
+        raise _no_yaml(shown, error) from None
+
+
+def _loaded(loader: Any, unique: bool) -> object:
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _Measure(unique).node(node)
+        return _made(loader, node)
+    finally:
+        loader.dispose()
+
+
+def _no_yaml(shown: str, error: Exception) -> EarshotError:
+    if isinstance(error, yaml.MarkedYAMLError):
+        where = _where(error.problem_mark or error.context_mark)
+        return EarshotError(
+            shown,
+            observed=f"is no YAML; {where}{error.problem or error.context}",
+            remedy="fix that line (indent with blanks, never with tabs)",
+        )
+    # a control character has no line of its own; a date such as 2024-99-99 is a ValueError
+    message = str(error).splitlines()[0]
+    return EarshotError(shown, observed=f"is no YAML ({message})", allowed="a YAML file")
+
+
+def _made(loader: Any, node: yaml.Node) -> object:
+    try:
+        made: object = loader.construct_document(node)
+    except (LookupError, AttributeError, TypeError):  # PyYAML's own, as for `!!bool x`
+        problem = "a tag (!!name) does not fit its value"
+        raise yaml.constructor.ConstructorError(problem=problem) from None
+    return made
+
+
+class _Measure:
+    """What a document comes to, by its nodes: each is visited once, however often it stands."""
+
+    def __init__(self, unique: bool) -> None:
+        self._unique = unique
+        self._found: dict[int, tuple[int, int]] = {}
+        self._within: set[int] = set()
+
+    def node(self, node: yaml.Node) -> tuple[int, int]:
+        """Values in ``node``, those of an alias counted wherever it stands, and levels of it.
+
+        A merge key counts as an alias does: what it names comes into its map.
+        """
+        if isinstance(node, yaml.ScalarNode):
+            if node.tag not in _TEXT and len(node.value) > MAX_NUMBER:
+                raise _Refused(
+                    f"a value of {len(node.value):,} characters is no text; "
+                    "it belongs in quotes if it is meant as one",
+                    node.start_mark,
+                )
+            return 1, 0
+        if id(node) in self._within:
+            raise _Refused("an alias (*name) stands within what it repeats", node.start_mark)
+        if id(node) not in self._found:
+            self._within.add(id(node))
+            below = [self.node(part) for part in self._parts(node)]
+            self._within.discard(id(node))
+            size = 1 + sum(size for size, _ in below)
+            depth = 1 + max((depth for _, depth in below), default=0)
+            if size > MAX_VALUES:
+                problem = f"its aliases (*name) repeat more than {MAX_VALUES:,} values"
+                raise _Refused(problem, node.start_mark)
+            if depth > MAX_DEPTH:
+                raise _Refused(_TOO_DEEP, node.start_mark)
+            self._found[id(node)] = size, depth
+        return self._found[id(node)]
+
+    def _parts(self, node: yaml.Node) -> list[yaml.Node]:
+        if isinstance(node, yaml.SequenceNode):
+            return list(node.value)
+        seen: set[str] = set()
+        for key, _ in node.value if self._unique else ():
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return [part for pair in node.value for part in pair]
+
+
+def _where(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

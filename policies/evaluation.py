@@ -1,0 +1,61 @@
+"""The rules' result for one resource, and how to read the engine's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from earshot.listeners.model import ClusterPlan, UnknownHost
+from earshot.rules.finding import Finding
+
+PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").model_dump()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The rules' result for one gate, container or instance."""
+
+    findings: tuple[Finding, ...] = ()
+    remarks: tuple[str, ...] = ()
+    digest: str = ""
+    """Of a gate's inputs."""
+    plan: ClusterPlan | None = None
+    """A gate's plan, to compare with what starts behind the gate."""
+    disagreements: tuple[str, ...] = ()
+    """Where what starts behind a gate has other listeners than the gate's plan."""
+
+
+def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
+    """``value`` without the engine's proxies; what a preview cannot know becomes ``unknown``.
+
+    A key without a value is left out, so that None can stand for what is not known.
+    """
+    if isinstance(value, Mapping) or hasattr(value, "items"):
+        items = {str(key): _item(value, key, unknown) for key in list(value)}
+        return {key: item for key, item in items.items() if item is not _MISSING}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        found = [_item(value, index, unknown) for index in range(len(value))]
+        return [item for item in found if item is not _MISSING]
+    return value
+
+
+def part(holder: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:
+    """The value at ``key``, as `plain` reads it; an empty map where there is none."""
+    found = _item(holder, key, unknown)
+    return {} if found is _MISSING else found
+
+
+_MISSING = object()
+
+
+def _item(holder: Any, key: Any, unknown: Any) -> Any:
+    from pulumi_policy.proxy import UnknownValueError  # the proxy's own module
+
+    try:
+        item = holder[key]
+    except UnknownValueError:
+        return unknown
+    except KeyError:
+        return _MISSING
+    return _MISSING if item is None else plain(item, unknown)

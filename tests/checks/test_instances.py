@@ -1,0 +1,145 @@
+"""Brokers on instances, one after the other: what their own inputs show, and what others hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.checks.instances import Broker, InstanceRun, skipped_rules
+from earshot.listeners.model import Scope
+from earshot.listeners.properties import NodeSettings
+from earshot.names.policy import ResolverPolicy
+from earshot.rules.finding import FindingState
+from earshot.sources.user_data import PLACE, UserDataFile
+
+POLICY = ResolverPolicy(timeout=0.1, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
+
+
+def written(host: str = "b1.example.com", path: str = "f", **changed: str) -> UserDataFile:
+    values = {
+        "node.id": "1",
+        "process.roles": "broker",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": "9@ip-10-0-0-9.ec2.internal:9093",
+        "listeners": "INTERNAL://:9092",
+        "advertised.listeners": f"INTERNAL://{host}:9092",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
+    }
+    values |= {key.replace("_", "."): text for key, text in changed.items()}
+    return UserDataFile(path, NodeSettings({key: text for key, text in values.items() if text}))
+
+
+ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}
+
+
+@pytest.mark.parametrize(
+    ("one", "reasons"),
+    [
+        (written(), {}),
+        (written(**ZOOKEEPER), {"KL002": "it is set up for ZooKeeper"}),
+        (written(zookeeper_connect="z:2181"), {}),
+        (written(process_roles=""), {}),
+        (
+            UserDataFile("f", NodeSettings({}), whole=False),
+            dict.fromkeys(("KL002", "KL008"), "what stands in f before is not known"),
+        ),
+        (
+            UserDataFile("", NodeSettings({}), whole=False),
+            dict.fromkeys(
+                ("KL002", "KL008"), "what stands in its properties file before is not known"
+            ),
+        ),
+        (
+            UserDataFile("f", NodeSettings({}), {"node.id": "$X", "broker.rack": "$Y"}),
+            dict.fromkeys(("KL002", "KL008"), "the instance computes node.id, broker.rack"),
+        ),
+        (UserDataFile("f", NodeSettings({}), {PLACE.format(1): "$X"}), {}),
+    ],
+)
+def test_rules_that_must_know_all_settings_say_why_they_are_not_asked(
+    one: UserDataFile, reasons: dict[str, str]
+) -> None:
+    assert skipped_rules(one) == reasons
+
+
+def told(run: InstanceRun, holder: str, *files: UserDataFile) -> list[str]:
+    return [f"{it.rule} {it.observed}" for it in run.evaluate(holder, files, POLICY)]
+
+
+def test_a_rule_that_is_left_out_finds_nothing() -> None:
+    broken = {"listeners": "INTERNAL://:9092,INTERNAL2://:9092"}
+    assert [text[:5] for text in told(InstanceRun(), "a", written(**broken))] == ["KL002", "KL002"]
+    assert told(InstanceRun(), "a", written(**broken, **ZOOKEEPER)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "clash"),
+    [
+        ("b1.example.com", "B1.Example.com", True),
+        ("b1.example.com", "b2.example.com", False),
+        ("10.0.0.1", "10.0.0.1", True),
+        ("[2001:db8::1]", "[2001:DB8:0::1]", True),
+        ("[::ffff:10.0.0.1]", "10.0.0.1", True),
+    ],
+)
+def test_an_address_is_taken_by_the_first_instance(one: str, other: str, clash: bool) -> None:
+    run = InstanceRun()
+    assert not [text for text in told(run, "urn::a", written(one)) if text.startswith("KL004")]
+    found = [it for it in run.evaluate("urn::b", [written(other)], POLICY) if it.rule == "KL004"]
+    assert bool(found) is clash
+    for item in found:
+        assert (item.node, item.listener, item.expected) == (
+            1,
+            "INTERNAL",
+            "a host:port of its own for every listener of every broker",
+        )
+        assert item.observed.endswith(":9092, which instance a has taken")
+
+
+def test_loopback_is_each_instances_own_and_the_same_one_may_come_again() -> None:
+    run = InstanceRun()
+    for holder in ("a", "b"):
+        found = run.evaluate(holder, [written("localhost")], POLICY)
+        assert "KL004" not in {item.rule for item in found}
+    for _ in range(2):
+        assert told(run, "c", written("b3.example.com")) == []
+    assert [item.holder for item in run.brokers] == ["a", "b", "c"]
+
+
+def test_what_an_instance_showed_is_kept_with_it() -> None:
+    run = InstanceRun()
+    files = (written("b1.example.com"), written("b2.example.com", "g", node_id="2"))
+    assert told(run, "a", *files) == []
+    assert run.brokers == tuple(Broker("a", item) for item in files)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        (PLACE.format(1), "$(hostname)", "a listener's host is computed on the instance: "),
+        ("advertised.listeners", "$X", "advertised.listeners is computed on the instance: "),
+        ("broker.rack", "$X", ""),
+    ],
+)
+def test_what_only_the_instance_knows_is_said_of_listeners_alone(
+    key: str, text: str, said: str
+) -> None:
+    one = UserDataFile("f", written().settings, {key: text})
+    found = [it for it in InstanceRun().evaluate("a", [one], POLICY) if it.rule == "KL011"]
+    assert [item.observed for item in found] == ([f"{said}{text}"] if said else [])
+    for item in found:
+        assert (item.state, item.inputs, item.node) == (FindingState.UNKNOWN, ("user data",), None)
+
+
+def test_a_name_that_others_may_yet_declare_is_left_open() -> None:
+    private, public = "ip-10-0-0-1.ec2.internal", "b1.example.com"
+    for host, rules in ((private, ["KL011"]), (public, [])):
+        one = written(listeners="EXTERNAL://:9092", inter_broker_listener_name="")
+        values = {
+            **one.settings.values,
+            "advertised.listeners": f"EXTERNAL://{host}:9092",
+            "listener.security.protocol.map": "EXTERNAL:SSL,CONTROLLER:PLAINTEXT",
+            "security.inter.broker.protocol": "SSL",
+        }
+        found = InstanceRun().evaluate("a", [UserDataFile("f", NodeSettings(values))], POLICY)
+        assert [it.rule for it in found if it.rule not in ("KL002", "KL008")] == rules

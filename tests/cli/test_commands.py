@@ -1,0 +1,631 @@
+"""The command line: exit codes, one clear message per fault, and nothing heavy for light work."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from earshot import __version__
+from earshot.cli import run
+from earshot.cli.commands import app
+from earshot.cli.target import client_properties, stack_contract, target
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.model import Scope
+from earshot.placement import plan_stack
+from earshot.project import Project
+from earshot.report.json import json as as_json
+from earshot.report.json import read_report
+from earshot.rules.catalogue import RULES
+from earshot.validation.contract import Contract, read_contract
+from earshot.validation.result import Report
+from tests.config import aws_documents
+from tests.remote.contracts import docker_contract
+from tests.report import samples
+
+STACK = """\
+config:
+  earshot:cluster:
+    placement: local
+    listeners:
+      - {name: INTERNAL, port: 19092, scopes: [internal]}
+      - {name: EXTERNAL, port: 9092, scopes: [host]}
+"""
+DOCKER = """
+config:
+  earshot:cluster:
+    placement: docker
+    broker_ids: [0]
+    names: {0: kafka0}
+    hosts: [{external: k.example}]
+    listeners:
+      - {name: IN, port: 19092, scopes: [internal]}
+      - {name: OUT, port: 9092, scopes: [external], published: {0: 39092}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\nstackConfigDir: stacks\n")
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(STACK)
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path)
+
+
+def save(project: Project, report: str) -> Path:
+    file = project.report_file("local")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(report)
+    return file
+
+
+class TestGeneral:
+    def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["--version"]) == 0
+        assert capsys.readouterr().out == f"earshot {__version__}\n"
+
+    @pytest.mark.parametrize("command", ["plan", "doctor", "validate", "report", "rules"])
+    def test_help_shows_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run([command, "--help"]) == 0
+        assert f"earshot {command} " in capsys.readouterr().out.split("Usage:")[1]
+
+    def test_help_fits_a_terminal_of_80_columns(self) -> None:
+        for item in app.registered_commands:
+            assert item.callback is not None
+            for line in (inspect.getdoc(item.callback) or "").split("\n\n", 1)[-1].splitlines():
+                assert len(line) <= 78, f"{item.callback.__name__}: {line}"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["nope"], ["plan"], ["plan", "--stack"], ["doctor", "--deadline", "soon"], ["--nope"]],
+    )
+    def test_wrong_usage_is_2(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(arguments) == 2
+        assert "Error" in capsys.readouterr().err
+
+    def test_a_user_error_is_one_message(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", "--stack", "prod"]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("error: stack prod: stacks/Pulumi.prod.yaml does not exist")
+        assert "allowed: stacks with a file: local" in captured.err
+        assert "Traceback" not in captured.err
+
+    def test_debug_shows_the_trace_wherever_it_stands(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for arguments in (["--debug", "plan", "-s", "prod"], ["plan", "-s", "prod", "--debug"]):
+            assert run(arguments) == 2
+            assert "Traceback" in capsys.readouterr().err
+
+    def test_a_fault_of_its_own_is_one_line(
+        self,
+        project: Project,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def broken(self: Project, stack: str) -> None:
+            raise RuntimeError("out of ideas")
+
+        monkeypatch.setattr(Project, "read_cluster", broken)
+        assert run(["plan", "--stack", "local"]) == 70
+        error = capsys.readouterr().err
+        assert len(error.splitlines()) == 1
+        assert "RuntimeError: out of ideas; --debug shows where" in error
+
+    def test_a_message_cannot_steer_the_terminal(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["report", "\x1b[2J.json"]) == 2
+        assert "\\u001b[2J.json" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_a_signal_ends_it_after_its_clean_up(
+        self, number: signal.Signals, code: int, tmp_path: Path
+    ) -> None:
+        # a command that waits, as a validation does, with something to clean up
+        program = (
+            "import time, pathlib, sys\n"
+            "import earshot.cli.report as command\n"
+            "def wait(*_):\n"
+            "    try:\n"
+            "        print('waiting', flush=True); time.sleep(60)\n"
+            "    finally:\n"
+            "        pathlib.Path(sys.argv[-1]).write_text('done')\n"
+            "command.run = wait\n"
+            "from earshot.cli import main\n"
+            "main()\n"
+        )
+        mark = tmp_path / "cleaned"
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, "report", str(mark)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waiting\n"
+        child.send_signal(number)
+        _, errors = child.communicate(timeout=30)
+        assert child.returncode == code
+        assert mark.read_text() == "done"
+        assert errors in ("interrupted\n", "terminated\n")
+
+    def test_a_reader_that_goes_away_is_no_fault(self, project: Project) -> None:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "earshot", "plan", "--stack", "local", "--render", "all"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.close()
+        errors = child.stderr.read()
+        child.stderr.close()
+        assert child.wait(30) == 0
+        assert errors == b""
+
+    @pytest.mark.parametrize("arguments", [["--help"], ["plan", "--stack", "local"], ["rules"]])
+    def test_light_commands_load_nothing_heavy(
+        self, project: Project, arguments: list[str]
+    ) -> None:
+        program = (
+            "import sys\n"
+            "from earshot.cli import run\n"
+            "assert run(sys.argv[1:]) == 0\n"
+            "heavy = {'pyspark', 'py4j', 'confluent_kafka', 'pulumi', 'jinja2'}\n"
+            "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.stderr == ""
+
+
+class TestPlan:
+    def test_shows_every_socket(self, project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["plan", "--stack", "local"]) == 0
+        output = capsys.readouterr().out
+        expected = plan_stack(project.read_cluster("local"), "local", project.root).plan
+        for node in expected.nodes:
+            for item in node.listeners:
+                assert f"{item.bind}" in output
+                assert f"{item.host}:{item.port}" in output
+        first, facts, _, head, *rows = output.splitlines()
+        assert first == f"stack local: placement local, Kafka {expected.kafka_version}"
+        assert facts == (
+            "3 brokers, voters 1, 2, 3, replicas 3, min ISR 2, between brokers INTERNAL, "
+            "gate required"
+        )
+        assert head.split() == ["node", "listener", "scopes", "protocol", "binds", "advertises"]
+        assert rows[0].split() == [
+            *("broker+controller", "1", "INTERNAL", "internal", "PLAINTEXT"),
+            *("127.0.0.1:19092", "localhost:19092"),
+        ]
+        assert rows[2].split()[:2] == ["CONTROLLER", "controller"] and len(rows) == 9
+
+    def test_json_is_the_contract(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", "--stack", "local", "--format", "json"]) == 0
+        contract = read_contract(capsys.readouterr().out, "stdout")
+        assert contract.cluster == "local"
+        assert [broker.id for broker in contract.brokers] == [1, 2, 3]
+
+    def test_renders_one_node_or_all(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", "-s", "local", "--render", "2"]) == 0
+        assert "node.id=2\n" in capsys.readouterr().out
+        assert run(["plan", "-s", "local", "--render", "all"]) == 0
+        assert capsys.readouterr().out.count("node.id=") == 3
+
+    def test_a_node_that_there_is_not(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", "-s", "local", "--render", "7"]) == 2
+        assert "allowed: all, 1, 2, 3" in capsys.readouterr().err
+
+    def test_of_containers_shows_their_names_and_published_ports(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        project.stack_file("mine").write_text(DOCKER)
+        assert run(["plan", "--stack", "mine"]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert lines[1][:4] == ["1", "broker,", "voters", "0,"]
+        head = "node container listener scopes protocol binds published advertises"
+        first = "broker+controller 0 kafka0 IN internal PLAINTEXT 0.0.0.0:19092 - kafka0:19092"
+        assert lines[3:] == [
+            head.split(),
+            first.split(),
+            ["OUT", "external", "PLAINTEXT", "0.0.0.0:9092", "39092->9092", "k.example:39092"],
+            ["CONTROLLER", "controller", "PLAINTEXT", "0.0.0.0:29092", "-", "kafka0:29092"],
+        ]
+
+    def test_what_aws_has_yet_to_name_is_not_rendered(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cluster = aws_documents.document(**aws_documents.TWO_LISTENERS)
+        text = json.dumps({"config": {"earshot:cluster": cluster}})
+        project.stack_file("mine").write_text(text)
+        assert run(["plan", "-s", "mine", "--render", "1"]) == 2
+        assert "its names are not known before AWS has given them" in capsys.readouterr().err
+
+    def test_renders_a_container_as_a_file_of_variables(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        project.stack_file("mine").write_text(DOCKER)
+        assert run(["plan", "-s", "mine", "--render", "0"]) == 0
+        assert "KAFKA_NODE_ID=0\n" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("content", "observed"),
+        [
+            ("", "is empty"),
+            ("\x00\x01", "is no YAML"),
+            (STACK.replace("local", "moon"), "found 'moon'"),
+            (STACK.replace("9092, scopes: [host]", "0, scopes: [host]"), "port: found 0"),
+            (STACK.replace("port: 9092", "port: 70000"), "port: found 70000"),
+            (STACK.replace("9092, scopes: [host]", "nine, scopes: [host]"), "'nine'"),
+            (STACK.replace("EXTERNAL", "INTERNAL"), "INTERNAL is defined"),
+            (STACK.replace("[internal]", "[host]"), "has the scope internal"),
+            (STACK + "    brokerz: 3\n", "brokerz: is no key that earshot knows"),
+        ],
+    )
+    def test_bad_configuration_is_one_clear_error(
+        self, project: Project, content: str, observed: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        project.stack_file("local").write_text(content)
+        assert run(["plan", "--stack", "local"]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: stacks/Pulumi.local.yaml")
+        assert error.count("error:") == 1
+        assert observed in error
+        assert "Traceback" not in error
+
+
+class TestReport:
+    @pytest.mark.parametrize(
+        ("name", "code"), [("all_pass", 0), ("dead_broker", 1), ("inconclusive", 3)]
+    )
+    def test_the_exit_code_is_the_verdict(
+        self, name: str, code: int, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save(project, as_json(samples.ALL[name]()))
+        assert run(["report", "--stack", "local"]) == code
+        assert capsys.readouterr().out.startswith("earshot ")
+
+    def test_several_files_become_one(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        one = save(project, as_json(samples.all_pass()))
+        two = project.root / "two.json"
+        cells = samples.healthy_cells("container")
+        two.write_text(as_json(samples.report(cells, vantages=[])))
+        assert run(["report", str(one), str(two), "--format", "json"]) == 0
+        report = read_report(capsys.readouterr().out, "stdout")
+        assert {cell.vantage for cell in report.cells} == {"host", "container"}
+
+    def test_files_get_the_format_of_their_suffix_and_stdout_the_text(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save(project, as_json(samples.drift()))
+        arguments = ["report", "-s", "local", "-o", "a/junit.xml", "-o", "page.html"]
+        assert run(arguments) == 1
+        assert capsys.readouterr().out.startswith("earshot doctor: FAIL")
+        assert Path("a/junit.xml").read_text().startswith("<?xml")
+        assert Path("page.html").read_text().startswith("<!doctype html>")
+
+    def test_format_goes_before_suffix(self, project: Project) -> None:
+        save(project, as_json(samples.drift()))
+        assert run(["report", "-s", "local", "-o", "report.txt", "-f", "json"]) == 1
+        assert read_report(Path("report.txt").read_text(), "file").cells
+
+    @pytest.mark.parametrize(
+        ("arguments", "observed"),
+        [
+            (["report"], "neither --stack nor a file"),
+            (["report", "-s", "local"], "has no report yet"),
+            (["report", "nowhere.json"], "cannot be read (No such file or directory)"),
+            (["report", "Pulumi.yaml"], "is no JSON"),
+            (["report", "s3://bucket"], "s3://bucket: is no object's URL"),
+            (["report", "-s", "local", "-o", "x.y"], "its suffix names no format"),
+            (["report", "-s", "local", "-o", "stacks", "-f", "json"], "is a folder"),
+        ],
+    )
+    def test_each_fault_has_its_message(
+        self,
+        arguments: list[str],
+        observed: str,
+        project: Project,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert run(arguments) == 2
+        assert observed in capsys.readouterr().err
+
+    def test_a_file_that_cannot_be_written(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save(project, as_json(samples.drift()))
+        assert run(["report", "-s", "local", "-o", "Pulumi.yaml/report.json"]) == 2
+        assert "cannot be written" in capsys.readouterr().err
+
+
+class TestRules:
+    def test_lists_all(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["rules"]) == 0
+        assert "KL011" in capsys.readouterr().out
+
+    def test_shows_one_in_full_in_any_case(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["rules", "kl011", "--format", "json"]) == 0
+        (rule,) = json.loads(capsys.readouterr().out)
+        known = next(item for item in RULES if item.id == "KL011")
+        assert rule == {
+            "id": "KL011",
+            "title": known.title,
+            "reason": known.reason,
+            "remedy": known.remedy,
+            "source": known.source,
+            "severity": "error",
+            "kafka": str(known.kafka),
+        }
+
+    def test_shows_one_in_full_as_text(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["rules", "KL011"]) == 0
+        known = next(item for item in RULES if item.id == "KL011")
+        first, *rest = capsys.readouterr().out.splitlines()
+        assert first == f"KL011: {known.title}"
+        shown = "\n".join(rest)
+        for name in ("reason", "remedy", "source", "severity", "kafka"):
+            assert re.search(rf"^ *{name}:? ", shown, re.MULTILINE)
+        assert not re.search(r"^ *(id|title):? ", shown, re.MULTILINE)
+
+    def test_an_unknown_id_lists_the_known(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["rules", "KL999"]) == 2
+        assert "allowed: KL0" in capsys.readouterr().err
+
+
+class TestTarget:
+    def contract(self, project: Project) -> Contract:
+        plan = plan_stack(project.read_cluster("local"), "local", project.root).plan
+        return Contract.of(plan, "local", "local")
+
+    def test_of_a_stack(self, project: Project) -> None:
+        contract = self.contract(project)
+        file = project.contract_file("local")
+        file.parent.mkdir(parents=True)
+        file.write_text(contract.to_json())
+        found = target("organization/earshot/local", None, "a:1")
+        assert (found.contract, found.bootstrap) == (contract, (Address("a", 1),))
+        assert found.report_file == project.report_file("local")
+        assert target("local", None, None).bootstrap == ()
+
+    def test_of_a_file(self, project: Project) -> None:
+        Path("c.json").write_text(self.contract(project).to_json())
+        found = target(None, "c.json", None)
+        assert found.contract == self.contract(project)
+        assert found.report_file is None
+
+    def test_of_a_file_on_stdin(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(self.contract(project).to_json()))
+        assert target(None, "-", None).contract == self.contract(project)
+        monkeypatch.setattr(sys, "stdin", io.StringIO("{"))
+        with pytest.raises(EarshotError, match=r"^stdin: is no JSON"):
+            target(None, "-", None)
+
+    def test_of_addresses(self) -> None:
+        found = target(None, None, "a:1, [::1]:2,,")
+        assert found.bootstrap == (Address("a", 1), Address("::1", 2))
+        assert found.contract is None
+
+    def test_of_names_that_only_others_give(self) -> None:
+        found = target(None, None, "my_kafka:1,kafka.:2")
+        assert found.bootstrap == (Address("my_kafka", 1), Address("kafka.", 2))
+
+    @pytest.mark.parametrize(
+        ("options", "observed"),
+        [
+            ((None, None, None), "neither --stack nor --contract nor --bootstrap"),
+            (("local", "c.json", None), "are both given"),
+            ((None, "c.json", None), "cannot be read"),
+            ((None, "Pulumi.yaml", None), "is no JSON"),
+            ((None, None, "host"), "has no port"),
+            ((None, None, ""), "has no port"),
+            ((None, None, "host:70000"), "is not a usable port"),
+            ((None, None, "my_kafka:70000"), "host 'my_kafka': has the label 'my_kafka'"),
+            ((None, None, "_:9092_"), "host '_': has the label '_'"),
+            ((None, None, "256.1.1.1:9092"), "looks like an IPv4 address"),
+        ],
+    )
+    def test_each_fault_has_its_message(
+        self, options: tuple[str | None, str | None, str | None], observed: str, project: Project
+    ) -> None:
+        with pytest.raises(EarshotError, match=observed):
+            target(*options)
+
+    def test_a_stack_without_contract_and_pulumi(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", str(project.root))
+        with pytest.raises(EarshotError) as found:
+            stack_contract(project, "organization/earshot/local")
+        file = project.contract_file("local")
+        assert str(found.value) == (
+            f"stack local: has no contract yet: {file} does not exist, and there is no pulumi on "
+            "PATH to ask\n  fix: deploy it (make up STACK=local), or name a --contract"
+        )
+
+    def double_of_pulumi(self, project: Project, script: str) -> None:
+        """A double of the Pulumi CLI, first on PATH."""
+        double = project.root / "pulumi"
+        double.write_text(f"#!/bin/sh\n{script}\n")
+        double.chmod(0o755)
+
+    def test_pulumi_is_asked_where_no_update_ran_here(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Path("c.json").write_text(self.contract(project).to_json())
+        self.double_of_pulumi(project, 'echo "$*" > asked; /bin/cat c.json')
+        monkeypatch.setenv("PATH", str(project.root))
+        assert stack_contract(project, "local") == self.contract(project)
+        asked = Path("asked").read_text()
+        assert asked == "stack output contract --json --stack local --non-interactive\n"
+
+    def test_what_pulumi_says_is_passed_on(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.double_of_pulumi(project, "echo 'error: no stack named local' >&2; exit 255")
+        monkeypatch.setenv("PATH", str(project.root))
+        with pytest.raises(EarshotError) as found:
+            stack_contract(project, "local")
+        assert found.value.observed == (
+            f"has no contract yet: {project.contract_file('local')} does not exist, and `stack "
+            "output contract --json --stack local` says: no stack named local"
+        )
+
+    def test_pulumi_that_does_not_answer_is_given_up(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.double_of_pulumi(project, "exec /bin/sleep 60")
+        monkeypatch.setenv("PATH", str(project.root))
+        monkeypatch.setattr("earshot.cli.target.PULUMI_SECONDS", 0.05)
+        with pytest.raises(EarshotError) as found:
+            stack_contract(project, "local")
+        assert found.value.observed.endswith(", and `pulumi` did not answer within 0.05 s")
+
+
+@pytest.mark.usefixtures("project")
+class TestDoctor:
+    """Around the doctor itself, for which a double stands here."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, dict[str, object]]]:
+        found: list[tuple[object, dict[str, object]]] = []
+
+        def examine(looked_at: object, **options: object) -> Report:
+            found.append((looked_at, options))
+            return samples.drift()
+
+        monkeypatch.setattr("earshot.cli.doctor.examine", examine)
+        return found
+
+    def test_addresses_are_looked_at(
+        self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["doctor", "--bootstrap", "a:1,b:2"]) == 1
+        addresses = (Address("a", 1), Address("b", 2))
+        usual = {"client": {}, "bootstrap": (), "deadline": 10.0, "produce": True}
+        assert asked == [(addresses, usual)]
+        assert "containers" not in capsys.readouterr().out
+
+    def test_a_contract_is_looked_at_and_addresses_beside_it(
+        self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("c.json").write_text(docker_contract().to_json())
+        arguments = ["--contract", "c.json", "--bootstrap", "a:1", "--deadline", "3"]
+        assert run(["doctor", *arguments, "--no-produce"]) == 1
+        ((contract, options),) = asked
+        assert contract == docker_contract()
+        assert (options["bootstrap"], options["deadline"]) == ((Address("a", 1),), 3.0)
+        assert options["produce"] is False
+        assert "listeners for clients in containers" in capsys.readouterr().out
+
+    def test_of_a_scope_only_its_listeners_are_looked_at(
+        self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("c.json").write_text(docker_contract().to_json())
+        assert run(["doctor", "--contract", "c.json", "--scope", "host"]) == 1
+        ((contract, _),) = asked
+        assert contract == docker_contract().for_scope(Scope.HOST)
+        assert "listeners for clients in containers" not in capsys.readouterr().out
+
+    def test_a_scope_that_nobody_knows_of_is_refused(
+        self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["doctor", "--bootstrap", "a:1", "--scope", "host"]) == 2
+        assert capsys.readouterr().err.endswith(
+            "--scope host: nobody outside a cluster learns whom its listeners are for\n"
+            "  fix: name a --stack or a --contract\n"
+        )
+        contract = docker_contract().for_scope(Scope.INTERNAL)
+        Path("c.json").write_text(contract.to_json())
+        assert run(["doctor", "--contract", "c.json", "--scope", "host"]) == 2
+        assert capsys.readouterr().err.endswith(
+            "--scope host: no listener of the contract is for it\n"
+            f"  allowed: {', '.join(contract.scopes)}\n"
+        )
+        assert asked == []
+
+
+class TestClientConfig:
+    def test_an_empty_file_is_refused(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("client.properties").write_text("# nothing\n")
+        arguments = ["doctor", "--bootstrap", "localhost:1", "--client-config"]
+        assert run([*arguments, "client.properties"]) == 2
+        assert "holds no property" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("data", "password"),
+        [
+            (b"sasl.password=a\\\\b", "a\\b"),
+            (b"sasl.password=a\\\n  b", "ab"),
+            (b"sasl.password = a = b \t\n", "a = b"),
+            (b"sasl.password=!a! ", "!a!"),
+            (b"sasl.password=first\nsasl.password=last", "last"),
+            (b"sasl.password=\\u00fc\\ud83d\\ude00", "ü😀"),
+            (b"sasl.password=\xfc", "ü"),  # ISO 8859-1, as Java takes it
+            ("# für alle\nsasl.password=x".encode(), "x"),
+        ],
+    )
+    def test_is_read_as_java_reads_it(self, data: bytes, password: str, project: Project) -> None:
+        Path("c.properties").write_bytes(data)
+        assert client_properties(Path("c.properties")) == {"sasl.password": password}
+
+    @pytest.mark.parametrize(
+        ("data", "observed"),
+        [
+            (
+                "a=1\nsasl.password=hüQQ".encode(),
+                "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1",
+            ),
+            (
+                b"a=1\nsasl.jaas.config=\\\\ M required\\\n password='hu\\QQ\\user';",
+                r"has a \u without four hexadecimal digits in sasl.jaas.config",
+            ),
+            ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
+        ],
+    )
+    def test_what_clients_would_read_otherwise_is_refused(
+        self, data: bytes, observed: str, project: Project
+    ) -> None:
+        Path("c.properties").write_bytes(data)
+        with pytest.raises(EarshotError) as caught:
+            client_properties(Path("c.properties"))
+        assert observed in caught.value.observed
+        assert "QQ" not in str(caught.value)
+
+
+def test_doctor_of_a_port_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as held:  # bound, and never listening
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        assert run(["doctor", "--bootstrap", f"127.0.0.1:{port}", "--format", "json"]) == 1
+    report = read_report(capsys.readouterr().out, "stdout")
+    assert [cell.cause.kind for cell in report.cells if cell.cause] == ["refused"]

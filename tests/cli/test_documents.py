@@ -1,0 +1,46 @@
+"""What README and docs tell a reader to type exists: commands, options, make targets, links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from earshot.cli.commands import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules)\b([^`|\n]*)")
+
+
+def options() -> dict[str, set[str]]:
+    """By command, all of its options' names."""
+    group = typer.main.get_group(app)
+    return {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in group.commands.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_their_options_exist(page: Path) -> None:
+    known = options()
+    for name, rest in COMMAND.findall(page.read_text()):
+        named = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest))
+        assert named <= known[name] | {"--help"}, f"earshot {name}{rest}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|[`(])make (?:-s )?([a-z]+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not link.startswith("https://"):
+            assert (page.parent / link).exists(), link

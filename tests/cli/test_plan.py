@@ -1,0 +1,151 @@
+"""`earshot plan --check`: what the gate would say, before there is anything to update."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from earshot.checks.plan import PlanCheck
+from earshot.cli import run
+from earshot.cli.plan import findings_text
+from earshot.project import Project
+from earshot.report.terminal import Terminal
+from earshot.rules import kl003_kind_of_address as rule
+from earshot.rules.finding import FindingState, Severity
+from tests.config import aws_documents
+
+LISTENERS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+    {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]},
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path)
+
+
+def stack(project: Project, **cluster: object) -> None:
+    document = {"placement": "local", "listeners": LISTENERS, **cluster}
+    text = json.dumps({"config": {"earshot:cluster": document}})
+    project.stack_file("mine").write_text(text)
+
+
+def configured(project: Project, text: str) -> None:
+    folder = project.root / "policies" / "config"
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text(text)
+
+
+def test_names_that_resolve_are_found_good(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project)
+    assert run(["plan", "-s", "mine", "--check"]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("stack mine: placement local") and output.endswith(
+        "\nrules: nothing found\n"
+    )
+
+
+def test_a_name_that_nobody_resolves_ends_with_1(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project, external_host="kafka.invalid")
+    configured(project, '{"names": {"resolvers": {"external": "system"}}}')
+    assert run(["plan", "-s", "mine", "--check"]) == 1
+    found = capsys.readouterr().out.split("\n\n", 3)[2].splitlines()
+    assert found[0].startswith("error: brokers 1 to 3, listener EXTERNAL (scope external): ")
+    assert "kafka.invalid" in found[0] and found[0].endswith("[KL011]")
+    assert [line.split(":")[0].strip() for line in found[1:4]] == ["expected", "fix", "source"]
+
+
+def test_without_check_nothing_is_looked_up(project: Project) -> None:
+    stack(project, external_host="kafka.invalid")
+    assert run(["plan", "-s", "mine"]) == 0
+
+
+def test_what_the_pack_waives_is_waived_here(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project, external_host="kafka.invalid")
+    configured(project, '{"names": {"waived": {"kafka.invalid": "made by another team"}}}')
+    assert run(["plan", "-s", "mine", "--check"]) == 0
+    assert "made by another team" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "'list' object has no attribute 'get'"),
+        ('{"names": {"timeout": 0}}', "timeout: found 0; allowed: more than 0.0"),
+    ],
+)
+def test_a_configuration_that_is_none_is_one_error(
+    project: Project, text: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project)
+    configured(project, text)
+    assert run(["plan", "-s", "mine", "--check"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "error: policies/config/mine.json: cannot be read as a configuration of the pack ("
+    )
+    assert reason in error and error.count("error:") == 1
+
+
+@pytest.mark.parametrize("other", [["--format", "json"], ["--render", "all"]])
+def test_a_document_stays_a_document(
+    project: Project, other: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project)
+    assert run(["plan", "-s", "mine", "--check", *other]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_containers_are_checked_with_their_published_ports(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listeners = [
+        {"name": "IN", "port": 19092, "scopes": ["internal"]},
+        {
+            "name": "OUT",
+            "port": 9092,
+            "scopes": ["external"],
+            "published": {1: 39092, 2: 39093, 3: 39094},
+        },
+    ]
+    stack(project, placement="docker", hosts=[{"external": "127.0.0.1"}], listeners=listeners)
+    assert run(["plan", "-s", "mine", "--check"]) == 1
+    output = capsys.readouterr().out
+    assert "error: containers kafka-1, kafka-2, kafka-3, brokers 1 to 3, listener OUT" in output
+    assert "[KL003]" in output and "[KL006]" not in output
+
+
+def test_what_aws_has_yet_to_name_is_not_known_and_no_error(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project, **aws_documents.document(**aws_documents.TWO_LISTENERS))
+    assert run(["plan", "-s", "mine", "--check"]) == 0
+    output = capsys.readouterr().out
+    assert "\nnot known yet: " in output and "\nerror: " not in output
+    assert output.endswith("rules: nothing else found\n")
+
+
+def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> None:
+    error = rule.RULE.finding("says a", "b", listener="A")
+    warning = rule.RULE.finding("says c", "d", listener="B", severity=Severity.WARNING)
+    unknown = rule.RULE.finding("says e", "f", listener="C", state=FindingState.UNKNOWN)
+    text = findings_text(PlanCheck((unknown, warning, error), ("accepted",)), Terminal())
+    heads = [line for line in text.splitlines() if line.endswith("[KL003]")]
+    assert heads == [
+        "error: listener A: says a [KL003]",
+        "warning: listener B: says c [KL003]",
+        "not known yet: listener C: says e [KL003]",
+    ]
+    assert text.endswith("  note  accepted\n") and "rules:" not in text

@@ -1,0 +1,246 @@
+"""What a stack on AWS may become, given what it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from components.aws import changes
+from components.aws.changes import ChangePreflightProvider, Held, problems
+from earshot.errors import EarshotError
+from earshot.user_data.node_report import NodeReport, NodeState
+from tests.components.aws.registered import (
+    GATE,
+    GROUND,
+    INSTANCE,
+    PREFLIGHT,
+    VOLUME,
+    Answers,
+    registered,
+)
+from tests.config.aws_documents import INTERNAL, REGION, ZONES, read_aws
+
+SEPARATE = {"controllers": {"mode": "separate"}}
+KEPT = "vol-0123456789abcdef0"
+
+
+def held(**settings: Any) -> Held:
+    return Held.of("mine", read_aws(**settings))
+
+
+def refusals(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return list(problems(held(**before), held(**after)))
+
+
+def refusal(before: dict[str, Any], after: dict[str, Any]) -> str:
+    (found,) = refusals(before, after)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {}),
+        ({}, {"brokers": 5, "heap": "2g", "kafka_version": "4.2.0"}),
+        ({"kafka_version": "4.1.1"}, {"kafka_version": "4.1.0"}),
+        ({"volumes": {1: KEPT}}, {"volumes": {1: KEPT}}),
+        ({"volumes": {1: KEPT}}, {"volumes": {1: "vol-0123456789abcdef1"}}),
+        ({}, {"volumes": {1: KEPT}}),
+        ({}, {"pinned": {1: ZONES[2], 2: ZONES[1], 3: ZONES[2]}, "volumes": {1: KEPT}}),
+    ],
+)
+def test_what_leaves_data_where_it_is_may_be_done(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert refusals(before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"controllers": {"count": 1}}, "the voters 1, 2, 3 and would get 1: "),
+        ({}, SEPARATE, "the voters 1, 2, 3 and would get 10001, 10002, 10003: "),
+    ],
+)
+def test_voters_stay(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
+    told = refusal(before, after)
+    assert said in told and "a static quorum cannot change them" in told
+    assert "`controllers.count: 3`" in told and "`make clean STACK=mine`" in told
+    assert ("`controllers.mode: combined`" in told) == (after == SEPARATE)
+
+
+@pytest.mark.parametrize("change", [{"port": 29093}, {"protocol": "SSL"}])
+def test_controllers_that_run_do_not_move(change: dict[str, Any]) -> None:
+    told = refusal({}, {"controllers": change})
+    assert "would move from PLAINTEXT on port 29092 to " in told
+    assert "Keep `controllers.port`" in told
+
+
+@pytest.mark.parametrize(
+    ("written", "version", "refused"),
+    [
+        ("4.1.1", "4.0.1", True),
+        ("4.1.1", "4.1.0", False),
+        ("4.0.1", "4.0.1", False),
+        ("", "3.9.1", False),
+    ],
+)
+def test_data_goes_forward_only(written: str, version: str, refused: bool) -> None:
+    before = held(kafka_version="4.1.1")
+    after = replace(held(kafka_version=version), written=written)
+    told = list(problems(before, after))
+    wording = f"Kafka {version} is older than {written}, which has written the data"
+    assert [wording in text for text in told] == [True] * refused
+
+
+def test_an_inter_broker_listener_is_not_renamed_under_running_brokers() -> None:
+    other = {"listeners": [{**INTERNAL, "name": "BROKERS"}]}
+    told = refusal({}, other)
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in told
+    assert "let `inter_broker` name it" in told
+    assert refusals({"brokers": 1}, {"brokers": 1, **other}) == []
+    assert refusals({}, {"controllers": {"name": "QUORUM"}}) == []
+
+
+def test_another_inter_broker_listener_that_is_there_already_may_be_named() -> None:
+    both = [INTERNAL, {**INTERNAL, "name": "BROKERS", "port": 19093}]
+    steps: list[dict[str, Any]] = [
+        {},
+        {"listeners": both, "inter_broker": "INTERNAL"},
+        {"listeners": both, "inter_broker": "BROKERS"},
+        {"listeners": both[1:]},
+    ]
+    for before, after in pairwise(steps):
+        assert refusals(before, after) == []
+
+
+def test_a_broker_goes_when_the_stacks_file_says_that_it_is_empty() -> None:
+    told = refusal({"brokers": 5}, {"brokers": 3})
+    assert told.startswith("broker 4, 5 would be removed")
+    assert "bin/kafka-reassign-partitions.sh --bootstrap-server HOST:19092 " in told
+    assert '--broker-list "1,2,3" --generate' in told
+    assert '--describe --broker-list "4,5"' in told
+    assert "write `drained: [4, 5]`" in told
+    told = refusal({"brokers": 5}, {"brokers": 3, "drained": [5]})
+    assert told.startswith("broker 4 would be removed")
+    assert "write `drained: [4, 5]`" in told
+    assert refusals({"brokers": 5}, {"brokers": 3, "drained": [4, 5]}) == []
+    assert refusals({"brokers": 3, "drained": [4, 5]}, {"brokers": 3}) == []
+
+
+def test_a_node_stays_with_its_volume() -> None:
+    two, three = ({"zones": ZONES[:count]} for count in (2, 3))
+    told = refusal({"vpc": two}, {"vpc": three})
+    assert f"cannot follow: node 3 from {ZONES[0]} to {ZONES[2]}." in told
+    assert f"`pinned: {{1: {ZONES[0]}, 2: {ZONES[1]}, 3: {ZONES[0]}}}`" in told
+    pins = {1: ZONES[0], 2: ZONES[1], 3: ZONES[0]}
+    assert refusals({"vpc": two}, {"vpc": three, "pinned": pins}) == []
+
+
+def test_a_given_volume_is_not_swapped_for_a_blank_one() -> None:
+    told = refusal({"volumes": {2: KEPT}}, {})
+    assert f"node 2 has its data on {KEPT}" in told
+    assert f"`volumes: {{2: {KEPT}}}`" in told
+
+
+def test_a_volume_of_its_own_is_not_deleted_for_a_given_one() -> None:
+    told = refusal({"data": "delete"}, {"data": "keep", "volumes": {1: KEPT}})
+    assert "its own volume would be deleted. Set `data: keep` and apply that first" in told
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    after = replace(held(brokers=1, kafka_version="3.9.1"), written="4.1.1")
+    assert len(list(problems(held(brokers=4), after))) == 3
+
+
+def props(**settings: Any) -> dict[str, Any]:
+    """As they come to a provider: every number is a float."""
+    return dict(json.loads(json.dumps(held(**settings).to_props()), parse_int=float))
+
+
+def test_what_was_is_remembered_in_the_resource_itself() -> None:
+    provider = ChangePreflightProvider()
+    settings = {"brokers": 4, "drained": [5], "volumes": {1: KEPT}, **SEPARATE}
+    assert Held.from_props(props(**settings)) == held(**settings)
+    older = {key: it for key, it in props().items() if key != "links"}
+    assert Held.from_props(older) == replace(held(), links=None)
+    assert provider.check({}, props(brokers=4)).failures == []
+    created = provider.create(props(brokers=4))
+    assert provider.check(created.outs or {}, props(brokers=5)).failures == []
+    (failure,) = provider.check(created.outs or {}, props(brokers=3)).failures
+    assert failure.reason.startswith("\n- broker 4 would be removed")
+    updated = provider.update("held", props(brokers=4), props(brokers=3, drained=[4]))
+    assert provider.check(updated.outs or {}, props(brokers=3)).failures == []
+
+
+REPORT = NodeReport(
+    node=1,
+    instance="i-1",
+    user_data="",
+    state=NodeState.IN_SYNC,
+    detail="",
+    at="2026-01-01T00:00:00Z",
+)
+
+
+@pytest.mark.parametrize(
+    ("reports", "written"),
+    [
+        ([], ""),
+        (["nothing yet"], ""),
+        ([REPORT.model_copy(update={"state": NodeState.FAILED}).model_dump_json()], ""),
+        (["nothing yet", REPORT.model_dump_json()], "4.2.0"),
+    ],
+)
+def test_a_version_has_written_the_data_when_a_node_has_served(
+    reports: list[str], written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = {f"/earshot/mine/broker-{id}": text for id, text in enumerate(reports, 1)}
+    monkeypatch.setattr(changes, "reader", lambda _config, _region: lambda _names: answer)
+    first = props(kafka_version="4.2.0") | {"region": REGION, "reports": list(answer)}
+    checked = ChangePreflightProvider().check(first, props(kafka_version="4.1.1"))
+    assert checked.inputs["written"] == written
+    assert bool(checked.failures) is bool(written)
+    later = ChangePreflightProvider().check(checked.inputs, props(kafka_version="4.3.0"))
+    if written:
+        assert later.inputs["written"] == written, "what has formatted the data stays"
+
+
+def test_that_a_node_has_served_meanwhile_is_no_change() -> None:
+    provider, before = ChangePreflightProvider(), props() | {"region": REGION, "written": ""}
+    assert not provider.diff("held", before, before | {"written": "4.1.1"}).changes
+    assert provider.diff("held", before, before | {"written": "4.1.1", "drained": [4]}).changes
+
+
+def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unreachable(_config: object, _region: str) -> None:
+        raise EarshotError("SSM", observed="cannot be read")
+
+    monkeypatch.setattr(changes, "reader", unreachable)
+    first = props() | {"region": REGION, "reports": ["/earshot/mine/broker-1"]}
+    assert ChangePreflightProvider().check(first, props(kafka_version="4.0.0")).failures == []
+    assert (
+        capsys.readouterr().out == "whether a node has served is not known: SSM: cannot be read\n"
+    )
+
+
+def test_nothing_that_holds_data_is_touched_before() -> None:
+    for answers in (Answers(), Answers(preview=True)):
+        engine = registered(read_aws(**SEPARATE), answers)
+        first, preflight = engine.one(GROUND), engine.one(PREFLIGHT)
+        assert first.is_below(engine.one(GATE)) and preflight.is_below(engine.one(GATE))
+        assert preflight.depends_on(first)
+        for kind in (INSTANCE, VOLUME):
+            assert len(engine.of(kind)) == 6
+            assert all(item.depends_on(preflight) for item in engine.of(kind).values())
+        assert Held.from_props(first.inputs) == held(**SEPARATE)
+        names = [f"broker-{id}" for id in (1, 2, 3)] + [
+            f"controller-{10000 + id}" for id in (1, 2, 3)
+        ]
+        assert first.inputs["reports"] == [f"/earshot/mine/{name}" for name in names]

@@ -1,0 +1,107 @@
+"""What a stack's `aws:` settings hand on to others who ask AWS."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import BotoCoreError
+
+from components.aws.credentials import endpoint, environment
+from components.aws.reports import AT_ONCE
+from components.aws.ssm import reader
+from earshot.errors import EarshotError
+
+LISTED = [{"s3": "http://127.0.0.1:1"}, {"ssm": "http://127.0.0.1:2"}, {"s3": "http://127.0.0.1:3"}]
+
+
+def test_nothing_said_leaves_the_environment_as_it_is() -> None:
+    own = {"AWS_SESSION_TOKEN": "t", "PATH": "/bin"}
+    assert environment({}, own) == own
+    assert own == {"AWS_SESSION_TOKEN": "t", "PATH": "/bin"}
+    assert endpoint({}, "s3") is None
+
+
+def test_what_is_said_goes_before_the_environment() -> None:
+    config = {
+        "aws:profile": "p",
+        "aws:accessKey": "a",
+        "aws:secretKey": "s",
+        "aws:region": "eu-central-1",
+        "aws:endpoints": LISTED,
+    }
+    assert environment(config, {"AWS_SESSION_TOKEN": "of others", "AWS_PROFILE": "mine"}) == {
+        "AWS_PROFILE": "p",
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_REGION": "eu-central-1",
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:3",
+    }
+    assert environment(config | {"aws:token": "t"}, {})["AWS_SESSION_TOKEN"] == "t"
+
+
+@pytest.mark.parametrize("listed", [LISTED, json.dumps(LISTED)])
+def test_an_endpoint_is_that_of_its_service(listed: Any) -> None:
+    assert endpoint({"aws:endpoints": listed}, "ssm") == "http://127.0.0.1:2"
+    assert endpoint({"aws:endpoints": listed}, "ec2") is None
+
+
+class SessionDouble:
+    """Holds a parameter per name that begins with `/there`, and keeps what it was told."""
+
+    told: dict[str, Any]
+    asked: list[list[str]]
+
+    def __init__(self, **told: Any) -> None:
+        SessionDouble.told = dict(told)
+        SessionDouble.asked = []
+
+    def client(self, service: str, **told: Any) -> SessionDouble:
+        self.told |= {"service": service, **told}
+        return self
+
+    def get_parameters(self, Names: list[str]) -> dict[str, Any]:
+        self.asked.append(Names)
+        if "/broken" in Names:
+            raise BotoCoreError
+        there = [name for name in Names if name.startswith("/there")]
+        return {"Parameters": [{"Name": name, "Value": f"of {name}"} for name in there]}
+
+
+def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boto3, "Session", SessionDouble)
+    config = {"aws:profile": "p", "aws:endpoints": LISTED}
+    read = reader(config, "eu-central-1")
+    told = SessionDouble.told
+    assert told.pop("config").retries == {"total_max_attempts": 5, "mode": "standard"}
+    assert told == {
+        "region_name": "eu-central-1",
+        "profile_name": "p",
+        "service": "ssm",
+        "endpoint_url": "http://127.0.0.1:2",
+    }
+    names = [f"/there/{number}" for number in range(AT_ONCE + 1)]
+    assert read([*names, "/gone"]) == {name: f"of {name}" for name in names}
+    assert [len(item) for item in SessionDouble.asked] == [AT_ONCE, 2]
+    assert read([]) == {}
+
+
+def test_whom_nobody_answers_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boto3, "Session", SessionDouble)
+    with pytest.raises(EarshotError) as caught:
+        reader({}, "eu-central-1")(["/broken"])
+    assert str(caught.value) == str(
+        EarshotError(
+            "SSM parameters in eu-central-1",
+            observed="cannot be read: An unspecified error occurred",
+            remedy="see that these credentials may call ssm:GetParameters, and run the same "
+            "command again",
+        )
+    )
+
+
+def test_a_profile_that_there_is_not_is_told_likewise() -> None:
+    with pytest.raises(EarshotError, match="nope"):
+        reader({"aws:profile": "nope"}, "eu-central-1")

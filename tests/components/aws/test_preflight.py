@@ -1,0 +1,106 @@
+"""What is asked before an instance is touched, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi.output import Unknown
+
+from components.aws import archive, preflight
+from components.aws.preflight import AwsPreflightProvider
+from earshot.errors import EarshotError
+from earshot.jvm.broker_settings import ParserAnswer
+from tests.components.aws.registered import PREFLIGHT, Answers, registered
+from tests.config.aws_documents import ARCHIVE, read_aws
+
+
+def props(**changes: Any) -> dict[str, Any]:
+    settings = {"1": "node.id=1\n", "2": "node.id=2\n"}
+    return {"kafka_version": "4.1.1", "archive": ARCHIVE, "properties": settings} | changes
+
+
+class Asked:
+    """Stands for Kafka's parser and for the archive's server."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.nodes: list[list[int]] = []
+        self.archives: list[str] = []
+        self.refusals: dict[int, str] = {}
+        self.archive_problem: str | None = None
+        monkeypatch.setattr(preflight, "ask_kafka", self._kafka)
+        monkeypatch.setattr(preflight, "kafka_broker_jars", lambda version: ())
+        monkeypatch.setattr(archive, "problem", self._archive)
+
+    def _kafka(self, _java: object, _jars: object, properties: dict[int, str]) -> ParserAnswer:
+        self.nodes.append(sorted(properties))
+        return ParserAnswer({id: it for id, it in self.refusals.items() if id in properties})
+
+    def _archive(self, wanted: Any, progress: object) -> str | None:
+        self.archives.append(wanted.url)
+        return self.archive_problem
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return Asked(monkeypatch)
+
+
+def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
+    asked.refusals = dict.fromkeys((1, 2), "Invalid value abc for configuration num.io.threads")
+    (failure,) = AwsPreflightProvider().check({}, props()).failures
+    assert failure.property == "", "Pulumi would print its value"
+    assert failure.reason == (
+        "\n- Kafka 4.1.1 refuses the settings of node 1, 2: "
+        "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
+    )
+
+
+def test_an_archive_that_will_not_do_is_refused(asked: Asked) -> None:
+    asked.archive_problem = "`archive.url`: there is nothing"
+    (failure,) = AwsPreflightProvider().check({}, props()).failures
+    assert failure.reason == "\n- `archive.url`: there is nothing"
+
+
+def test_only_what_has_changed_is_asked(asked: Asked) -> None:
+    provider = AwsPreflightProvider()
+    provider.check(props(), props())
+    assert (asked.nodes, asked.archives) == ([], [])
+    provider.check(props(), props(properties={"1": "node.id=1\n", "2": "node.id=2\nx=y\n"}))
+    provider.check(props(kafka_version="4.0.0"), props())
+    provider.check(props(archive={}), props())
+    assert (asked.nodes, asked.archives) == ([[2], [1, 2]], [ARCHIVE["url"]])
+
+
+def test_in_a_preview_without_names_kafka_is_not_asked(asked: Asked) -> None:
+    unknown = Unknown()  # type: ignore[no-untyped-call]
+    assert AwsPreflightProvider().check({}, props(properties=unknown)).failures == []
+    assert asked.nodes == []
+
+
+def test_a_class_that_the_archive_may_have_is_no_refusal(asked: Asked) -> None:
+    asked.refusals = {1: "Invalid value a.B for configuration x: Class a.B could not be found."}
+    assert AwsPreflightProvider().check({}, props()).failures == []
+
+
+def test_what_cannot_be_asked_is_said_and_stops_nothing(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nobody(*_: object, **__: object) -> None:
+        raise EarshotError("it", observed="cannot be asked")
+
+    monkeypatch.setattr(preflight, "ask_kafka", nobody)
+    monkeypatch.setattr(archive, "problem", nobody)
+    assert AwsPreflightProvider().check({}, props()).failures == []
+    assert capsys.readouterr().out == (
+        "it: cannot be asked\nKafka has not read the settings beforehand: it: cannot be asked\n"
+    )
+
+
+def test_the_stack_hands_over_what_its_nodes_will_start_with() -> None:
+    given = registered(read_aws()).one(PREFLIGHT).inputs
+    assert given["archive"] == ARCHIVE and given["kafka_version"] == "4.1.1"
+    assert given["properties"].keys() == {"1", "2", "3"}
+    assert "advertised.listeners=INTERNAL://ip-10-0-0-" in given["properties"]["3"]
+    unknown = registered(read_aws(), Answers(preview=True)).one(PREFLIGHT).inputs
+    assert isinstance(unknown["properties"], Unknown)

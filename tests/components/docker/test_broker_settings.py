@@ -1,0 +1,56 @@
+"""What a container is asked of settings: the script runs here, with a stand-in for its Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.docker import broker_settings, throwaway
+
+CLIENT: Any = None
+JAVA = """\
+#!/bin/sh
+for last; do :; done
+! grep -q refused "$last" ||
+    echo "org.apache.kafka.common.config.ConfigException: $(cat "$last")" >&2
+"""
+
+
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables that an image itself has; what is asked of it runs on this machine."""
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "java").write_text(JAVA)
+    (tmp_path / "java").chmod(0o755)
+    own = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+
+    def ask(
+        _client: object, _image: str, command: list[str], environment: Mapping[str, str]
+    ) -> str:
+        *words, script = command
+        script = script.replace("/opt/kafka/libs", str(tmp_path / "libs"))
+        return subprocess.run(
+            [*words, script],
+            env=own | dict(environment),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    monkeypatch.setattr(throwaway, "ask", ask)
+    return own
+
+
+def test_each_node_s_refusal_is_told_by_its_id(image: dict[str, str]) -> None:
+    settings = {1: "a=1\n", 2: "refused=2\n", 10: "refused=10\n", 101: "b=1\n", 3: "c=1\n"}
+    assert broker_settings.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
+
+
+def test_the_image_s_own_variables_are_no_settings(image: dict[str, str]) -> None:
+    image |= {"NODE_ID": "refused", "NODE_VERSION": "refused", "NODE_9": "refused"}
+    assert broker_settings.refusals(CLIENT, "i", {1: "a=1\n"}) == {}

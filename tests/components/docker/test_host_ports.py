@@ -1,0 +1,169 @@
+"""Which listening sockets of a host are in the way of a port that is to be published."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from components.docker import host_ports, throwaway
+from earshot import sockets
+from earshot.facts.container import PublishedPort
+from earshot.sockets import Bound
+
+ELSEWHERE = SimpleNamespace(engine="tcp://elsewhere:2376", cert_path=None)
+HEADER = "  sl  local_address rem_address   st\n"
+ANYWHERE = PublishedPort(9092, 9092, "0.0.0.0")
+LOOPBACK = PublishedPort(9092, 9092, "127.0.0.1")
+ON_LOOPBACK = "   0: 0100007F:2384 00000000:0000 0A\n"
+ON_ANY_IPV6 = f"   0: {'0' * 32}:2384 {'0' * 32}:0000 0A\n"
+CONNECTED = "   1: 0100007F:2384 0100007F:C350 01\n"
+
+
+def found(
+    monkeypatch: pytest.MonkeyPatch,
+    told: str,
+    wanted: PublishedPort = ANYWHERE,
+    published: tuple[PublishedPort, ...] = (),
+) -> list[str]:
+    """Who holds ``wanted`` where a container on the host's network tells ``told``."""
+    asked: list[Any] = []
+
+    def ask(_client: object, _image: str, command: list[str], *, network: str) -> str:
+        asked.append((command[-1], network))
+        return HEADER + told
+
+    monkeypatch.setattr(throwaway, "ask", ask)
+    holders = host_ports.holders(None, ELSEWHERE, "sha256:1", [wanted], published)
+    assert asked == [("9092", "host")]
+    return [str(it) for it in holders.values()]
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted", "taken"),
+    [
+        ("", ANYWHERE, False),
+        (CONNECTED, ANYWHERE, False),
+        (ON_LOOPBACK, ANYWHERE, True),
+        (ON_LOOPBACK, LOOPBACK, True),
+        (ON_LOOPBACK, PublishedPort(9092, 9092, "192.0.2.1"), False),
+        (ON_ANY_IPV6, LOOPBACK, False),
+        (f"{ON_ANY_IPV6}### IPv4 9092\n", LOOPBACK, True),
+    ],
+)
+def test_sockets_are_compared_as_the_kernel_does(
+    monkeypatch: pytest.MonkeyPatch, told: str, wanted: PublishedPort, taken: bool
+) -> None:
+    process = ["a process there (`ss -ltnp sport = :9092` names it)"]
+    assert found(monkeypatch, told, wanted) == process * taken
+
+
+def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(monkeypatch, ON_LOOPBACK, LOOPBACK, (LOOPBACK,)) == []
+    everywhere = PublishedPort(9092, 9092, "")
+    assert found(monkeypatch, f"{ON_ANY_IPV6}### IPv4 9092\n", ANYWHERE, (everywhere,)) == []
+    assert len(found(monkeypatch, ON_LOOPBACK, ANYWHERE, (PublishedPort(9092, 9092, "::1"),))) == 1
+
+
+def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
+    monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
+    held = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
+    monkeypatch.setattr(sockets, "listening", lambda: held)
+    told = host_ports.holders(None, here, None, [LOOPBACK], [])
+    assert [str(it) for it in told.values()] == ["pid 7 (nginx)"]
+
+
+def test_without_an_image_another_host_cannot_be_asked() -> None:
+    with pytest.raises(throwaway.NotAsked, match="no image yet"):
+        host_ports.holders(None, ELSEWHERE, None, [LOOPBACK], [])
+
+
+def test_a_socket_on_another_port_or_address_is_nobody_of_docker_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for published in (
+        PublishedPort(9093, 9093, "127.0.0.1"),
+        PublishedPort(9092, 9092, "192.0.2.1"),
+        PublishedPort(9092, 9092, "127.0.0.1", "udp"),
+        PublishedPort(9092, 9092, "0.0.0.0"),
+    ):
+        assert len(found(monkeypatch, ON_LOOPBACK, LOOPBACK, (published,))) == 1
+    on_any = "   0: 00000000:2384 00000000:0000 0A\n"
+    assert found(monkeypatch, on_any, LOOPBACK, (ANYWHERE,)) == []
+    assert len(found(monkeypatch, on_any, LOOPBACK, (LOOPBACK,))) == 1
+
+
+def test_every_port_is_asked_for_once_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def ask(_client: object, image: str, command: list[str], *, network: str) -> str:
+        asked.append([image, *command[:2], *command[3:], network])
+        return HEADER + ON_LOOPBACK + "   2: 00000000:2385 00000000:0000 0A\n"
+
+    monkeypatch.setattr(throwaway, "ask", ask)
+    second, free = PublishedPort(9093, 9093, ""), PublishedPort(9094, 9094, "")
+    told = host_ports.holders(None, ELSEWHERE, "sha256:1", [free, second, LOOPBACK, ANYWHERE], [])
+    assert asked == [["sha256:1", "bash", "-c", "ports", "9092", "9093", "9094", "host"]]
+    assert {port: str(it) for port, it in told.items()} == {
+        second: "a process there (`ss -ltnp sport = :9093` names it)",
+        LOOPBACK: "a process there (`ss -ltnp sport = :9092` names it)",
+        ANYWHERE: "a process there (`ss -ltnp sport = :9092` names it)",
+    }
+
+
+def test_whether_an_ipv6_socket_takes_ipv4_matters_to_it_alone() -> None:
+    answering = host_ports._settled(Bound("::", 9092), {9092})
+    assert (answering.ipv6_only, answering.port) == (False, 9092)
+    assert host_ports._settled(Bound("::", 9092), {9093}).ipv6_only is True
+    for other in (Bound("127.0.0.1", 9092), Bound("::1", 9092), Bound("0.0.0.0", 9092)):
+        assert host_ports._settled(other, set()) == other
+
+
+def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
+    monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
+    held = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
+    monkeypatch.setattr(sockets, "listening", lambda: held)
+    told = host_ports.holders(None, here, None, [LOOPBACK], [])
+    assert [str(it) for it in told.values()] == ["a process of another user"]
+
+
+def test_an_engine_in_another_namespace_is_asked_in_a_container(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
+    monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
+    with pytest.raises(throwaway.NotAsked) as caught:
+        host_ports.holders(None, here, None, [LOOPBACK], [])
+    assert caught.value.object == "its ports"
+    assert caught.value.observed == "it has no image yet to ask them in"
+
+
+def test_a_socket_s_server_tells_whether_it_shares_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a b.sock"
+    address = f"unix://{quote(str(path))}"
+    assert host_ports.shares_network(address) is False, "there is none"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        assert host_ports.shares_network(address) is True
+
+        def refused(*_: object) -> bool:
+            raise PermissionError
+
+        monkeypatch.setattr(Path, "samefile", refused)
+        assert host_ports.shares_network(address) is True
+        monkeypatch.setattr(Path, "samefile", lambda *_: False)
+        assert host_ports.shares_network(address) is False
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "other"))
+        server.listen()
+        assert host_ports.shares_network(f"unix://{tmp_path}/other") is False

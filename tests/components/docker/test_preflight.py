@@ -1,0 +1,160 @@
+"""What is asked before a container is touched, of whom, and what becomes of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.output import Unknown
+
+from components.docker import broker_settings, host_ports, on_engines, preflight
+from components.docker.on_engines import Seen, Wanted
+from components.docker.preflight import ImagePreflightProvider
+from components.docker.throwaway import NotAsked
+from earshot.facts.container import PublishedPort
+from tests.components.docker.test_on_engines import container, wanted
+
+HOSTS = [
+    {"name": "a", "engine": "tcp://a:2376", "external": "a.example"},
+    {"name": "b", "engine": "tcp://b:2376", "external": "b.example"},
+]
+PUBLISHED_ONCE = [
+    {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+    {"name": "HOST", "port": 9092, "scopes": "host"},
+]
+UNREADABLE = Unknown()  # type: ignore[no-untyped-call]
+
+
+class Asked:
+    """Stands for the engines and for what is asked in their containers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings: list[tuple[str, str, list[int]]] = []
+        self.ports: dict[str, list[int | None]] = {}
+        self.seen = Seen()
+        self.refusals: dict[int, str] = {}
+        self.holders: dict[int, str] = {}
+        self.silent = False
+        engines = SimpleNamespace(of=lambda host: host.name)
+        monkeypatch.setattr(preflight, "Engines", lambda: _Entered(engines))
+        monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.seen)
+        monkeypatch.setattr(broker_settings, "refusals", self._refusals)
+        monkeypatch.setattr(host_ports, "holders", self._holders)
+
+    def _refusals(self, client: str, image: str, given: Mapping[int, str]) -> dict[int, str]:
+        if self.silent:
+            raise NotAsked("a container of the image i", observed="it has no Java")
+        self.settings.append((client, image, sorted(given)))
+        return {id: it for id, it in self.refusals.items() if id in given}
+
+    def _holders(
+        self, client: str, _host: Any, image: str | None, wanted: Sequence[PublishedPort], _: Any
+    ) -> dict[PublishedPort, str]:
+        if image is None or self.silent:
+            raise NotAsked("its ports", observed="it has no image yet to ask them in")
+        self.ports[client] = [it.host_port for it in wanted]
+        return {
+            it: self.holders[it.host_port or 0] for it in wanted if it.host_port in self.holders
+        }
+
+
+class _Entered:
+    def __init__(self, found: object) -> None:
+        self._found = found
+
+    def __enter__(self) -> object:
+        return self._found
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return Asked(monkeypatch)
+
+
+def props(of: Wanted, *images: object) -> dict[str, Any]:
+    """As they come to a provider: every number is a float."""
+    found = json.loads(json.dumps({**of.to_props(), "deployment": ""}), parse_int=float)
+    return {**found, "images": {str(i): image for i, image in enumerate(images or ("sha256:1",))}}
+
+
+def said(olds: dict[str, Any], news: dict[str, Any]) -> str:
+    failures = ImagePreflightProvider().check(olds, news).failures
+    assert all(it.property == "" for it in failures), "Pulumi would print its value"
+    return "".join(it.reason for it in failures)
+
+
+def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
+    asked.refusals = dict.fromkeys((1, 2, 3), "Invalid value abc for configuration num.io.threads")
+    assert said({}, props(wanted())) == (
+        "\n- Kafka 4.1.1 refuses the settings of node 1, 2, 3: "
+        "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
+    )
+
+
+def test_every_host_is_asked_about_its_own_nodes(asked: Asked) -> None:
+    two = wanted(hosts=HOSTS)
+    assert said({}, props(two, "sha256:a", "sha256:b")) == ""
+    assert sorted(asked.settings) == [("a", "sha256:a", [1, 3]), ("b", "sha256:b", [2])]
+
+
+def test_only_what_has_changed_is_asked(asked: Asked) -> None:
+    now = props(wanted())
+    said(now, now)
+    assert asked.settings == []
+    said(now, props(wanted(extra={"num.io.threads": "9"})))
+    said(now, props(wanted(), "sha256:2"))
+    said(now, props(wanted(heap="1g")))
+    assert [(image, ids) for _, image, ids in asked.settings] == [
+        ("sha256:1", [1, 2, 3]),
+        ("sha256:2", [1, 2, 3]),
+    ]
+
+
+def test_an_image_that_is_not_there_yet_is_asked_in_the_update(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.refusals = {1: "no"}
+    assert said({}, props(wanted(), UNREADABLE)) == ""
+    assert asked.settings == []
+    assert capsys.readouterr().out == ""
+
+
+def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:
+    now = wanted(brokers=1, listeners=PUBLISHED_ONCE)
+    (port,) = now.containers[1].ports
+    assert port.host_port is not None
+    asked.holders = {port.host_port: "pid 7 (nginx)"}
+    assert said({}, props(now)) == (
+        f"\n- port {port.host_port} of Docker host local, for node 1, is taken by pid 7 (nginx), "
+        "which is no container. Free the port, or choose another `port` (or `published`) for the "
+        "listener"
+    )
+
+
+def test_ports_that_its_own_container_publishes_are_not_asked(asked: Asked) -> None:
+    now = wanted(brokers=2, listeners=PUBLISHED_ONCE)
+    (port,) = now.containers[2].ports
+    asked.seen = Seen((container(now, 1), replace(container(now, 2), ports=())))
+    said({}, props(now))
+    assert asked.ports == {"local": [port.host_port]}
+    asked.seen, asked.ports = Seen((container(now, 1), container(now, 2))), {}
+    said({}, props(now))
+    assert asked.ports == {}
+
+
+def test_what_cannot_be_asked_is_said_and_stops_nothing(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.silent = True
+    assert said({}, props(wanted())) == ""
+    assert capsys.readouterr().out == (
+        "Docker host local: ports not looked at: it has no image yet to ask them in\n"
+        "Docker host local: Kafka has not read the settings beforehand: it has no Java\n"
+    )

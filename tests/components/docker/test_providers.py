@@ -1,0 +1,150 @@
+"""What the ground's provider asks of engines and takes from them; engines here are doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import DockerException
+
+from components.docker import data_version, labels, on_engines, removal, rolling
+from components.docker.container_address import Engines
+from components.docker.on_engines import Seen, Wanted
+from components.docker.providers import EnginePreflightProvider
+from earshot.errors import EarshotError
+from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
+
+HOSTS = [{"name": "a", "engine": "tcp://a:1", "external": "a"}, {"name": "b", "external": "b"}]
+OTHER = {"name": "c", "engine": "tcp://c:1", "external": "c"}
+
+
+class EngineDouble:
+    """Keeps what it is told to do with what it has."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.fails = False
+        self.containers = SimpleNamespace(list=self._containers)
+        self.networks = SimpleNamespace(list=self._networks)
+
+    def _containers(self, *, filters: dict[str, str], all: bool = False) -> list[Any]:
+        self.done.append(f"containers {filters['label']} {all}")
+        if self.fails:
+            raise DockerException("stopped")
+        return [self._container(id) for id in ("1", "9", None)]
+
+    def _container(self, id: str | None) -> Any:
+        return SimpleNamespace(
+            labels={} if id is None else {labels.NODE: id},
+            stop=lambda timeout: self.done.append(f"stop {id} {timeout}"),
+            remove=lambda force, v: self.done.append(f"remove {id} {force} {v}"),
+        )
+
+    def _networks(self, *, filters: dict[str, str]) -> list[Any]:
+        self.done.append(f"networks {filters['label']}")
+        return [SimpleNamespace(remove=lambda: self.done.append("remove network"))]
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
+    """The one engine to which every address leads."""
+    double = EngineDouble()
+
+    @contextmanager
+    def connected(_where: object) -> Iterator[EngineDouble]:
+        yield double
+
+    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    return double
+
+
+def props(of: Wanted, **changes: Any) -> dict[str, Any]:
+    return {**of.to_props(), "cluster_id": OWN_ID, "deployment": MINE, **changes}
+
+
+LABEL = f"earshot.deployment={MINE}"
+
+
+def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble) -> None:
+    before, now = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    made = EnginePreflightProvider().update("id", before, now)
+    assert made.outs == now
+    assert engine.done == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
+    engine.done.clear()
+    engine.fails = True
+    EnginePreflightProvider().update("id", now, now)
+    assert engine.done == [f"containers {LABEL} False"] * 2, "it is only to go more smoothly"
+
+
+def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble) -> None:
+    EnginePreflightProvider().delete("id", props(wanted()))
+    assert engine.done == [
+        f"containers {LABEL} True",
+        *(f"remove {id} True True" for id in ("1", "9", None)),
+        f"networks {LABEL}",
+        "remove network",
+    ]
+
+
+def test_only_the_gate_s_digest_is_no_change() -> None:
+    olds = props(wanted(), gate="a")
+    diff = EnginePreflightProvider().diff
+    assert diff("id", olds, {**olds, "gate": "b"}).changes is False
+    assert diff("id", olds, {**olds, "stack": "t"}).changes is True
+    assert EnginePreflightProvider().create(olds).id == MINE
+
+
+def test_all_are_asked_about_what_is_there(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def told(name: str) -> Any:
+        def problems(*given: Any) -> list[str]:
+            asked.append((name, given))
+            return [name]
+
+        return problems
+
+    monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
+    for module in (on_engines, rolling, data_version, removal):
+        monkeypatch.setattr(module, "problems", told(module.__name__.rpartition(".")[2]))
+    olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    names = ("on_engines", "rolling", "data_version", "removal")
+    text = "\n" + "\n".join(f"- {name}" for name in names)
+    (failure,) = EnginePreflightProvider().check(olds, news).failures
+    assert failure.reason == text
+    before, hosts = asked[2][1][3], asked[3][1][3]
+    assert before == Wanted.from_props(olds)
+    assert [host.name for host in hosts] == ["a", "b", "c"]
+    asked.clear()
+    result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))
+    assert result.inputs is not None and len(result.inputs["deployment"]) == 12
+    assert asked[2][1][3] is None and len(asked[3][1][3]) == 2
+    earlier = {key: it for key, it in olds.items() if key != "cluster_id"}
+    EnginePreflightProvider().check(earlier, news)
+    assert asked[6][1][3].cluster_id == ""
+
+
+def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def of(_self: Engines, host: Any) -> object:
+        if host.name == "c":
+            raise EarshotError("Docker host c", observed="does not answer")
+        return SimpleNamespace()
+
+    def look(_engines: Engines, hosts: Any) -> Seen:
+        looked.extend(host.name for host in hosts)
+        return Seen()
+
+    monkeypatch.setattr(Engines, "of", of)
+    monkeypatch.setattr(on_engines, "look", look)
+    olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    assert not EnginePreflightProvider().check(olds, news).failures
+    assert looked == ["a", "b"]
+    (failure,) = EnginePreflightProvider().check(news, olds).failures
+    assert failure.reason == "\n- Docker host c: does not answer"

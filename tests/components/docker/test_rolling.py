@@ -1,0 +1,116 @@
+"""Which listeners running containers have, and whether they can be given others one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import DockerException, NotFound
+
+from components.docker import rolling
+from components.docker.container_address import Engines
+from components.docker.on_engines import Seen, Wanted
+from earshot.errors import EarshotError
+from tests.components.docker.test_on_engines import container, wanted
+
+RENAMED = [{"name": "BROKERS", "port": 19092, "scopes": "internal"}]
+BOTH = [
+    {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+    {"name": "BROKERS", "port": 29093, "scopes": "internal"},
+]
+ONE = BOTH[:1]
+
+
+def said(monkeypatch: pytest.MonkeyPatch, before: Wanted, after: Wanted, **changes: Any) -> str:
+    """With all containers of ``before`` as they are, ``changes`` aside."""
+    environment = {f"id-{id}": it.environment for id, it in before.containers.items()}
+
+    def inspect(id: str) -> dict[str, Any]:
+        if id not in environment:
+            raise NotFound(id)
+        return {"Config": {"Env": [f"{key}={value}" for key, value in environment[id].items()]}}
+
+    client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
+    monkeypatch.setattr(Engines, "of", lambda self, host: client)
+    seen = Seen(tuple(replace(container(before, id), **changes) for id in before.containers))
+    return "\n".join(rolling.problems(Engines(), after, seen))
+
+
+def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in told
+    assert told.endswith(
+        "Add the new listener beside the old one and apply that, let `inter_broker` name it and "
+        "apply that, then take the old one away; or stop the cluster first (`make down STACK=s`; "
+        "data is kept)"
+    )
+
+
+def test_another_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    tls = wanted(listeners=[{**ONE[0], "protocol": "SSL"}])
+    told = said(monkeypatch, wanted(listeners=ONE), tls)
+    assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in told
+
+
+def test_the_way_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [
+        wanted(listeners=ONE),
+        wanted(listeners=BOTH, inter_broker="INTERNAL"),
+        wanted(listeners=BOTH, inter_broker="BROKERS"),
+        wanted(listeners=BOTH[1:]),
+    ]
+    assert [said(monkeypatch, *pair) for pair in pairwise(steps)] == [""] * 3
+
+
+@pytest.mark.parametrize(
+    "changes", [{"running": False}, {"labels": {}}, {"id": "gone"}, {"host": "another"}]
+)
+def test_only_what_runs_is_in_the_way(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    assert said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED), **changes) == ""
+
+
+@pytest.mark.parametrize("reason", [DockerException("stopped"), OSError("stopped")])
+def test_an_engine_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, reason: Exception) -> None:
+    def inspect(id: str) -> None:
+        raise reason
+
+    client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
+    monkeypatch.setattr(Engines, "of", lambda self, host: client)
+    now = wanted(brokers=1)
+    with pytest.raises(EarshotError, match="Docker host local"):
+        rolling.problems(Engines(), now, Seen((container(now, 1),)))
+
+
+def test_what_does_not_count_leaves_the_others_to_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, after = wanted(listeners=ONE), wanted(listeners=RENAMED)
+    environment = {f"id-{id}": it.environment for id, it in before.containers.items()}
+
+    def inspect(id: str) -> dict[str, Any]:
+        if id == "bare":
+            return {"Config": {"Env": None}}
+        if id not in environment:
+            raise NotFound(id)
+        return {"Config": {"Env": [f"{key}={value}" for key, value in environment[id].items()]}}
+
+    client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
+    monkeypatch.setattr(Engines, "of", lambda self, host: client)
+    first = container(before, 1)
+    others = [
+        replace(first, host="another"),
+        replace(first, running=False),
+        replace(first, labels={}),
+        replace(first, id="gone"),
+    ]
+    own = [container(before, id) for id in (1, 2, 3)]
+    assert len(rolling.problems(Engines(), after, Seen((*others, *own)))) == 1
+    assert rolling.problems(Engines(), before, Seen(tuple(own))) == []
+    assert rolling.problems(Engines(), after, Seen((replace(first, id="bare"),))) == []

@@ -1,0 +1,106 @@
+"""Containers for one question: what they are given, and that none of them is left."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import APIError, ImageNotFound
+
+from components.docker import labels, throwaway
+from components.docker.throwaway import NotAsked
+
+
+class FakeEngine:
+    """An engine that has one image, and what becomes of containers on it."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.given: dict[str, Any] = {}
+        self.left: list[str] = []
+        self.containers = SimpleNamespace(create=self._create)
+        self.images = SimpleNamespace(get=self._image)
+
+    def _image(self, name: str) -> None:
+        if name != "kafka":
+            raise ImageNotFound(f"No such image: {name}")
+
+    def _create(self, image: str, **given: Any) -> Any:
+        self._image(image)
+        self.given = given
+        self.left.append("container")
+        return SimpleNamespace(start=lambda: None, exec_run=self._exec, remove=self._remove)
+
+    def _exec(self, command: list[str], **given: Any) -> Any:
+        self.given |= given | {"command": command}
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    def _remove(self, force: bool, v: bool) -> None:
+        assert force and v
+        self.left.clear()
+
+
+def ask(engine: Any, image: str = "kafka") -> str:
+    return throwaway.ask(engine, image, ["look"], environment={"A": "b"}, volumes={"data": "/d"})
+
+
+def test_the_container_has_no_network_and_ends_by_itself() -> None:
+    engine = FakeEngine((0, (b"found\n", None)))
+    assert ask(engine) == "found\n"
+    assert engine.left == []
+    assert engine.given == {
+        "entrypoint": ["sleep", "120"],
+        "command": ["look"],
+        "labels": {labels.THROWAWAY: "yes"},
+        "network_mode": "none",
+        "volumes": {"data": {"bind": "/d", "mode": "ro"}},
+        "healthcheck": {"test": ["NONE"]},
+        "auto_remove": True,
+        "environment": {"A": "b"},
+        "demux": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((3, (b"", b"it has\n no Java\n")), "it has no Java"),
+        ((1, (None, None)), "look ended with status 1"),
+        (APIError("500", explanation="no space left"), "no space left"),
+        (OSError("gone"), "gone"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, said: str) -> None:
+    engine = FakeEngine(answer)
+    with pytest.raises(NotAsked) as caught:
+        ask(engine)
+    assert caught.value.observed == said
+    assert engine.left == []
+
+
+def test_an_interrupt_leaves_nothing() -> None:
+    engine = FakeEngine(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        ask(engine)
+    assert engine.left == []
+
+
+def test_the_first_image_that_is_there_is_asked() -> None:
+    engine: Any = FakeEngine((0, (b"found", None)))
+    assert throwaway.ask_any(engine, ["absent", "kafka"], ["look"], volumes={}) == "found"
+    with pytest.raises(NotAsked, match="no image is there"):
+        throwaway.ask_any(engine, ["absent"], ["look"], volumes={})
+
+
+def test_an_engine_that_answers_no_more_is_no_answer() -> None:
+    engine: Any = FakeEngine((0, (b"found", None)))
+
+    def lost(_name: str) -> None:
+        raise ConnectionResetError("Connection reset by peer")
+
+    engine.images.get = lost
+    with pytest.raises(NotAsked, match="Connection reset by peer"):
+        throwaway.ask_any(engine, ["kafka"], ["look"], volumes={})

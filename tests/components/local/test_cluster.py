@@ -1,0 +1,109 @@
+"""What the component registers: behind the gate, and with its settings as secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import mocks
+
+from components.gate import APPROVAL_TYPE, GATE_APPROVAL_TYPE, GATE_TYPE, digest
+from components.local.cluster import LocalCluster
+from earshot.placement import plan_local
+from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.config.read import read_local
+
+PREFLIGHT = "pulumi-python:dynamic/earshot:LocalGround"
+NODE = "pulumi-python:dynamic/earshot:LocalNode"
+
+
+class Answers(mocks.Mocks):
+    """Outputs as the providers would give them, and the pack where it ``judges``."""
+
+    judges = True
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        outputs = dict(args.inputs)
+        if args.typ == APPROVAL_TYPE and self.judges:
+            outputs["judged"] = outputs["digest"]
+        if args.typ == PREFLIGHT:
+            outputs["cluster_id"] = "id"
+        if args.typ == NODE:
+            outputs["incarnation"] = f"incarnation of {args.name}"
+        return f"id of {args.name}", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise AssertionError(f"nothing is looked up: {args.token}")
+
+
+class Engine(mocks.MockMonitor):
+    """Takes down every registration, in order."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(answers)
+        self.seen: list[Any] = []
+
+    def RegisterResource(self, request: Any) -> Any:
+        self.seen.append(request)
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+    def of(self, type: str) -> list[Any]:
+        return [request for request in self.seen if request.type == type]
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture
+def engine(answers: Answers) -> Engine:
+    found = Engine(answers)
+    mocks.set_mocks(answers, project="earshot", stack="s", preview=False, monitor=found)
+    return found
+
+
+def deployed(**settings: Any) -> None:
+    """Registers the cluster of these settings."""
+    spec = read_local({"placement": "local", **settings})
+
+    def run() -> pulumi.Output[str]:
+        return LocalCluster("s", spec, plan_local(spec, Path("/state/kafka"))).ready.urn
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+
+
+def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
+    deployed(extra={"num.io.threads": "4"})
+    assert secret_inputs(engine.of(GATE_TYPE)[0]) == {"plan"}
+    assert secret_inputs(engine.of(PREFLIGHT)[0]) == {"plan"}
+    assert [secret_inputs(request) for request in engine.of(NODE)] == [{"properties"}] * 3
+    assert [it.type for it in engine.seen if "num.io.threads" in visible(it)] == []
+
+
+def test_the_pack_is_asked_about_all_that_the_gate_shows(engine: Engine) -> None:
+    deployed()
+    (shown,), (asked,), (approval,) = map(engine.of, (GATE_TYPE, APPROVAL_TYPE, GATE_APPROVAL_TYPE))
+    wanted = digest(plain_inputs(shown))
+    assert plain_inputs(asked) == {"digest": wanted, "judged": "nobody"}
+    assert plain_inputs(approval)["digest"] == wanted
+    assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == wanted
+
+
+def test_nothing_is_registered_behind_a_gate_that_nobody_judged(
+    engine: Engine, answers: Answers
+) -> None:
+    answers.judges = False
+    with pytest.raises(pulumi.RunError, match="no policy pack has judged"):
+        deployed()
+    assert not [*engine.of(GATE_APPROVAL_TYPE), *engine.of(PREFLIGHT), *engine.of(NODE)]
+
+
+def test_with_the_gate_off_nobody_is_asked(engine: Engine, answers: Answers) -> None:
+    answers.judges = False
+    deployed(gate="off")
+    assert not [*engine.of(APPROVAL_TYPE), *engine.of(GATE_APPROVAL_TYPE)]
+    assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == "off"
+    assert len(engine.of(NODE)) == 3

@@ -1,0 +1,179 @@
+"""A cluster is known again from its nodes' own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.local import on_disk, quorum
+from components.local.on_disk import Found
+from components.local.quorum import Memory
+from earshot.errors import EarshotError
+from earshot.listeners.render import server_properties
+from tests.components.local.test_quorum import planned
+
+ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
+VOTERS = {"1": "localhost:43092", "2": "localhost:43093", "3": "localhost:43094"}
+
+
+def formatted(root: Path, id: int, cluster_id: str = ID, server: str | None = None) -> None:
+    """A node's directory as Kafka and earshot leave it."""
+    directory = root / f"node-{id}"
+    (directory / "log").mkdir(parents=True)
+    meta = f"#\n#Sun Nov 22 08:52:27 UTC 2026\ncluster.id={cluster_id}\nnode.id={id}\nversion=1\n"
+    (directory / "log" / "meta.properties").write_text(meta)
+    if server is None:
+        plan = planned()
+        server = server_properties(plan, plan.node(id))
+    (directory / "server.properties").write_text(server)
+
+
+def refusal(root: Path) -> str:
+    with pytest.raises(EarshotError) as caught:
+        on_disk.found(root)
+    return str(caught.value)
+
+
+def test_without_data_there_is_no_cluster(tmp_path: Path) -> None:
+    (tmp_path / "node-1" / "log").mkdir(parents=True)
+    assert on_disk.found(tmp_path) is None
+    assert on_disk.found(tmp_path / "none") is None
+    assert quorum.recall(tmp_path) is None
+
+
+def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
+    for id in (1, 2, 3):
+        formatted(tmp_path, id)
+    version = planned().kafka_version
+    assert on_disk.found(tmp_path) == Found(ID, VOTERS, version, (1, 2, 3))
+
+
+@pytest.mark.parametrize("text", [None, "", "{", '{"cluster_id": "x"}'])
+def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) -> None:
+    before = quorum.settle(tmp_path, planned())
+    for id in (1, 2, 3):
+        formatted(tmp_path, id, before.cluster_id)
+    file = tmp_path / "cluster.json"
+    file.unlink() if text is None else file.write_text(text)
+    assert quorum.recall(tmp_path) == Memory(
+        before.cluster_id, VOTERS, before.kafka_version, (1, 2, 3), serving=True
+    )
+    assert quorum.settle(tmp_path, planned()).cluster_id == before.cluster_id
+    assert quorum.kept(tmp_path) is not None
+
+
+def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
+    formatted(tmp_path, 1, server="")
+    formatted(tmp_path, 2)
+    assert on_disk.found(tmp_path) == Found(ID, VOTERS, planned().kafka_version, (1, 2))
+
+
+def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:
+    for id, version in ((1, "4.9.1"), (2, "4.10.0"), (3, "4.9.1")):
+        plan = planned(kafka_version=version)
+        formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
+    found = on_disk.found(tmp_path)
+    assert found is not None and found.kafka_version == "4.10.0"
+
+
+def test_a_voter_s_own_address_counts(tmp_path: Path) -> None:
+    for id, port in ((1, 44001), (2, 44001), (3, 43092)):
+        plan = planned(controllers={"port": port})
+        formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
+    found = on_disk.found(tmp_path)
+    assert found is not None
+    assert found.voters == {"1": "localhost:44001", "2": "localhost:44002", "3": "localhost:43094"}
+
+
+def test_controllers_of_their_own_are_no_brokers(tmp_path: Path) -> None:
+    plan = planned(brokers=1, controllers={"mode": "separate", "count": 1})
+    for node in plan.nodes:
+        formatted(tmp_path, node.id, server=server_properties(plan, node))
+    found = on_disk.found(tmp_path)
+    assert found is not None and found.brokers == (1,)
+
+
+def test_two_clusters_are_refused(tmp_path: Path) -> None:
+    formatted(tmp_path, 1)
+    formatted(tmp_path, 2, "another-cluster")
+    assert refusal(tmp_path) == (
+        f"cluster.json in {tmp_path}: is missing or unreadable, and cannot be made again: the "
+        f"nodes contradict each other about the cluster.id (node-1: {ID}; "
+        "node-2: another-cluster)\n"
+        "  fix: put cluster.json back from a copy, or move away the directories that do not "
+        "belong there; `make clean` removes all data"
+    )
+
+
+def test_other_voters_are_refused(tmp_path: Path) -> None:
+    formatted(tmp_path, 1)
+    plan = planned(brokers=1)
+    formatted(tmp_path, 2, server=server_properties(plan, plan.nodes[0]))
+    assert "about the voters (node-1: 1, 2, 3; node-2: 1)" in refusal(tmp_path)
+
+
+def test_the_data_of_another_node_is_refused(tmp_path: Path) -> None:
+    formatted(tmp_path, 1)
+    (tmp_path / "node-1").rename(tmp_path / "node-2")
+    assert f"the data in {tmp_path / 'node-2'} is of node 1" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("server", "what"),
+    [("", "no node's files tell the voters"), ("controller.quorum.voters=1@h:1\n", "version")],
+)
+def test_what_no_node_tells_is_not_guessed(tmp_path: Path, server: str, what: str) -> None:
+    formatted(tmp_path, 1, server=server)
+    assert what in refusal(tmp_path)
+
+
+def test_data_of_another_cluster_is_named_before_a_broker_refuses_it(tmp_path: Path) -> None:
+    quorum.settle(tmp_path, planned())
+    formatted(tmp_path, 1, "another-cluster")
+    (problem,) = quorum.problems(tmp_path, planned())
+    assert problem.startswith(
+        f"the data in {tmp_path / 'node-1'} is of the cluster another-cluster"
+    )
+
+
+def test_what_no_node_tells_is_named(tmp_path: Path) -> None:
+    formatted(tmp_path, 1, cluster_id="")
+    assert "cannot be made again: no node's files tell the cluster.id\n" in refusal(tmp_path)
+    (tmp_path / "node-1" / "log" / "meta.properties").write_text(f"cluster.id={ID}\n")
+    (tmp_path / "node-1" / "server.properties").write_text("controller.quorum.voters=1@h:1\n")
+    assert "made again: no node's server.properties tells its version of Kafka\n" in refusal(
+        tmp_path
+    )
+
+
+def test_a_node_that_does_not_tell_its_roles_is_told_by_its_id(tmp_path: Path) -> None:
+    formatted(tmp_path, 2)
+    for id in (10_000, 10_001):
+        formatted(tmp_path, id, server="")
+    (tmp_path / "node-2" / "server.properties").unlink()
+    plan = planned()
+    text = server_properties(plan, plan.node(1))
+    formatted(tmp_path, 1, server=text)
+    found = on_disk.found(tmp_path)
+    assert found is not None and found.brokers == (1, 2, 10_000)
+
+
+def test_only_folders_of_nodes_count(tmp_path: Path) -> None:
+    formatted(tmp_path, 1)
+    other = tmp_path / "node-old" / "log"
+    other.mkdir(parents=True)
+    (other / "meta.properties").write_text("cluster.id=x\n")
+    assert on_disk.cluster_ids(tmp_path) == {"node-1": ID}
+    formatted(tmp_path, 2, cluster_id="")
+    assert on_disk.cluster_ids(tmp_path) == {"node-1": ID}
+
+
+def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    formatted(tmp_path, 1)
+    file = tmp_path / "node-1" / "server.properties"
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(EarshotError) as caught:
+        on_disk.found(tmp_path)
+    assert str(caught.value) == f"{file}: cannot be read (Is a directory)"

@@ -1,0 +1,133 @@
+"""What the providers do in a checkout that was copied or moved, with the state it took along."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.local import changes, quorum, restart
+from components.local.process import Launch
+from components.local.providers import LocalPreflightProvider, NodeProvider
+from components.local.record import Record, running
+from earshot.jvm.java import Java
+from earshot.listeners.render import server_properties
+from tests.components.local.nodes import node, recorded
+from tests.components.local.test_quorum import planned
+
+KAFKA = Path(".earshot/stacks/local/kafka")
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Path:
+    """A checkout with the data of one node."""
+    project = tmp_path / "original"
+    (project / KAFKA / "node-1").mkdir(parents=True)
+    (project / "Pulumi.yaml").write_text("name: earshot\n")
+    quorum.settle(project / KAFKA, planned(brokers=1))
+    return project
+
+
+def props(project: Path, **more: Any) -> dict[str, Any]:
+    """As a state holds them."""
+    return {"root": str(project / KAFKA), "node_id": 1.0, "data": "keep", **more}
+
+
+def test_a_copy_leaves_the_node_of_the_original_alone(
+    original: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory, copy = original / KAFKA / "node-1", original.with_name("copy")
+    with node(directory) as child:
+        made = recorded(directory, Record.of(child.pid, "d"))
+        shutil.copytree(original, copy)
+        monkeypatch.chdir(copy)
+        assert NodeProvider().read("node-1", props(original)).id == ""
+        NodeProvider().delete("node-1", props(original))
+        assert running(directory) == made
+        assert capsys.readouterr().out == f"node 1 in {original / KAFKA} runs on\n"
+        monkeypatch.chdir(original)
+        NodeProvider().delete("node-1", props(original))
+        assert running(directory) is None
+
+
+def test_a_moved_checkout_stops_its_node(original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = original.with_name("moved")
+    with node(original / KAFKA / "node-1") as child:
+        made = recorded(original / KAFKA / "node-1", Record.of(child.pid, "d"))
+        original.rename(moved)
+        monkeypatch.chdir(moved)
+        read = NodeProvider().read("node-1", props(original)).outs
+        assert read is not None and read["incarnation"] == made.incarnation
+        NodeProvider().delete("node-1", props(original))
+        assert running(moved / KAFKA / "node-1") is None
+
+
+def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
+    monkeypatch.setattr(changes, "kafka_at_hand", lambda *_, **__: kafka)
+    seen: list[Launch | None] = []
+
+    def restarted(_root: Path, wanted: Launch, previous: Launch | None, *_: Any) -> Record:
+        seen.append(previous)
+        return Record(1, 1.0, wanted.digest)
+
+    monkeypatch.setattr(restart, "restart", restarted)
+    olds = props(original, properties="a=1\n", heap="1g", kafka_version="4.1.1", cluster_id="id")
+    moved = original.with_name("moved")
+    for place in (original, moved):
+        if place == moved:
+            original.rename(moved)
+        monkeypatch.chdir(place)
+        NodeProvider().update("node-1", olds, olds)
+    first, second = seen
+    assert first is not None and first.properties == "a=1\n"
+    assert second is None, "it names the data where they were"
+
+
+def test_a_copy_that_deletes_its_data_keeps_the_data_of_the_original(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = original.with_name("copy")
+    shutil.copytree(original, copy)
+    monkeypatch.chdir(copy)
+    LocalPreflightProvider().delete("id", props(original, data="delete"))
+    assert (original / KAFKA / "node-1").is_dir()
+    assert not (copy / KAFKA).exists()
+
+
+def test_a_memory_that_cannot_be_made_again_stops_the_preview_and_not_the_removal(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(original)
+    for id in (1, 2):
+        log = original / KAFKA / f"node-{id}" / "log"
+        log.mkdir(parents=True)
+        (log / "meta.properties").write_text(f"cluster.id=cluster-{id}\nnode.id={id}\n")
+    (original / KAFKA / "cluster.json").write_text("")
+    plan = planned(brokers=1).model_dump(mode="json")
+    (failure,) = LocalPreflightProvider().check({}, props(original, plan=plan)).failures
+    assert "the nodes contradict each other about the cluster.id" in failure.reason
+    assert failure.property == "", "of one, the engine prints the whole value first"
+    NodeProvider().delete("node-1", props(original))
+    LocalPreflightProvider().delete("id", props(original))
+
+
+def test_a_memory_that_was_made_again_is_told(
+    original: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(original)
+    monkeypatch.setattr(changes, "prepare", lambda *_: None)
+    plan, root = planned(brokers=1), original / KAFKA
+    (root / "node-1" / "log").mkdir()
+    (root / "node-1" / "log" / "meta.properties").write_text("cluster.id=kept\nnode.id=1\n")
+    (root / "node-1" / "server.properties").write_text(server_properties(plan, plan.node(1)))
+    (root / "cluster.json").write_text("")
+    made = LocalPreflightProvider().create(props(original, plan=plan.model_dump(mode="json")))
+    assert made.id == "kept"
+    assert capsys.readouterr().out == (
+        f"cluster.json in {root} was lost; made again from the nodes' own files\n"
+    )

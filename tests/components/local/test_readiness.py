@@ -1,0 +1,88 @@
+"""Waiting for nodes: what counts as up, and what is said where that never comes."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+
+from components.local import readiness
+from components.local.quorum import node_directory
+from components.local.readiness import CatchingUp, Progress, wait_for
+from components.local.record import Record
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from tests.components.local.nodes import node, recorded
+
+CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
+
+
+class AdminDouble:
+    """Answers as a broker's metadata would: its ids, and who is in sync for one partition."""
+
+    def __init__(self, brokers: list[int], replicas: list[int], isrs: list[int]) -> None:
+        partition = SimpleNamespace(replicas=replicas, isrs=isrs)
+        topic = SimpleNamespace(partitions={0: partition})
+        self.metadata = SimpleNamespace(
+            brokers=dict.fromkeys(brokers), topics={"t": topic}, cluster_id=CLUSTER
+        )
+
+    def list_topics(self, timeout: float) -> Any:
+        if not self.metadata.brokers:
+            raise KafkaException("refused")
+        return self.metadata
+
+
+@pytest.mark.parametrize(
+    ("admin", "state"),
+    [
+        (AdminDouble([], [], []), Progress.SILENT),
+        (AdminDouble([2, 3], [1, 2], [2]), Progress.SILENT),
+        (AdminDouble([1, 2], [1, 2], [2]), Progress.BEHIND),
+        (AdminDouble([1, 2], [2], [2]), Progress.READY),
+        (AdminDouble([1, 2], [1, 2], [1, 2]), Progress.READY),
+    ],
+)
+def test_a_broker_is_ready_when_it_is_listed_and_in_sync(admin: Any, state: Progress) -> None:
+    assert readiness._state(1, admin, "localhost:1", CLUSTER) is state
+
+
+def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
+    directory = node_directory(tmp_path, 1)
+    directory.mkdir()
+    (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
+    with pytest.raises(EarshotError) as caught:
+        wait_for(tmp_path, [1], {}, CLUSTER)
+    assert str(caught.value) == (
+        "node 1 did not come up: Invalid maximum heap size: -Xmx1\n"
+        f"  logs: {directory / 'server.log'}, console.log\n"
+        "  fix: correct what the cause names, then run the same command again"
+    )
+
+
+def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) -> None:
+    directory = node_directory(tmp_path, 10_001)
+    with node(directory) as child, socket.socket() as listening:
+        recorded(directory, Record.of(child.pid, "d"))
+        listening.bind(("127.0.0.1", 0))
+        address = Address("127.0.0.1", listening.getsockname()[1])
+        with pytest.raises(EarshotError, match="node 10001 did not come up: no answer after 0 s"):
+            wait_for(tmp_path, [10_001], {}, CLUSTER, deadline=0, controllers={10_001: address})
+        listening.listen()
+        wait_for(tmp_path, [10_001], {}, CLUSTER, deadline=0, controllers={10_001: address})
+
+
+def test_a_broker_that_only_lacks_time_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "_admin", lambda _: AdminDouble([1, 2], [1, 2], [2]))
+    with pytest.raises(CatchingUp) as caught:
+        wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
+    assert str(caught.value) == (
+        "broker 1: answers, and is not in sync with all of its replicas after 0 s\n"
+        "  fix: wait until it has caught up, then run the same command again"
+    )

@@ -1,0 +1,160 @@
+"""Changing one node: what is done in which order; processes and brokers are doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.local import quorum, restart
+from components.local.process import Launch
+from components.local.readiness import CatchingUp
+from components.local.record import Record
+from earshot.errors import EarshotError
+from earshot.listeners.render import server_properties
+from tests.components.local.test_quorum import HIGH, planned
+
+PLAN = planned()
+FAILURE = EarshotError(
+    "node 1 did not come up", observed="KafkaException: no\n  logs: /log", remedy="see there"
+)
+
+
+def launch(root: Path, heap: str) -> Launch:
+    properties = server_properties(PLAN, PLAN.nodes[0])
+    return Launch(1, root / "node-1", properties, heap, "4.1.1", Path("/java"), ())
+
+
+@dataclass
+class NodeDouble:
+    """Stands for the process of node 1 and for what is seen of its broker."""
+
+    runs: Launch | None
+    serving: bool = True
+    fails: dict[str, EarshotError] = field(default_factory=dict)
+    """By heap, why a node that was started with it does not come up."""
+    done: list[str] = field(default_factory=list)
+
+    def running(self, directory: Path) -> Record | None:
+        return None if self.runs is None else Record(1, 1.0, self.runs.digest)
+
+    def stop(self, directory: Path, grace: float) -> bool:
+        self.done.append(f"stop {grace:.0f}")
+        self.runs = None
+        return True
+
+    def start(self, launch: Launch, cluster_id: str) -> Record:
+        self.done.append(f"start {launch.heap}")
+        self.runs = launch
+        return Record(2, 2.0, launch.digest)
+
+    def wait_for(
+        self,
+        root: Path,
+        nodes: Sequence[int],
+        brokers: Mapping[int, str],
+        cluster_id: str,
+        **more: Any,
+    ) -> None:
+        assert self.runs is not None and cluster_id == "id"
+        self.done.append(f"wait {nodes} {dict(brokers)} {more['controllers']}")
+        if self.runs.heap in self.fails:
+            raise self.fails[self.runs.heap]
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
+    """A node that runs with a heap of 256m."""
+    double = NodeDouble(launch(tmp_path, "256m"))
+    for name in ("running", "stop", "start", "wait_for"):
+        monkeypatch.setattr(restart, name, getattr(double, name))
+    monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
+    monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
+    return double
+
+
+WAIT = f"wait [1] {{1: 'localhost:{HIGH['INTERNAL']}'}} {{}}"
+
+
+def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
+    before = previous or launch(root, "256m")
+    return restart.restart(root, launch(root, "512m"), before, "id", lambda _: None)
+
+
+def test_a_node_is_stopped_started_and_waited_for(tmp_path: Path, node: NodeDouble) -> None:
+    assert changed(tmp_path, node).pid == 2
+    assert node.done == ["stop 30", "start 512m", WAIT]
+
+
+def test_without_a_quorum_nobody_is_waited_for(tmp_path: Path, node: NodeDouble) -> None:
+    node.serving = False
+    node.fails["512m"] = FAILURE
+    changed(tmp_path, node)
+    assert node.done == ["stop 3", "start 512m"]
+
+
+def test_one_that_runs_so_already_is_left_alone(tmp_path: Path, node: NodeDouble) -> None:
+    node.runs = launch(tmp_path, "512m")
+    assert changed(tmp_path, node).pid == 1
+    assert node.done == [WAIT]
+
+
+def test_one_that_does_not_come_up_is_started_again_as_it_was(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    node.fails["512m"] = FAILURE
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node)
+    assert str(caught.value) == (
+        "node 1 did not come up: KafkaException: no\n"
+        "  logs: /log\n"
+        "  it was started again as it was and serves; the nodes after it were not touched\n"
+        "  fix: see there"
+    )
+    assert node.done == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
+
+
+def test_one_that_does_not_come_up_again_either_says_so(tmp_path: Path, node: NodeDouble) -> None:
+    again = EarshotError("node 1 did not come up", observed="DiskException: full")
+    node.fails |= {"512m": FAILURE, "256m": again}
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node)
+    assert (
+        "\n  it was started again as it was, and node 1 did not come up: DiskException: full\n"
+        in str(caught.value)
+    )
+
+
+def test_one_that_only_has_to_catch_up_is_left_to_the_next_wait(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    node.fails["512m"] = CatchingUp("broker 1", observed="is not in sync")
+    assert changed(tmp_path, node).pid == 2
+    assert node.done == ["stop 30", "start 512m", WAIT]
+
+
+def test_what_did_not_run_is_not_started_instead(tmp_path: Path, node: NodeDouble) -> None:
+    node.fails["512m"] = FAILURE
+    other = launch(tmp_path, "1g")
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node, previous=other)
+    assert caught.value is FAILURE
+    node.runs, node.done = None, []
+    with pytest.raises(EarshotError):
+        changed(tmp_path, node)
+    assert node.done == ["stop 30", "start 512m", WAIT]
+
+
+def test_a_controller_alone_is_waited_for_at_its_own_listener(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    plan = planned(controllers={"mode": "separate"})
+    controller = plan.controllers[0]
+    properties = server_properties(plan, controller)
+    wanted = replace(launch(tmp_path, "512m"), id=controller.id, properties=properties)
+    restart.restart(tmp_path, wanted, None, "id", lambda _: None)
+    address = controller.listeners[0].advertised
+    assert node.done[-1] == f"wait [{controller.id}] {{}} {{{controller.id}: {address!r}}}"

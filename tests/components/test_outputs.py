@@ -1,0 +1,28 @@
+"""What is made of values that are known now or later."""
+
+from __future__ import annotations
+
+import pulumi
+import pytest
+
+from components.outputs import applied, told
+from earshot.errors import EarshotError
+
+
+def test_what_is_known_now_is_taken_as_it_is() -> None:
+    assert applied(3, lambda number: number + 1) == 4
+    assert isinstance(applied(pulumi.Output.from_input(3), str), pulumi.Output)
+
+
+def test_an_error_reaches_the_user_as_its_message() -> None:
+    def act(name: str, number: int) -> str:
+        if number:
+            raise EarshotError(name, observed="died", remedy="start it")
+        return name
+
+    assert told(act)("node 1", 0) == "node 1"
+    with pytest.raises(pulumi.RunError) as caught:
+        told(act)("node 1", 1)
+    assert str(caught.value) == "node 1: died\n  fix: start it"
+    with pytest.raises(ZeroDivisionError):
+        told(lambda: 1 // 0)()

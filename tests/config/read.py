@@ -1,0 +1,13 @@
+"""A spec of placement local, as tests hand it on."""
+
+from __future__ import annotations
+
+from earshot.config.document import read_spec
+from earshot.config.local import LocalSpec
+
+
+def read_local(document: object, source: str = "test") -> LocalSpec:
+    """``document`` read as `earshot:cluster`. Raises SpecError."""
+    spec = read_spec(document, source)
+    assert isinstance(spec, LocalSpec)
+    return spec

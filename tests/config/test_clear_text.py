@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from earshot.config.clear_text import clear_text_problems
+from earshot.config.listener import ListenerSpec
+from earshot.listeners.model import Protocol, Scope
+
+
+def listener(name: str, protocol: Protocol, *scopes: Scope) -> ListenerSpec:
+    return ListenerSpec(name=name, port=9092, protocol=protocol, scopes=scopes)
+
+
+def problems(*listeners: ListenerSpec, **waived: str) -> list[str]:
+    return list(clear_text_problems(listeners, waived))
+
+
+@pytest.mark.parametrize("protocol", Protocol)
+@pytest.mark.parametrize("scopes", [(Scope.EXTERNAL,), (Scope.INTERNAL, Scope.EXTERNAL)])
+def test_an_external_listener_has_tls_or_a_reason(
+    protocol: Protocol, scopes: tuple[Scope, ...]
+) -> None:
+    item = listener("EXTERNAL", protocol, *scopes)
+    assert bool(problems(item)) == (not protocol.tls)
+    assert bool(problems(item, EXTERNAL="a lab behind a VPN")) == protocol.tls
+
+
+@pytest.mark.parametrize("scope", [Scope.INTERNAL, Scope.HOST])
+def test_other_scopes_may_be_in_the_clear(scope: Scope) -> None:
+    assert problems(listener("PLAIN", Protocol.PLAINTEXT, scope)) == []
+
+
+def test_the_text_names_key_found_and_allowed() -> None:
+    (text,) = problems(listener("OUT", Protocol.SASL_PLAINTEXT, Scope.EXTERNAL))
+    assert text == (
+        "listeners.OUT.protocol: found SASL_PLAINTEXT for scope external, so that anybody on the "
+        "way reads and changes what is sent; allowed: SSL, SASL_SSL, or a reason under "
+        "clear_text.OUT"
+    )
+
+
+def test_every_listener_is_named() -> None:
+    found = problems(
+        listener("ONE", Protocol.PLAINTEXT, Scope.EXTERNAL),
+        listener("TWO", Protocol.SSL, Scope.EXTERNAL),
+        listener("THREE", Protocol.PLAINTEXT, Scope.EXTERNAL),
+    )
+    assert [text.split(".")[1] for text in found] == ["ONE", "THREE"]
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_waiver_says_why(reason: str) -> None:
+    item = listener("OUT", Protocol.PLAINTEXT, Scope.EXTERNAL)
+    assert problems(item, OUT=reason) == [
+        "clear_text.OUT: found no reason; allowed: a sentence that says why"
+    ]
+
+
+def test_a_waiver_that_nothing_needs_is_refused() -> None:
+    item = listener("OUT", Protocol.PLAINTEXT, Scope.EXTERNAL)
+    assert problems(item, OUT="lab", OTHER="lab") == [
+        "clear_text.OTHER: found a waiver that nothing needs; allowed: OUT"
+    ]
+    assert problems(OUT="lab")[0].endswith("allowed: no listener needs one")

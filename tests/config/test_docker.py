@@ -1,0 +1,393 @@
+"""`earshot:cluster` with placement docker: defaults, and one clear line per mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
+from earshot.errors import SpecError
+from earshot.listeners.model import Scope
+from earshot.listeners.problems import describe, shown
+
+INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
+OUTSIDE = {"name": "OUTSIDE", "port": 9092, "scopes": ["external"]}
+TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "external": "b.example"}]
+
+
+def read(**rest: Any) -> DockerSpec:
+    spec = read_spec({"placement": "docker", **rest}, "test")
+    assert isinstance(spec, DockerSpec)
+    return spec
+
+
+def test_only_the_placement_must_be_said() -> None:
+    spec = read()
+    assert [(item.name, item.port, item.scopes) for item in spec.listeners] == [
+        ("INTERNAL", 19092, (Scope.INTERNAL,)),
+        ("HOST", 9092, (Scope.HOST,)),
+        ("EXTERNAL", 39092, (Scope.HOST,)),
+    ]
+    assert [spec.name_of(id) for id in spec.node_ids] == ["kafka-1", "kafka-2", "kafka-3"]
+    assert spec.image_name == "apache/kafka:4.1.1"
+    assert spec.host_of == {1: 0, 2: 0, 3: 0}
+
+
+def test_a_host_that_others_have_a_name_for_keeps_its_external_listeners() -> None:
+    spec = read(hosts=[{"external": "kafka.example.com"}])
+    assert spec.listeners[-1].scopes == (Scope.EXTERNAL,)
+
+
+def test_a_listener_that_names_its_own_addresses_stays_external() -> None:
+    named = OUTSIDE | {"advertised": {1: "kafka.example.com:9092"}}
+    spec = read(brokers=1, listeners=[INTERNAL, named])
+    assert spec.listeners[-1].scopes == (Scope.EXTERNAL,)
+
+
+def test_ids_begin_where_the_file_says() -> None:
+    spec = read(broker_ids=[0, 7], names={0: "kafka0"})
+    assert (spec.brokers, list(spec.ids), spec.node_ids) == (2, [0, 7], (0, 7))
+    assert [spec.name_of(id) for id in spec.ids] == ["kafka0", "kafka-7"]
+
+
+def test_separate_controllers_have_names_of_their_own() -> None:
+    spec = read(brokers=1, controllers={"mode": "separate"}, names={10_002: "quorum-b"})
+    assert [spec.name_of(id) for id in spec.controller_ids] == [
+        "controller-10001",
+        "quorum-b",
+        "controller-10003",
+    ]
+
+
+def test_the_version_is_that_of_the_image() -> None:
+    assert read(image="apache/kafka:4.0.0").kafka_version == "4.0.0"
+    assert read(image="registry.example/apache/kafka:4.0.0").kafka_version == "4.0.0"
+    assert read(image="ours/kafka:7", kafka_version="4.0.0").image_name == "ours/kafka:7"
+
+
+def test_several_hosts_share_brokers_in_turn() -> None:
+    spec = read(hosts=TWO)
+    assert spec.host_of == {1: 0, 2: 1, 3: 0}
+    assert [item.name for item in spec.listeners] == ["INTERNAL", "EXTERNAL"]
+
+
+def test_hosts_may_name_their_brokers() -> None:
+    hosts = [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]
+    assert read(hosts=hosts).host_of == {3: 0, 1: 1, 2: 1}
+
+
+@pytest.mark.parametrize(
+    "engine", ["unix:///var/run/docker.sock", "ssh://ops@host-a", "ssh://h:2222", "tcp://h:2376"]
+)
+def test_engines(engine: str) -> None:
+    assert read(hosts=[{"engine": engine}]).hosts[0].engine == engine
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"broker_ids": [0, 0]}, "broker_ids: found an id twice"),
+        ({"brokers": 3, "broker_ids": [1]}, "broker_ids: found 1 for 3 broker(s)"),
+        ({"broker_ids": [-1]}, "broker_ids: found -1; allowed: 0 to 10000"),
+        ({"broker_ids": [10_001]}, "broker_ids: found 10001; allowed: 0 to 10000"),
+        ({"names": {9: "x"}}, "names: found node 9; allowed: 1 to 3"),
+        ({"names": {1: "kafka_1"}}, "names: 1: found 'kafka_1'; allowed: up to 63 letters"),
+        ({"names": {1: "A", 2: "a"}}, "names: a stands 2 times"),
+        ({"names": {1: "kafka-2"}}, "names: kafka-2 would be the name of 2 containers"),
+        ({"names": ["kafka"]}, "names: found ['kafka']; allowed: a map"),
+        ({"image": "bitnami/kafka:4.0.0"}, "earshot cannot run: it maps other variables"),
+        ({"image": "wurstmeister/kafka"}, "earshot cannot run: it knows no KRaft"),
+        ({"image": "not an image"}, "allowed: an image such as apache/kafka:4.1.1"),
+        (
+            {"image": "apache/kafka:4.0.0", "kafka_version": "4.1.1"},
+            "image: found apache/kafka:4.0.0 with kafka_version 4.1.1; they differ",
+        ),
+        ({"image": "apache/kafka:3.7.0"}, "kafka_version: found '3.7.0'; allowed: 3.9.x"),
+        ({"hosts": []}, "hosts: found []; allowed: at least one"),
+        ({"hosts": [{"engine": "host:2375"}]}, "hosts[0].engine: found 'host:2375'"),
+        ({"hosts": [{"engine": "tcp://host"}]}, "hosts[0].engine: found 'tcp://host'"),
+        ({"hosts": [{"engine": "tcp://host:x"}]}, "hosts[0].engine: found 'tcp://host:x'"),
+        ({"hosts": [{"engine": "unix://socket"}]}, "hosts[0].engine: found 'unix://socket'"),
+        ({"hosts": [{"external": "a b"}]}, "hosts[0].external: host 'a b'"),
+        ({"hosts": [{"cert_path": "/c"}]}, "cert_path: found '/c' for the engine nothing"),
+        ({"hosts": [TWO[0], TWO[0]]}, "hosts: a stands 2 times"),
+        ({"hosts": [TWO[0], {"name": "b"}]}, "hosts.b: has neither `external` nor `internal`"),
+        (
+            {"hosts": [TWO[0], {"name": "b", "internal": "b"}]},
+            "hosts.b.external: is missing; a listener has the scope external",
+        ),
+        (
+            {"hosts": TWO, "listeners": [INTERNAL, OUTSIDE | {"scopes": ["host"]}]},
+            "listeners.OUTSIDE.scopes: found host with 2 Docker hosts",
+        ),
+        (
+            {"hosts": [TWO[0] | {"brokers": [1]}, TWO[1] | {"brokers": [1, 2]}]},
+            "hosts: their `brokers` are 1, 1, 2; allowed: each of 1 to 3 on one host",
+        ),
+        (
+            {"listeners": [INTERNAL, OUTSIDE | {"published": {4: 9092}}]},
+            "listeners.OUTSIDE.published: found broker 4; allowed: 1 to 3",
+        ),
+        (
+            {"listeners": [INTERNAL, OUTSIDE | {"published": {1: 0}}]},
+            "listeners.OUTSIDE.published[1]: found 0; allowed: a port",
+        ),
+        (
+            {"hosts": TWO, "controllers": {"mode": "separate"}},
+            "controllers.mode: found separate with several Docker hosts",
+        ),
+        ({"dns": ["ns.example.com"]}, "dns[0]: found 'ns.example.com'; allowed: an IP address"),
+        ({"heap": "half"}, "heap: found 'half'; allowed: a JVM size"),
+        ({"validator": {"base": ""}}, "validator.base: found ''; allowed: an image such as"),
+        ({"hosts": [{"name": "A B"}]}, "found 'A B'; allowed: up to 30 small letters"),
+        ({"hosts": [{}] * 101}, "allowed: 100 at most"),
+        ({"hosts": [{"brokers": [True]}]}, "hosts[0].brokers[0]: found true; allowed: a whole"),
+        ({"names": {"a": "b"}}, "names.a: found 'a'; allowed: a whole number"),
+        ({"external_host": "x"}, "external_host: is no key that earshot knows"),
+    ],
+)
+def test_a_mistake_is_named_with_its_key(settings: dict[str, Any], expected: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read(**settings)
+    text = str(caught.value)
+    assert expected in text
+    assert "Input should" not in text and "String should" not in text and "Value error" not in text
+
+
+def test_published_is_a_key_of_docker_alone() -> None:
+    listeners = [INTERNAL | {"published": {1: 9092}}]
+    with pytest.raises(SpecError, match="published: is no key that earshot knows"):
+        read_spec({"placement": "local", "listeners": listeners}, "test")
+
+
+def refused(**settings: Any) -> list[str]:
+    """The problems of a cluster that cannot be read, one line each."""
+    document = {"placement": "docker", **settings}
+    with pytest.raises(ValidationError) as caught:
+        DockerSpec.model_validate(document)
+    return describe(caught.value, DockerSpec, document)
+
+
+def test_what_is_not_said_of_containers() -> None:
+    spec = read()
+    assert (spec.heap, spec.data, spec.dns, spec.cluster_id) == ("512m", "keep", (), None)
+    assert spec.validator.base == "debian:bookworm-slim"
+    (host,) = spec.hosts
+    assert (host.name, host.engine, host.cert_path, host.brokers) == ("local", None, None, None)
+    assert host.between_hosts is None
+    empty: dict[str, Any] = {"engine": None, "cert_path": None, "external": "x"}
+    assert read(image=None, hosts=[empty]).image_name == "apache/kafka:4.1.1"
+
+
+def test_a_spec_that_was_read_is_taken_as_it_is() -> None:
+    spec = read()
+    assert DockerSpec.model_validate(spec) is spec
+    with pytest.raises(ValidationError):
+        DockerSpec.model_validate("docker")
+
+
+@pytest.mark.parametrize(
+    ("engine", "good"),
+    [
+        ("unix:///s", True),
+        ("unix:///", False),
+        ("unix://host/socket", False),
+        ("unix:socket", False),
+        ("unix:///a b", False),
+        ("unix:///a\u2028b", False),
+        ("ssh://host/", True),
+        ("ssh://host/path", False),
+        ("ssh://", False),
+        ("tcp://host:1/", True),
+        ("tcp://host:1/path", False),
+        ("tcp://:2376", False),
+        ("tcp://host:70000", False),
+        ("http://host:2376", False),
+        ("", False),
+    ],
+)
+def test_which_engines_there_are(engine: str, good: bool) -> None:
+    hosts = [{"engine": engine}]
+    if good:
+        assert read(hosts=hosts).hosts[0].engine == engine
+    else:
+        assert refused(hosts=hosts) == [
+            (
+                f"hosts[0].engine: found {shown(engine)}; "
+                "allowed: unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
+            )
+        ]
+
+
+def test_certificates_are_for_engines_at_tcp() -> None:
+    over_tls = {"engine": "tcp://host:2376", "cert_path": "/certs"}
+    assert read(hosts=[over_tls]).hosts[0].cert_path == "/certs"
+    assert refused(hosts=[over_tls | {"engine": "ssh://host"}]) == [
+        (
+            "hosts[0]: cert_path: found '/certs' for the engine 'ssh://host'; "
+            "allowed: with an engine at tcp://HOST:PORT"
+        )
+    ]
+
+
+def test_other_hosts_use_the_internal_name_before_the_external_one() -> None:
+    hosts = [TWO[0] | {"internal": "a.local"}, TWO[1]]
+    assert [host.between_hosts for host in read(hosts=hosts).hosts] == ["a.local", "b.example"]
+
+
+@pytest.mark.parametrize(
+    "image", ["apache/kafka:latest", "apache/kafka", "ours/kafka:4.0.0", "apache/kafka:4.0.0-rc1"]
+)
+def test_an_image_that_tells_no_version_of_kafka_goes_with_any(image: str) -> None:
+    assert read(image=image).kafka_version == "4.1.1"
+    assert read(image=image, kafka_version="4.0.1").kafka_version == "4.0.1"
+
+
+def test_an_image_may_say_the_version_again() -> None:
+    spec = read(image="apache/kafka:4.0.0", kafka_version="4.0.0")
+    assert (spec.image_name, spec.kafka_version) == ("apache/kafka:4.0.0", "4.0.0")
+    assert refused(image="apache/kafka:4.0.0", kafka_version="4.1.1") == [
+        "image: found apache/kafka:4.0.0 with kafka_version 4.1.1; they differ"
+    ]
+    assert refused(image="bitnami/kafka:4.0.0") == [
+        (
+            "image: found 'bitnami/kafka:4.0.0', which earshot cannot run: it maps other "
+            "variables; allowed: apache/kafka, confluentinc/cp-kafka, or an image that takes their "
+            "variables"
+        )
+    ]
+
+
+def test_a_program_may_hand_over_tuples() -> None:
+    assert len(read(hosts=tuple(TWO)).listeners) == 2
+    assert read(broker_ids=(5, 7)).brokers == 2
+
+
+def test_what_the_file_says_goes_before_what_is_usual_for_several_hosts() -> None:
+    named = read(hosts=TWO, listeners=[INTERNAL, OUTSIDE])
+    assert [item.name for item in named.listeners] == ["INTERNAL", "OUTSIDE"]
+    assert named.listeners[1].scopes == (Scope.EXTERNAL,)
+    assert read(broker_ids=[0, 7], brokers=2).brokers == 2
+    assert len(read(hosts=TWO[:1]).listeners) == 3
+
+
+@pytest.mark.parametrize("hosts", [[{"name": f"h{n}", "external": "x"} for n in range(100)]])
+def test_as_many_hosts_as_allowed(hosts: list[dict[str, Any]]) -> None:
+    assert len(read(hosts=hosts).hosts) == 100
+
+
+def test_the_least_and_the_greatest_id_and_the_longest_names() -> None:
+    spec = read(broker_ids=[0, 10_000], names={0: "a" * 63, 10_000: "b"})
+    assert [spec.name_of(id) for id in spec.ids] == ["a" * 63, "b"]
+    assert read(hosts=[{"name": "a" * 30}]).hosts[0].name == "a" * 30
+    assert refused(names={1: "a" * 64}) == [
+        (
+            f"names: 1: found {shown('a' * 64)}; allowed: up to 63 letters, digits, hyphens and "
+            "dots, beginning with a letter or digit"
+        )
+    ]
+    assert refused(hosts=[{"name": "a" * 31}]) == [
+        (
+            f"hosts.{'a' * 31}.name: found '{'a' * 31}'; "
+            "allowed: up to 30 small letters, digits and hyphens"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines"),
+    [
+        (
+            {"brokers": 3, "broker_ids": [1, 1]},
+            [
+                "broker_ids: found 2 for 3 broker(s); allowed: one for each",
+                "broker_ids: found an id twice; allowed: each once",
+            ],
+        ),
+        ({"broker_ids": [-1]}, ["broker_ids: found -1; allowed: 0 to 10000"]),
+        ({"names": {1: "kafka-2"}}, ["names: kafka-2 would be the name of 2 containers"]),
+        ({"names": {1: "A", 2: "a", 3: "b"}}, ["names: a stands 2 times"]),
+        (
+            {"hosts": [TWO[0], TWO[1], TWO[0]]},
+            ["hosts: a stands 2 times; names are distinct"],
+        ),
+        (
+            {"hosts": [TWO[0] | {"brokers": [1]}, TWO[1] | {"brokers": [2]}]},
+            [
+                (
+                    "hosts: their `brokers` are 1, 2; allowed: each of 1 to 3 on one host, "
+                    "or no host with `brokers`"
+                )
+            ],
+        ),
+        (
+            {"hosts": TWO, "controllers": {"mode": "separate"}},
+            [
+                (
+                    "controllers.mode: found separate with several Docker hosts; a controller "
+                    "alone binds the address that the voters use, which in a container is not its "
+                    "host's. Allowed: combined"
+                )
+            ],
+        ),
+        (
+            {"hosts": [TWO[0], {"name": "b"}], "listeners": [INTERNAL]},
+            [
+                (
+                    "hosts.b: has neither `external` nor `internal`; networks do not span Docker "
+                    "hosts, so that brokers need a name under which they reach it"
+                )
+            ],
+        ),
+        (
+            {"hosts": [{"name": "a", "internal": "a"}, TWO[1]], "listeners": [INTERNAL, OUTSIDE]},
+            ["hosts.a.external: is missing; a listener has the scope external"],
+        ),
+        (
+            {"hosts": TWO, "listeners": [INTERNAL, OUTSIDE | {"scopes": ["host"]}]},
+            [
+                (
+                    "listeners.OUTSIDE.scopes: found host with 2 Docker hosts; a client is given "
+                    "the address of every broker, and localhost leads to those of its own host "
+                    "only. Give the listener the scope external"
+                )
+            ],
+        ),
+        ({"dns": [5]}, ["dns[0]: found 5; allowed: an IP address, as text"]),
+        (
+            {"hosts": [{"external": 5}]},
+            ["hosts[0].external: found 5; allowed: a name or an address, as text"],
+        ),
+        (
+            {"validator": {"base": "No Image"}},
+            ["validator.base: found 'No Image'; allowed: an image such as apache/kafka:4.1.1"],
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_all_that_mends_it(
+    settings: dict[str, Any], lines: list[str]
+) -> None:
+    assert refused(**settings) == lines
+
+
+def test_hosts_without_external_listeners_need_internal_names_alone() -> None:
+    hosts = [{"name": "a", "internal": "a"}, {"name": "b", "internal": "b"}]
+    spec = read(hosts=hosts, listeners=[INTERNAL])
+    assert spec.host_of == {1: 0, 2: 1, 3: 0}
+    assert read(dns=["10.0.0.2", "2001:DB8::1"]).dns == ("10.0.0.2", "2001:db8::1")
+
+
+def test_brokers_and_controllers_are_each_dealt_out_from_the_first_host() -> None:
+    spec = read(hosts=[{}], controllers={"mode": "separate"})
+    assert spec.host_of == dict.fromkeys((1, 2, 3, 10_001, 10_002, 10_003), 0)
+    hosts = [TWO[0], TWO[1] | {"brokers": [1, 2, 3]}]
+    assert read(hosts=hosts).host_of == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_listener_that_names_some_of_its_addresses_is_narrowed() -> None:
+    named = OUTSIDE | {"advertised": {1: "kafka.example.com:9092"}}
+    spec = read(brokers=2, listeners=[INTERNAL, named])
+    assert spec.listeners[-1].scopes == (Scope.HOST,)

@@ -1,0 +1,465 @@
+"""From facts to cells: the right stage is named, later ones are skipped for that reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose, ready, undecided
+from earshot.doctor.probe import Attempt, Contact, Handshake
+from earshot.listeners.model import Protocol
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.validation.client import Failure
+from earshot.validation.metadata import NOT_SAID, MetadataAnswer
+from earshot.validation.refusals import refusal
+from earshot.validation.result import Cell, Stage, Verdict
+from tests.doubles.answers import address, answer
+
+HERE = "localhost:9092"
+TARGET = CellTarget("EXTERNAL", Protocol.PLAINTEXT, 1, address(HERE))
+OK = Lookup("localhost", "this machine", Diagnosis.OK, ("127.0.0.1",), 0.001)
+CONNECTED = Attempt("127.0.0.1:9092", "", 0.001)
+REACHED = Contact(TARGET.address, OK, (CONNECTED,))
+REFUSED = Contact(TARGET.address, OK, (Attempt("127.0.0.1:9092", "refused", 0.001),))
+NOWHERE = Contact(
+    TARGET.address, Lookup("localhost", "this machine", Diagnosis.NXDOMAIN, detail="not known")
+)
+OWN = answer(HERE, HERE, "localhost:9093")
+OTHER = answer("localhost:9093", HERE, "localhost:9093")
+SENT = Sent(0, 0, 2.5, 7)
+HEALTHY = Observed(TARGET, REACHED, OWN, cluster_id="C", produced=SENT, consumed=0.01)
+
+
+def verdicts(cell: Cell) -> str:
+    """One letter per stage: p(ass), f(ail), s(kip)."""
+    return "".join(str(item.verdict)[0] for item in cell.stages)
+
+
+def failed(facts: Observed) -> tuple[Stage | None, str]:
+    cell = diagnose(facts, "host")
+    assert cell.verdict is Verdict.FAIL and cell.cause is not None
+    return cell.failed_stage, cell.cause.kind
+
+
+def test_all_is_well() -> None:
+    cell = diagnose(HEALTHY, "host")
+    assert cell.verdict is Verdict.PASS and cell.cause is None and cell.reason == ""
+    assert verdicts(cell) == "ppppppp"
+    assert [item.stage for item in cell.stages] == list(Stage)
+    assert cell.latency_ms == 2.5
+    assert (cell.vantage, cell.listener, cell.broker) == ("host", "EXTERNAL", 1)
+    assert str(cell.address) == HERE
+    assert [(item.detail, item.seconds) for item in cell.stages] == [
+        ("localhost:9092 answered", 0.01),
+        ("broker 1 at localhost:9092, of 2 brokers", None),
+        ("localhost is 127.0.0.1", 0.001),
+        ("127.0.0.1:9092", 0.001),
+        ("PLAINTEXT, none asked for", None),
+        ("partition 0, led by broker 1, offset 0", 0.0025),
+        ("the same record, checksum equal", 0.01),
+    ]
+
+
+def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
+    target = replace(TARGET, protocol=Protocol.SASL_PLAINTEXT)
+    cell = diagnose(replace(HEALTHY, target=target, own=answer(HERE, HERE)), "host")
+    assert cell.stages[1].detail == "broker 1 at localhost:9092, of 1 broker"
+    assert cell.stages[4].detail == "SASL_PLAINTEXT, authenticated"
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage", "kind"),
+    [
+        # nobody answers on this listener
+        ({"contact": NOWHERE, "own": None}, Stage.RESOLVE, "unresolvable"),
+        ({"contact": REFUSED, "own": None}, Stage.TCP, "refused"),
+        # another address of the listener answers, and lists the broker as expected
+        ({"contact": NOWHERE, "own": None, "via": OTHER}, Stage.RESOLVE, "unresolvable"),
+        ({"contact": REFUSED, "own": None, "via": OTHER}, Stage.TCP, "refused"),
+        # … or no longer: the broker is down, and its own address says how
+        (
+            {"contact": REFUSED, "own": None, "via": answer("x:1", "", "x:1")},
+            Stage.TCP,
+            "refused",
+        ),
+        # … or at another address
+        (
+            {"contact": REFUSED, "own": None, "via": answer("x:1", "localhost:9999")},
+            Stage.METADATA,
+            "drift",
+        ),
+        # … or not here, but elsewhere
+        (
+            {
+                "contact": REFUSED,
+                "own": None,
+                "via": answer("x:1", "", "x:1"),
+                "elsewhere": ("INTERNAL",),
+            },
+            Stage.METADATA,
+            "missing",
+        ),
+        # it connects and says nothing sensible
+        ({"own": Failure("timeout", "no metadata")}, Stage.BOOTSTRAP, "no-answer"),
+        ({"own": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
+        ({"own": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
+        ({"own": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
+        # it answers with something else than expected
+        ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),
+        ({"own": answer(HERE, "", "localhost:9093")}, Stage.METADATA, "unlisted"),
+        ({"own": answer(HERE, HERE, HERE)}, Stage.METADATA, "shared-address"),
+        ({"cluster_id": "D"}, Stage.METADATA, "foreign-cluster"),
+        ({"cluster_id": "D", "promised": True}, Stage.METADATA, "another-cluster"),
+        ({"answers_as": "INTERNAL"}, Stage.METADATA, "crossed-listeners"),
+        (
+            {"contact": None, "own": None, "via": OTHER, "surplus": True},
+            Stage.METADATA,
+            "unexpected",
+        ),
+        # the record
+        (
+            {"produced": Failure("timeout", "x"), "consumed": None},
+            Stage.PRODUCE,
+            "not-acknowledged",
+        ),
+        ({"produced": Failure("misrouted", "x"), "consumed": None}, Stage.PRODUCE, "misrouted"),
+        ({"produced": Failure("no-quorum", "x"), "consumed": None}, Stage.PRODUCE, "no-quorum"),
+        ({"produced": None, "consumed": None}, Stage.PRODUCE, "not-acknowledged"),
+        ({"consumed": Failure("corrupt", "x")}, Stage.CONSUME, "corrupt"),
+        ({"consumed": None}, Stage.CONSUME, "not-returned"),
+    ],
+)
+def test_the_stage_that_fails_names_the_cause(
+    changes: dict[str, object], stage: Stage, kind: str
+) -> None:
+    facts = replace(HEALTHY, **changes)  # type: ignore[arg-type]
+    assert failed(facts) == (stage, kind)
+    cell = diagnose(facts, "host")
+    assert [item.stage for item in cell.stages] == list(Stage)
+    after = list(Stage).index(stage) + 1
+    assert set(verdicts(cell)[after:]) <= {"s"}
+    assert all(item.detail for item in cell.stages if item.verdict is Verdict.SKIP)
+    assert all(item.detail == f"{stage} failed" for item in cell.stages[after:])
+    assert ready(facts) is (stage in (Stage.PRODUCE, Stage.CONSUME))
+
+
+DOWN = {"contact": REFUSED, "own": None}
+NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a name nor an address"
+
+
+@pytest.mark.parametrize(
+    ("changes", "observed", "expected"),
+    [
+        (
+            {"own": answer(HERE, "localhost:9999")},
+            "broker 1 advertises localhost:9999 to clients of EXTERNAL",
+            "localhost:9092, as the contract says",
+        ),
+        (
+            {"contact": None, "own": None, "via": OTHER, "surplus": True},
+            "EXTERNAL lists broker 1 at localhost:9092",
+            "no broker 1: the contract does not know it",
+        ),
+        (
+            {"cluster_id": "D"},
+            "localhost:9092 belongs to cluster C",
+            "cluster D, which the other addresses belong to",
+        ),
+        (
+            {"cluster_id": "D", "promised": True},
+            "localhost:9092 belongs to cluster C",
+            "cluster D of the contract",
+        ),
+        (
+            {"answers_as": "INTERNAL"},
+            f"{HERE} is answered by listener INTERNAL: 1 at {HERE}, 2 at localhost:9093",
+            "the advertised addresses of EXTERNAL",
+        ),
+        (
+            {**DOWN, "via": answer("x:1", "", "x:1"), "elsewhere": ("INTERNAL", "OTHER")},
+            "EXTERNAL lists 2 at x:1, and no broker 1; INTERNAL, OTHER lists it",
+            "broker 1 at localhost:9092",
+        ),
+        (
+            {"own": answer(HERE, "", "localhost:9093")},
+            "EXTERNAL lists 2 at localhost:9093, and no broker 1",
+            "broker 1 at localhost:9092",
+        ),
+        (
+            {"own": answer(HERE, HERE, HERE, HERE)},
+            "brokers 1 and 2 and 3 advertise one address to EXTERNAL: localhost:9092",
+            "a host:port of its own for every broker",
+        ),
+        (
+            {"own": Failure("timeout", "no metadata")},
+            "localhost:9092 connects, but gives no metadata: no metadata",
+            "broker 1 answers a metadata request on localhost:9092",
+        ),
+        (
+            {"own": Failure("tls", "alert")},
+            "localhost:9092 (PLAINTEXT): alert",
+            "the client and EXTERNAL agree on security",
+        ),
+        (
+            DOWN,
+            "localhost:9092: 127.0.0.1:9092 refused the connection",
+            "localhost:9092 accepts a connection",
+        ),
+        (
+            {"target": replace(TARGET, address=address("a b:1")), "contact": NOWHERE, "own": None},
+            NO_NAME.format("a b:1", "'a b'"),
+            "one name or IP address, and one port",
+        ),
+        (
+            {"target": replace(TARGET, address=address(":1")), "contact": NOWHERE, "own": None},
+            NO_NAME.format(":1", "an empty text"),
+            "one name or IP address, and one port",
+        ),
+        (
+            {"produced": None, "consumed": None},
+            "the deadline passed before it was sent",
+            "broker 1 acknowledges a record (acks=all)",
+        ),
+        (
+            {"produced": Failure("timeout", "late"), "consumed": None},
+            "late",
+            "broker 1 acknowledges a record (acks=all)",
+        ),
+        (
+            {"consumed": None},
+            "the deadline passed before it was read",
+            "broker 1 gives the same record back",
+        ),
+        (
+            {"consumed": Failure("corrupt", "changed")},
+            "changed",
+            "broker 1 gives the same record back",
+        ),
+    ],
+)
+def test_what_was_seen_stands_beside_what_was_expected(
+    changes: dict[str, object], observed: str, expected: str
+) -> None:
+    cell = diagnose(replace(HEALTHY, **changes), "host")  # type: ignore[arg-type]
+    assert cell.cause is not None
+    assert (cell.cause.observed, cell.cause.expected) == (observed, expected)
+    stage = next(item for item in cell.stages if item.stage is cell.failed_stage)
+    assert (stage.verdict, stage.detail) == (Verdict.FAIL, observed)
+
+
+def test_a_cluster_that_does_not_say_its_id_is_not_another_one() -> None:
+    unsaid = answer(HERE, HERE, cluster=NOT_SAID)
+    assert diagnose(replace(HEALTHY, own=unsaid), "host").verdict is Verdict.PASS
+    # nor is it held against an address what another one said
+    elsewhere = replace(HEALTHY, cluster_id="D", contact=REFUSED, own=None, via=OTHER)
+    assert failed(elsewhere) == (Stage.TCP, "refused")
+    assert failed(replace(elsewhere, answers_as="INTERNAL")) == (Stage.TCP, "refused")
+
+
+def told(facts: Observed) -> list[tuple[Verdict, str]]:
+    """What is said of bootstrap and metadata."""
+    return [(item.verdict, item.detail) for item in diagnose(facts, "host").stages[:2]]
+
+
+def test_who_answered_is_told() -> None:
+    listed = (Verdict.PASS, "broker 1 at localhost:9092, of 2 brokers")
+    via = replace(HEALTHY, own=None, via=OTHER)
+    by_another = [(Verdict.PASS, "localhost:9093 answered, localhost:9092 did not"), listed]
+    assert told(replace(via, contact=REFUSED)) == by_another
+    assert told(replace(via, contact=None)) == by_another
+    # nobody asks a broker that the contract does not know
+    assert told(replace(via, contact=None, surplus=True))[0] == (
+        Verdict.PASS,
+        "localhost:9093 answered",
+    )
+    # its own answer counts, whoever else answers
+    assert told(replace(via, own=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
+    nobody = (Verdict.SKIP, "no address of EXTERNAL answered")
+    assert told(replace(via, via=None, contact=REFUSED)) == [nobody, nobody]
+    unasked = replace(via, via=None, contact=None)
+    assert told(unasked) == [(Verdict.SKIP, "not reached"), (Verdict.SKIP, "not reached")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"contact": NOWHERE, "own": None}, "ssfssss"),
+        ({"contact": NOWHERE, "own": None, "via": OTHER}, "ppfssss"),
+        (DOWN, "sspfsss"),
+        ({**DOWN, "via": OTHER}, "pppfsss"),
+        ({"own": Failure("tls", "alert")}, "ssppfss"),
+        ({"own": Failure("tls", "alert"), "via": OTHER}, "ppppfss"),
+        ({"own": Failure("timeout", "no metadata"), "via": OTHER}, "fssssss"),
+        ({"own": answer(HERE, "localhost:9999")}, "pfsssss"),
+        ({"produced": None, "consumed": None}, "pppppfs"),
+        ({"consumed": None}, "ppppppf"),
+    ],
+)
+def test_what_went_well_before_a_failure_passes(changes: dict[str, object], expected: str) -> None:
+    cell = diagnose(replace(HEALTHY, **changes), "host")  # type: ignore[arg-type]
+    assert verdicts(cell) == expected
+
+
+def test_what_came_too_late_is_not_known() -> None:
+    late = replace(HEALTHY, late="out of time")
+    assert not ready(late) and ready(HEALTHY)
+    # neither what went well, nor what failed on the way to the address
+    for facts in (late, replace(late, contact=REFUSED, own=None)):
+        assert diagnose(facts, "host") == undecided(
+            TARGET, "host", "out of time", Verdict.INCONCLUSIVE
+        )
+    drifted = replace(late, contact=None, own=None, via=answer("x:1", "localhost:9999"))
+    assert failed(drifted) == (Stage.METADATA, "drift")
+
+
+def test_the_failure_of_the_seeds() -> None:
+    """Bootstrap works, the listed name means nothing here."""
+    target = replace(TARGET, address=address("nope.invalid:9092"))
+    lookup = Lookup("nope.invalid", "this machine", Diagnosis.NXDOMAIN, detail="not known")
+    via = answer(HERE, "nope.invalid:9092")
+    cell = diagnose(
+        Observed(target, Contact(target.address, lookup), via=via, cluster_id="C"), "host"
+    )
+    assert verdicts(cell) == "ppfssss"
+    assert cell.failed_stage is Stage.RESOLVE
+    assert cell.stages[0].detail == "localhost:9092 answered, nope.invalid:9092 did not"
+    assert cell.cause is not None
+    for word in ("broker 1", "EXTERNAL", "nope.invalid:9092", "does not exist", "this machine"):
+        assert word in cell.cause.observed
+    assert "`advertised`" in cell.cause.remedy
+
+
+def test_a_seed_that_never_said_who_it_is() -> None:
+    target = CellTarget("nope.invalid:1", Protocol.PLAINTEXT, -1, address("nope.invalid:1"))
+    lookup = Lookup("nope.invalid", "this machine", Diagnosis.NXDOMAIN)
+    cell = diagnose(Observed(target, Contact(target.address, lookup)), "host")
+    assert cell.cause is not None
+    assert cell.cause.observed.startswith("nope.invalid does not exist for this machine")
+    assert "-1" not in cell.cause.observed + cell.cause.expected + cell.cause.remedy
+    assert cell.cause.remedy.startswith("correct the bootstrap address")
+
+
+def test_a_broker_may_be_number_zero() -> None:
+    facts = replace(HEALTHY, target=replace(TARGET, broker=0), contact=NOWHERE, own=None)
+    cause = diagnose(facts, "host").cause
+    assert cause is not None
+    assert cause.observed.startswith("broker 0 advertises localhost:9092 to clients of EXTERNAL")
+
+
+def test_drift_says_both_sides() -> None:
+    cell = diagnose(replace(HEALTHY, own=answer(HERE, "localhost:9999")), "host")
+    assert cell.cause is not None
+    assert "localhost:9999" in cell.cause.observed
+    assert HERE in cell.cause.expected
+
+
+@pytest.mark.parametrize("diagnosis", [item for item in Diagnosis if item is not Diagnosis.OK])
+@pytest.mark.parametrize("detail", ["", "not known"])
+def test_four_ways_not_to_resolve(diagnosis: Diagnosis, detail: str) -> None:
+    lookup = Lookup("localhost", "this machine", diagnosis, detail=detail)
+    facts = replace(HEALTHY, contact=Contact(TARGET.address, lookup), own=None)
+    stage, kind = failed(facts)
+    cause = diagnose(facts, "host").cause
+    words = {
+        Diagnosis.NXDOMAIN: "does not exist",
+        Diagnosis.NO_ANSWER: "has no address record",
+        Diagnosis.SERVER_FAILURE: "could not be looked up, the resolver failed",
+        Diagnosis.TIMEOUT: "could not be looked up in time",
+    }[diagnosis]
+    assert cause is not None
+    assert cause.observed == (
+        f"broker 1 advertises localhost:9092 to clients of EXTERNAL, and localhost {words} for this"
+        f" machine{' (not known)' if detail else ''}; it is every machine's name for itself: it"
+        " leads every client to its own machine or container"
+    )
+    assert stage is Stage.RESOLVE
+    assert kind == {
+        Diagnosis.TIMEOUT: "resolver-timeout",
+        Diagnosis.SERVER_FAILURE: "resolver-failure",
+    }.get(diagnosis, "unresolvable")
+
+
+def test_first_address_dead_second_alive_is_told() -> None:
+    attempts = (Attempt("[::1]:9092", "refused", 0.001), CONNECTED)
+    cell = diagnose(replace(HEALTHY, contact=Contact(TARGET.address, OK, attempts)), "host")
+    assert cell.verdict is Verdict.PASS
+    assert cell.stages[3].detail == (
+        "127.0.0.1:9092 connected, but only after [::1]:9092 refused the connection: "
+        "some clients try the first address alone"
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "kind"),
+    [
+        (("refused", "no-route"), "refused"),
+        (("no-route", "refused"), "refused"),
+        (("timeout", "no-route"), "timeout"),
+        (("no-route", "no-route"), "no-route"),
+        (("timeout", "refused"), "refused"),
+    ],
+)
+def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
+    errors: tuple[str, str], kind: str
+) -> None:
+    """In a container without IPv6 `localhost` is 127.0.0.1, which refuses, and ::1."""
+    attempts = tuple(Attempt(f"{it}:9092", error, 0.0) for it, error in enumerate(errors))
+    contact = Contact(TARGET.address, OK, attempts)
+    assert failed(replace(HEALTHY, contact=contact, own=None)) == (Stage.TCP, kind)
+
+
+@pytest.mark.parametrize(("days", "told"), [(29, True), (30, False), (None, False)])
+def test_a_certificate_that_expires_soon_is_told(days: int | None, told: bool) -> None:
+    target = replace(TARGET, protocol=Protocol.SSL)
+    contact = Contact(TARGET.address, OK, (CONNECTED,), Handshake("TLSv1.3", days, 0.01))
+    cell = diagnose(replace(HEALTHY, target=target, contact=contact), "host")
+    assert cell.verdict is Verdict.PASS
+    soon = f"; the certificate expires in {days} days" if told else ""
+    assert cell.stages[4].detail == f"SSL, TLSv1.3{soon}"
+    assert cell.stages[4].seconds == 0.01
+
+
+def test_a_failed_handshake() -> None:
+    contact = replace(REACHED, security=Failure("certificate-name", "for other.test"))
+    target = replace(TARGET, protocol=Protocol.SSL)
+    facts = replace(HEALTHY, target=target, contact=contact, own=None)
+    assert failed(facts) == (Stage.SECURITY, "certificate-name")
+
+
+def test_without_records_a_cell_passes_and_says_so() -> None:
+    cell = diagnose(replace(HEALTHY, produced=None, consumed=None, skip="not asked for"), "host")
+    assert cell.verdict is Verdict.PASS
+    assert verdicts(cell) == "pppppss"
+    assert cell.stages[5].detail == "not asked for"
+
+
+def test_a_cell_that_could_not_be_proved_is_skipped() -> None:
+    facts = replace(HEALTHY, produced=None, consumed=None, prevented="no right to create topics")
+    cell = diagnose(facts, "host")
+    assert cell.verdict is Verdict.SKIP and cell.cause is None
+    assert cell.reason == "no right to create topics"
+    cause = refusal(Failure("policy-violation", "two replicas at least"))
+    refused = diagnose(replace(facts, refusal=cause), "host")
+    assert (refused.verdict, refused.cause) == (Verdict.SKIP, cause)
+    broken = diagnose(replace(facts, own=answer(HERE, "localhost:9999")), "host")
+    assert broken.verdict is Verdict.FAIL and broken.reason == ""
+
+
+def test_an_undecided_cell_has_a_reason_for_every_stage() -> None:
+    cell = undecided(TARGET, "host", "blind", Verdict.INCONCLUSIVE)
+    assert cell.verdict is Verdict.INCONCLUSIVE and cell.reason == "blind"
+    assert [(item.verdict, item.detail) for item in cell.stages] == [(Verdict.SKIP, "blind")] * 7
+
+
+def test_judging_is_pure() -> None:
+    assert diagnose(HEALTHY, "host") == diagnose(HEALTHY, "host")
+    assert isinstance(HEALTHY.own, MetadataAnswer)
+
+
+def test_a_dead_broker_that_nobody_lists_any_more_is_said_to_be_so() -> None:
+    cell = diagnose(
+        replace(HEALTHY, contact=REFUSED, own=None, via=answer("x:1", "", "x:1")), "host"
+    )
+    said = {item.stage: (item.verdict, item.detail) for item in cell.stages}
+    assert said[Stage.METADATA] == (Verdict.SKIP, "no listener lists broker 1 any more")

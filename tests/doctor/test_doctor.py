@@ -1,0 +1,593 @@
+"""The doctor where no broker is: what it says, and that only the user's errors are raised."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from earshot.doctor import doctor, exchange, survey
+from earshot.doctor.control import LIMIT
+from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose
+from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
+from earshot.doctor.probe import Attempt, Contact
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, Partitions
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.listeners.model import Protocol
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import NOT_SAID
+from earshot.validation.result import Cell, Report, Stage, Verdict
+from tests.doubles.answers import address, answer, contract
+
+
+@pytest.fixture
+def closed() -> Iterator[int]:
+    """A port that nobody else gets and nobody listens on."""
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        yield item.getsockname()[1]
+
+
+def test_nobody_listens(closed: int) -> None:
+    told: list[Cell] = []
+    report = examine(contract(EXTERNAL=[f"127.0.0.1:{closed}"]), on_cell=told.append)
+    (cell,) = report.cells
+    assert report.exit_code == 1 and report.kind == "doctor" and report.cluster == "dev"
+    assert cell.failed_stage is Stage.TCP and cell.cause is not None
+    assert cell.cause.kind == "refused"
+    assert told == [cell]
+    assert report.vantages[0].verdict is Verdict.PASS
+    assert report.notes == ()
+
+
+def test_without_a_contract_the_listener_is_the_address(closed: int) -> None:
+    report = examine([Address("127.0.0.1", closed)])
+    (cell,) = report.cells
+    assert (cell.listener, cell.broker) == (f"127.0.0.1:{closed}", -1)
+    assert cell.failed_stage is Stage.TCP
+
+
+def test_every_cell_is_judged_though_one_name_is_bad(closed: int) -> None:
+    report = examine(contract(EXTERNAL=["nope.invalid:9092", f"127.0.0.1:{closed}"]))
+    assert [cell.failed_stage for cell in report.cells] == [Stage.RESOLVE, Stage.TCP]
+
+
+def test_a_silent_bootstrap_address_is_noted(closed: int) -> None:
+    seed = Address("127.0.0.1", closed)
+    report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[seed])
+    assert report.notes == (f"{seed} gave no metadata",)
+    assert report.cells[0].failed_stage is Stage.RESOLVE
+
+
+HERE = Address("localhost", 9092)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "expected", "note"),
+    [
+        ("EXTERNAL", None, "C", "gave no metadata; it belongs to EXTERNAL"),
+        (None, None, "C", "gave no metadata"),
+        ("EXTERNAL", "C", "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:2"),
+        (None, "C", None, "is none of the contract's listeners; it advertises broker 1 at a:1, 2"),
+        ("EXTERNAL", NOT_SAID, "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
+        ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
+    ],
+)
+def test_what_an_address_of_the_users_is_stands_in_a_note(
+    name: str | None, told: str | None, expected: str | None, note: str
+) -> None:
+    contact = Contact(HERE, Lookup("localhost", "this machine", Diagnosis.OK))
+    said = answer("localhost:9092", "a:1", "b:2", cluster=told) if told is not None else None
+    found = doctor._seed_note(HERE, name, survey.Sighting(contact, said), expected)
+    assert found.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
+
+
+@pytest.mark.parametrize(
+    ("error", "given", "verdict"),
+    [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip")],
+)
+def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
+    at = Address("127.0.0.1", 9092)
+    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, at), None)
+    found = without_topic(facts, Failure(error, "said so"), given)
+    if verdict == "skip":
+        assert found.prevented == "no topic could be created here: said so"
+        assert found.produced is None
+    else:
+        assert isinstance(found.produced, Failure) and found.produced.error == verdict
+
+
+@pytest.mark.parametrize(
+    ("error", "given", "late"),
+    [
+        ("timeout", 0.3, "the deadline left 0.3 s for a record: none came"),
+        ("timeout", 5.0, None),
+        ("authorization", 0.3, None),
+    ],
+)
+def test_a_record_that_had_no_time_blames_nobody(
+    error: str, given: float, late: str | None
+) -> None:
+    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
+    found = doctor.cut_short(facts, Failure(error, "none came"), given)
+    assert (found and found.late) == late
+    if found is not None:
+        cell = diagnose(found, "host")
+        assert (cell.verdict, cell.reason, cell.cause) == (Verdict.INCONCLUSIVE, late, None)
+
+
+def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    class TopicDouble:
+        """Of a cluster that answers too late."""
+
+        def __init__(self, *given: object) -> None:
+            pass
+
+        def create(self, wanted: object) -> Failure:
+            return Failure("timeout", "said so")
+
+        def delete(self) -> str:
+            return ""
+
+    monkeypatch.setattr(doctor, "RunTopic", TopicDouble)
+    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
+    end = Deadline(QUORUM_PATIENCE + 0.05)
+    with ThreadPoolExecutor(1) as pool:
+        examination = doctor._Examination("dev", "host", {}, end, pool, [], None)
+        end.stop.wait(0.1)  # as long as addresses took
+        (cell,) = examination.run([facts], produce=True)
+    assert (cell.verdict, cell.cause) == (Verdict.SKIP, None)
+    assert cell.reason == "no topic could be created here: said so"
+
+
+def test_nothing_is_read_before_everything_is_sent() -> None:
+    """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
+    at = Address("127.0.0.1", 9092)
+    waiting = {n: Observed(CellTarget("L", Protocol.PLAINTEXT, n, at)) for n in range(4)}
+    done: list[str] = []
+
+    def send(item: Observed) -> Observed:
+        time.sleep(0.0 if item.target.broker else 0.05)
+        done.append("send")
+        refused = Failure("authorization", "no")
+        return replace(item, produced=refused if item.target.broker == 3 else Sent(0, 1, 1.0, 7))
+
+    def read(item: Observed, sent: Sent) -> Observed:
+        done.append("read")
+        return replace(item, consumed=0.1)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(doctor.send_then_read(waiting, send, read, pool, Deadline(10)))
+    assert done == ["send"] * 4 + ["read"] * 3
+    assert {n: item.consumed for n, item in found.items()} == {0: 0.1, 1: 0.1, 2: 0.1, 3: None}
+    assert isinstance(found[3].produced, Failure)
+
+
+def test_a_cluster_that_refuses_a_topic_says_why() -> None:
+    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
+    found = without_topic(facts, Failure("policy-violation", "at least two replicas"), 10.0)
+    assert found.prevented == "the cluster refused a topic for the records, so none were sent"
+    assert found.produced is None and found.refusal is not None
+    assert (found.refusal.kind, found.refusal.observed) == ("topic-policy", "at least two replicas")
+
+
+def test_a_blind_vantage_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(hosts: Sequence[str], limit: float = 1.0) -> dict[str, Lookup]:
+        return {host: Lookup(host, "test", Diagnosis.TIMEOUT) for host in hosts}
+
+    monkeypatch.setattr(survey, "resolve", nothing)
+    monkeypatch.setattr(doctor, "vantage_resolves", lambda: False)
+    report = examine(contract(EXTERNAL=["broker-1.example.com:9092"]))
+    assert report.exit_code == 3
+    assert report.vantages[0].verdict is Verdict.INCONCLUSIVE
+    assert report.vantages[0].reason == report.cells[0].reason
+    assert [cell.verdict for cell in report.cells] == [Verdict.INCONCLUSIVE]
+    assert "localhost" in report.cells[0].reason
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol"),
+        ({"sasl.no.such.property": "1"}, "sasl.no.such.property"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/ca.jks"}, "truststore"),
+    ],
+)
+def test_bad_client_properties_are_one_error(client: dict[str, str], named: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        seed = Address("127.0.0.1", server.getsockname()[1])
+        with pytest.raises(EarshotError, match=named) as caught:
+            examine([seed], client=client)
+    assert caught.value.exit_code == 2
+
+
+@dataclass
+class ClusterDouble:
+    """A cluster that takes records; what is asked of it in order, and what it answers."""
+
+    asked: list[Any] = field(default_factory=list)
+    created: Partitions | Failure | None = None
+    swept: Sequence[str] = ()
+    left: str = ""
+    sent: Mapping[int, Failure] = field(default_factory=dict)
+    """By partition; elsewhere a record is acknowledged."""
+    back: float | Failure = 0.1
+    who: int | None = None
+
+    def topic(self, *given: object) -> ClusterDouble:
+        self.asked.append(("topic", *given))
+        return self
+
+    def create(self, wanted: Sequence[object]) -> Partitions | Failure:
+        self.asked.append(("create", wanted))
+        return self.created or Partitions("t", (4, 7)[: len(wanted)], {})
+
+    def sweep(self) -> Sequence[str]:
+        return self.swept
+
+    def delete(self) -> str:
+        self.asked.append("delete")
+        return self.left
+
+    def produce(
+        self,
+        values: Mapping[str, Any],
+        topic: str,
+        partition: int,
+        headers: object,
+        end: object,
+    ) -> Sent | Failure:
+        asked = (values["bootstrap.servers"], values["security.protocol"], topic, partition)
+        self.asked.append(("produce", *asked, headers))
+        return self.sent.get(partition) or Sent(partition, 1, 2.0, 7)
+
+    def consume(
+        self, values: Mapping[str, Any], topic: str, sent: Sent, run: str, end: object
+    ) -> float | Failure:
+        asked = (values["bootstrap.servers"], values["security.protocol"], topic, sent.partition)
+        self.asked.append(("consume", *asked, run))
+        return self.back
+
+    def identify(self, *given: object) -> int | None:
+        self.asked.append(("identify", *given))
+        return self.who
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
+    double = ClusterDouble()
+    monkeypatch.setattr(doctor, "RunTopic", double.topic)
+    monkeypatch.setattr(doctor, "run_id", lambda: "0a1b2c3d")
+    monkeypatch.setattr(exchange, "produce", double.produce)
+    monkeypatch.setattr(exchange, "consume", double.consume)
+    monkeypatch.setattr(doctor, "identify", double.identify)
+    return double
+
+
+class Unmoved(Deadline):
+    """Of which no time passes."""
+
+    def left(self, limit: float | None = None) -> float:
+        return self.seconds if limit is None else min(self.seconds, limit)
+
+
+def observed(broker: int, late: str = "") -> Observed:
+    at = address(f"b{broker}:9092")
+    return Observed(CellTarget("L", Protocol.SASL_SSL, broker, at), late=late)
+
+
+def examined(
+    facts: Sequence[Observed],
+    *,
+    produce: bool = True,
+    seconds: float = 60.0,
+    notes: list[str] | None = None,
+    told: list[Cell] | None = None,
+) -> list[Cell]:
+    on_cell = None if told is None else told.append
+    noted = [] if notes is None else notes
+    with ThreadPoolExecutor(1) as pool:
+        examination = doctor._Examination("dev", "host", {}, Unmoved(seconds), pool, noted, on_cell)
+        return examination.run(facts, produce)
+
+
+def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
+    cluster: ClusterDouble,
+) -> None:
+    cluster.swept, cluster.left = ["old-1", "old-2"], "topic t is left"
+    facts = [observed(2), observed(3, late="no time"), observed(1)]
+    notes: list[str] = []
+    told: list[Cell] = []
+    cells = examined(facts, notes=notes, told=told)
+    assert [(cell.broker, cell.verdict) for cell in cells] == [
+        (2, Verdict.PASS),
+        (3, Verdict.INCONCLUSIVE),
+        (1, Verdict.PASS),
+    ]
+    assert sorted(told, key=lambda cell: cell.broker) == [cells[2], cells[0], cells[1]]
+    assert told[0] == cells[1], "what is not waited for is told first"
+    assert notes == ["deleted 2 topic(s) of killed runs", "topic t is left"]
+    (name, given, run, lifetime, access, _), *asked = cluster.asked
+    assert (name, given, run, lifetime) == ("topic", "dev", "0a1b2c3d", 60.0 + CLEAN_UP_LIMIT)
+    ready = {2: address("b2:9092"), 1: address("b1:9092")}
+    assert access == Access(Protocol.SASL_SSL, ready, {})
+    headers = {"run": "0a1b2c3d", "listener": "L"}
+    # of two that were sent together the first that is seen is read first
+    assert [*asked[:3], *sorted(asked[3:5], reverse=True), *asked[5:]] == [
+        ("create", [(1,), (2,)]),
+        ("produce", "b2:9092", "SASL_SSL", "t", 7, headers | {"broker": "2"}),
+        ("produce", "b1:9092", "SASL_SSL", "t", 4, headers | {"broker": "1"}),
+        ("consume", "b2:9092", "SASL_SSL", "t", 7, "0a1b2c3d"),
+        ("consume", "b1:9092", "SASL_SSL", "t", 4, "0a1b2c3d"),
+        "delete",
+    ]
+
+
+def test_where_nothing_was_left_nothing_is_noted(cluster: ClusterDouble) -> None:
+    notes: list[str] = []
+    (cell,) = examined([observed(1)], notes=notes)
+    assert (cell.verdict, notes) == (Verdict.PASS, [])
+
+
+def test_no_record_is_sent_where_none_is_asked_for_or_nobody_is_ready(
+    cluster: ClusterDouble,
+) -> None:
+    (asked_not,) = examined([observed(1)], produce=False)
+    skipped = [(item.stage, item.verdict, item.detail) for item in asked_not.stages[-2:]]
+    assert skipped == [
+        (stage, Verdict.SKIP, "records were not asked for")
+        for stage in (Stage.PRODUCE, Stage.CONSUME)
+    ]
+    (late,) = examined([observed(1, late="no time")])
+    assert (late.verdict, late.reason) == (Verdict.INCONCLUSIVE, "no time")
+    assert cluster.asked == []
+
+
+def test_a_topic_that_is_refused_is_deleted_all_the_same(cluster: ClusterDouble) -> None:
+    """It may have been made meanwhile."""
+    cluster.created = Failure("policy-violation", "no")
+    cells = examined([observed(1), observed(2)])
+    assert [cell.reason for cell in cells] == [doctor.NO_TOPIC] * 2
+    assert cluster.asked[1:] == [("create", [(1,), (2,)]), "delete"]
+
+
+def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) -> None:
+    class Interrupting(list[Cell]):
+        def append(self, cell: Cell) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        examined([observed(1)], told=Interrupting())
+    assert cluster.asked[-1] == "delete"
+
+
+@pytest.mark.parametrize("who", [None, 1, 2])
+def test_where_no_record_is_taken_it_is_asked_who_is_there(
+    who: int | None, cluster: ClusterDouble
+) -> None:
+    cluster.who, cluster.sent = who, {4: Failure("leader", "not the leader")}
+    (cell,) = examined([observed(1)])
+    assert cell.cause is not None and cell.failed_stage is Stage.PRODUCE
+    asked: tuple[object, ...] = (
+        "identify",
+        address("b1:9092"),
+        1,
+        Protocol.SASL_SSL,
+        {},
+        doctor.IDENTIFY_LIMIT,
+    )
+    assert cluster.asked[-2:] == [asked, "delete"]
+    another = "b1:9092 leads to broker 2, not to broker 1" in str(cell.cause)
+    assert (cell.cause.kind == "misrouted") is another is (who == 2)
+
+
+@pytest.mark.parametrize(
+    ("stage", "error", "seconds", "reason"),
+    [
+        (Stage.PRODUCE, "timeout", 0.9, "the deadline left 0.9 s for a record: none"),
+        (Stage.PRODUCE, "timeout", 60.0, ""),
+        (Stage.PRODUCE, "authorization", 0.9, ""),
+        (Stage.CONSUME, "timeout", 0.9, "the deadline left 0.9 s for a record: none"),
+        (Stage.CONSUME, "timeout", 60.0, ""),
+        (Stage.CONSUME, "authorization", 0.9, ""),
+    ],
+)
+def test_a_record_is_late_only_where_little_time_was_left(
+    stage: Stage, error: str, seconds: float, reason: str, cluster: ClusterDouble
+) -> None:
+    failure = Failure(error, "none")
+    if stage is Stage.PRODUCE:
+        cluster.sent = {4: failure}
+    else:
+        cluster.back = failure
+    (cell,) = examined([observed(1)], seconds=seconds)
+    assert cell.reason == reason
+    assert cell.verdict is (Verdict.INCONCLUSIVE if reason else Verdict.FAIL)
+    assert cell.failed_stage is (None if reason else stage)
+    asked: list[str] = [item[0] for item in cluster.asked]
+    assert ("identify" in asked) is (stage is Stage.PRODUCE and not reason)
+
+
+def test_those_who_still_work_are_told_to_stop_and_waited_for() -> None:
+    end = Deadline(60)
+
+    def work() -> None:
+        end.stop.wait(60)
+        time.sleep(0.02)
+
+    with pytest.raises(KeyboardInterrupt), doctor._workers(end) as pool:
+        futures = [pool.submit(work) for _ in range(3)]
+        assert not end.stop.is_set()
+        raise KeyboardInterrupt
+    assert end.stop.is_set() and all(item.done() for item in futures)
+
+
+TWO = contract(INTERNAL=["i:1"], EXTERNAL=["e:1"])
+SSL_ALONE = TWO.model_copy(
+    update={
+        "listeners": tuple(
+            item.model_copy(update={"protocol": Protocol.SSL}) for item in TWO.listeners
+        )
+    }
+)
+MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], SSL_ALONE.listeners[1])})
+
+
+@pytest.mark.parametrize(
+    ("expected", "at", "spoken"),
+    [
+        (MIXED, "e:1", Protocol.SSL),
+        (MIXED, "i:1", Protocol.PLAINTEXT),
+        (MIXED, "x:1", Protocol.SASL_SSL),
+        (SSL_ALONE, "x:1", Protocol.SSL),
+    ],
+)
+def test_an_address_of_the_users_is_spoken_to_as_its_listener_is(
+    expected: Any, at: str, spoken: Protocol
+) -> None:
+    client = {"security.protocol": "SASL_SSL"}
+    assert doctor._seed_protocol(expected, address(at), client) is spoken
+
+
+NOT_NAMED = (
+    "cluster C answers; the contract names no cluster_id, so nothing tells whether these are its "
+    "brokers or another cluster's at the same addresses"
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "found", "noted"), [(None, "C", True), (None, "", False), ("C", "C", False)]
+)
+def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, noted: bool) -> None:
+    facts = [observed(1), replace(observed(2), cluster_id=found)]
+    expected = TWO if named is None else TWO.identified(named)
+    assert doctor._not_compared(expected, facts) == ([NOT_NAMED] if noted else [])
+
+
+@pytest.mark.parametrize(
+    ("lookups", "here", "blind"),
+    [
+        ((Diagnosis.TIMEOUT, Diagnosis.NXDOMAIN), False, True),
+        ((Diagnosis.TIMEOUT, Diagnosis.OK), False, False),
+        ((Diagnosis.TIMEOUT,), True, False),
+        ((), False, False),
+    ],
+)
+def test_only_a_machine_that_resolves_nothing_is_blind(
+    lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
+    contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
+    facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
+    assert doctor._blind(facts) is blind
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What is looked at, each time: x and y lead to a and b, where a stranger is at b."""
+    looked: list[list[str]] = []
+    said = {
+        "x:1": answer("x:1", "a:1", "b:1"),
+        "y:1": answer("y:1", "a:1", "b:1"),
+        "a:1": answer("a:1", "a:1", "b:1"),
+        "b:1": answer("b:1", "b:1", cluster="D"),
+    }
+
+    def look(places: Sequence[survey.ListenerAddress], *rest: object) -> dict[Any, survey.Sighting]:
+        looked.append([str(at) for at, _ in places])
+        assert {protocol for _, protocol in places} <= {Protocol.PLAINTEXT}
+        there = Lookup("there", "test", Diagnosis.OK)
+        made, refused = Attempt("there", "", 0.0), Attempt("there", "refused", 0.0)
+        return {
+            place: survey.Sighting(
+                Contact(place[0], there, (refused if place[0].host == "gone" else made,)),
+                said.get(str(place[0]), Failure("timeout", "silent")),
+            )
+            for place in places
+        }
+
+    monkeypatch.setattr(doctor, "look", look)
+    monkeypatch.setattr(doctor, "nameservers", tuple)
+    monkeypatch.setattr(doctor, "mark_inconclusive", lambda report, *rest: report)
+    return looked
+
+
+def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
+    answers: list[list[str]],
+) -> None:
+    seeds = [address("x:1"), address("y:1"), address("a:1"), address("z:1")]
+    report = examine(seeds, produce=False)
+    assert answers == [["x:1", "y:1", "a:1", "z:1"], ["b:1"]]
+    assert (report.cluster, report.cluster_id) == ("C", "C")
+    assert [(cell.listener, cell.broker, str(cell.address)) for cell in report.cells] == [
+        ("x:1,y:1,a:1", 1, "a:1"),
+        ("x:1,y:1,a:1", 2, "b:1"),
+        ("z:1", -1, "z:1"),
+    ]
+    assert report.notes == ()
+    assert examine([address("z:1")], produce=False).cluster == "unknown"
+
+
+def test_what_the_users_addresses_tell_counts_for_their_listener(
+    answers: list[list[str]],
+) -> None:
+    expected = contract(EXTERNAL=["a:1", "gone:1"])
+    report = examine(expected, bootstrap=[address("x:1"), address("z:1")], produce=False)
+    assert answers == [["a:1", "gone:1", "x:1", "z:1"]]
+    assert report.notes == (
+        "x:1 is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:1",
+        "z:1 gave no metadata; it belongs to EXTERNAL",
+        NOT_NAMED,
+    )
+    told = (report.cluster, report.cluster_id, report.placement, report.kafka_version)
+    assert told == ("dev", "", "local", "4.1.1")
+    assert [cell.cause and cell.cause.kind for cell in report.cells] == [None, "drift"]
+    lost = contract(EXTERNAL=["gone:1"])
+    (alone,) = examine(lost, bootstrap=[address("x:1")], produce=False).cells[:1]
+    assert alone.cause is not None and alone.cause.kind == "drift"
+
+
+def test_an_address_of_the_users_that_is_of_no_listener_tells_nothing(
+    answers: list[list[str]],
+) -> None:
+    expected = contract(INTERNAL=["gone:91"], EXTERNAL=["gone:92"]).identified("C")
+    report = examine(expected, bootstrap=[address("x:1")], produce=False)
+    assert report.notes == (
+        "x:1 is none of the contract's listeners; it advertises broker 1 at a:1, 2 at b:1",
+    )
+    assert [cell.cause and cell.cause.kind for cell in report.cells] == ["refused", "refused"]
+    assert report.cluster_id == "C"
+
+
+@pytest.mark.parametrize(("deadline", "left"), [(10.0, LIMIT), (2.0, 2.0), (0.5, 1.0)])
+def test_what_failed_is_looked_into_for_what_is_left_of_the_time(
+    deadline: float, left: float, answers: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def mark(report: Report, vantage: str, limit: float) -> Report:
+        given.extend((vantage, limit))
+        return report
+
+    monkeypatch.setattr(doctor, "Deadline", Unmoved)
+    monkeypatch.setattr(doctor, "mark_inconclusive", mark)
+    examine([address("z:1")], deadline=deadline, vantage="laptop", produce=False)
+    assert given == ["laptop", left]
+
+
+def test_records_are_sent_unless_none_are_asked_for(
+    answers: list[list[str]], cluster: ClusterDouble
+) -> None:
+    examine([address("x:1")])
+    assert cluster.asked[-1] == "delete"
+    cluster.asked.clear()
+    examine([address("x:1")], produce=False)
+    assert cluster.asked == []

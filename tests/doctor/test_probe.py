@@ -1,0 +1,259 @@
+"""Resolve, TCP and TLS against sockets of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from earshot.doctor import probe
+from earshot.doctor.probe import (
+    Handshake,
+    explained,
+    nameservers,
+    reach,
+    resolve,
+    tls_context,
+    vantage_resolves,
+)
+from earshot.errors import EarshotError
+from earshot.listeners.address import Address
+from earshot.names.configured import Configuration
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.validation.client import Failure
+from tests.doubles.certificates import self_signed
+from tests.doubles.dns_server import dns_server
+from tests.e2e.ports import free_ports
+
+
+@contextlib.contextmanager
+def server(context: ssl.SSLContext | None = None, greeting: bytes = b"") -> Iterator[int]:
+    """A port of 127.0.0.1 that accepts connections, and speaks TLS with ``context``."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.1)
+        done = threading.Event()
+
+        def serve() -> None:
+            while not done.is_set():
+                with contextlib.suppress(OSError):
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.settimeout(2)
+                        if context is not None:
+                            with context.wrap_socket(connection, server_side=True) as secured:
+                                secured.recv(1)
+                        elif greeting:
+                            connection.recv(1)
+                            connection.sendall(greeting)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            done.set()
+            thread.join()
+
+
+def found(host: str, *addresses: str) -> Lookup:
+    return Lookup(host, "test", Diagnosis.OK, addresses)
+
+
+def closed_port() -> int:
+    (port,) = free_ports(1)
+    return port
+
+
+def test_resolves_each_host_by_its_own_spelling() -> None:
+    seen = resolve(["localhost", "LOCALHOST", "127.0.0.1"])
+    assert seen["localhost"].ok and seen["LOCALHOST"].ok
+    assert seen["127.0.0.1"].addresses == ("127.0.0.1",)
+
+
+def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "kafka.vpn.example"
+    denied = Lookup(name, "here", Diagnosis.NXDOMAIN, detail="not known")
+    with dns_server({}) as office, dns_server({name: ("192.0.2.7",)}) as vpn:
+        own = Configuration((office, vpn))
+        monkeypatch.setattr(probe, "configuration", lambda: own)
+        found = explained(denied)
+        assert found.detail == (
+            f"not known; the DNS server {vpn} resolves it, but another one denied it first"
+        )
+        assert found.diagnosis is Diagnosis.NXDOMAIN
+        others = [
+            replace(denied, name="kafka.nobody.example"),
+            replace(denied, name="kafka"),  # a search domain may make another name of it
+            replace(denied, diagnosis=Diagnosis.TIMEOUT),
+        ]
+        assert [explained(item) for item in others] == others
+        own = Configuration((vpn,))
+        assert explained(denied) == denied
+
+
+def test_the_control_name_resolves() -> None:
+    assert vantage_resolves()
+
+
+def test_connects() -> None:
+    with server() as port:
+        contact = reach(Address("h", port), found("h", "127.0.0.1"))
+    assert contact.connected
+    assert contact.attempts[0].address == f"127.0.0.1:{port}"
+    assert contact.dead_first == () and contact.security is None
+
+
+def test_refused() -> None:
+    port = closed_port()
+    contact = reach(Address("h", port), found("h", "127.0.0.1"))
+    assert not contact.connected
+    assert [item.error for item in contact.attempts] == ["refused"]
+    assert str(contact.attempts[0]) == f"127.0.0.1:{port} refused the connection"
+
+
+def test_first_address_dead_second_alive() -> None:
+    with server() as port:
+        contact = reach(Address("h", port), found("h", "127.0.0.2", "127.0.0.1"))
+    assert contact.connected
+    assert [item.address for item in contact.dead_first] == [f"127.0.0.2:{port}"]
+
+
+def test_a_name_without_addresses_is_not_tried() -> None:
+    contact = reach(Address("h", 1), Lookup("h", "test", Diagnosis.NXDOMAIN))
+    assert contact.attempts == () and not contact.connected
+
+
+def test_a_silent_address_times_out() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        fillers = [socket.socket() for _ in range(4)]
+        try:
+            for item in fillers:  # a full backlog drops packets, as a firewall does
+                item.setblocking(False)
+                item.connect_ex(("127.0.0.1", port))
+            contact = reach(Address("h", port), found("h", "127.0.0.1"), limit=0.2)
+        finally:
+            for item in fillers:
+                item.close()
+    assert [item.error for item in contact.attempts] == ["timeout"]
+
+
+def test_nameservers_of_a_resolv_conf(tmp_path: Path) -> None:
+    file = tmp_path / "resolv.conf"
+    file.write_text(
+        "# nameserver 9.9.9.9\nsearch lan\nnameserver 192.0.2.1\nnameserver 2001:db8::1\n"
+    )
+    assert nameservers(file) == ("192.0.2.1", "2001:db8::1")
+    assert nameservers(tmp_path / "missing") == ()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for broker-1.test and 127.0.0.9, with its key in one file."""
+    return self_signed(tmp_path_factory.mktemp("tls"), "DNS:broker-1.test,IP:127.0.0.9")
+
+
+@pytest.fixture
+def tls_port(certificate: Path) -> Iterator[int]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with server(context) as port:
+        yield port
+
+
+def handshake(host: str, port: int, **client: str) -> Handshake | Failure | None:
+    context = tls_context({key.replace("_", "."): value for key, value in client.items()})
+    return reach(Address(host, port), found(host, "127.0.0.1"), context).security
+
+
+def test_a_good_certificate(tls_port: int, certificate: Path) -> None:
+    security = handshake("broker-1.test", tls_port, ssl_ca_location=str(certificate))
+    assert isinstance(security, Handshake)
+    assert security.version.startswith("TLS") and security.days_left in (9, 10)
+
+
+def test_a_certificate_for_other_names(tls_port: int, certificate: Path) -> None:
+    security = handshake("broker-2.test", tls_port, ssl_ca_location=str(certificate))
+    assert isinstance(security, Failure) and security.error == "certificate-name"
+    assert security.text == "the certificate is for broker-1.test, 127.0.0.9"
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", ".", ".a", "my_kafka", "broker-1.test.", "a..b", "küche", "fe80::1%lo", "k" * 64, "a\0b"],
+)
+def test_a_name_that_no_certificate_is_for_fails_and_does_not_raise(
+    tls_port: int, certificate: Path, host: str
+) -> None:
+    security = handshake(host, tls_port, ssl_ca_location=str(certificate))
+    assert isinstance(security, Failure) and security.error.startswith("certificate-name")
+
+
+def test_names_are_not_compared_where_the_user_says_so(tls_port: int, certificate: Path) -> None:
+    security = handshake(
+        "broker-2.test",
+        tls_port,
+        ssl_ca_location=str(certificate),
+        ssl_endpoint_identification_algorithm="none",
+    )
+    assert isinstance(security, Handshake)
+
+
+@pytest.mark.parametrize(
+    ("client", "compared"),
+    [
+        ({}, True),
+        ({"ssl.endpoint.identification.algorithm": "https"}, True),
+        ({"ssl.endpoint.identification.algorithm": "none"}, False),
+    ],
+)
+def test_names_are_compared_whoever_is_trusted(
+    client: dict[str, str], compared: bool, certificate: Path
+) -> None:
+    assert tls_context(client).check_hostname is compared
+    own = {"ssl.ca.location": str(certificate)}
+    assert tls_context(client | own).check_hostname is compared
+
+
+def test_an_unknown_authority(tls_port: int) -> None:
+    security = handshake("broker-1.test", tls_port)
+    assert isinstance(security, Failure) and security.error == "certificate-untrusted"
+
+
+def test_verification_switched_off(tls_port: int) -> None:
+    security = handshake("x.test", tls_port, enable_ssl_certificate_verification="false")
+    assert isinstance(security, Handshake) and security.days_left is None
+
+
+@pytest.mark.parametrize("greeting", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n"])
+def test_a_listener_without_tls(greeting: bytes) -> None:
+    with server(greeting=greeting) as port:
+        security = handshake("broker-1.test", port)
+    assert isinstance(security, Failure) and security.error == "protocol"
+
+
+def test_a_missing_authority_file_is_the_users_error() -> None:
+    with pytest.raises(EarshotError, match="ssl"):
+        tls_context({"ssl.ca.location": "/does/not/exist.pem"})
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        {"ssl.ca.location": "/ca\0.pem"},
+        {"ssl.certificate.location": "/me\0.pem"},
+        {"ssl.ca.pem": "-----BEGIN CERTIFICATE-----\nh\u00e9\n-----END CERTIFICATE-----"},
+        {"ssl.ca.pem": ""},
+    ],
+)
+def test_what_no_file_is_called_and_no_certificate_holds(client: dict[str, str]) -> None:
+    with pytest.raises(EarshotError, match="name a certificate or key that cannot be read"):
+        tls_context(client)

@@ -1,0 +1,419 @@
+"""What sightings of addresses say about brokers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from earshot.doctor import survey
+from earshot.doctor.diagnosis import Observed, diagnose, ready
+from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
+from earshot.doctor.survey import (
+    ListenerAddress,
+    Sighting,
+    facts_of,
+    look,
+    targets_of,
+    targets_seen,
+)
+from earshot.listeners.model import Protocol
+from earshot.names.lookup import Diagnosis, Lookup
+from earshot.validation.client import Failure
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import NOT_SAID, MetadataAnswer
+from earshot.validation.result import Stage, Verdict
+from tests.doubles.answers import address, answer, contract
+
+PLAIN = Protocol.PLAINTEXT
+INTERNAL = ["i:1", "i:2"]
+EXTERNAL = ["e:1", "e:2"]
+TWO = contract(INTERNAL=INTERNAL, EXTERNAL=EXTERNAL)
+
+
+def sighting(place: str, said: MetadataAnswer | Failure | None, error: str = "") -> Sighting:
+    host = place.partition(":")[0]
+    lookup = Lookup(host, "test", Diagnosis.OK, ("192.0.2.1",))
+    return Sighting(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
+
+
+def seen(**changed: Sighting) -> dict[ListenerAddress, Sighting]:
+    """A healthy cluster of TWO, but for the places changed (`i1` is i:1)."""
+    healthy = {
+        place: sighting(place, answer(place, *listener))
+        for listener in (INTERNAL, EXTERNAL)
+        for place in listener
+    }
+    healthy |= {f"{key[0]}:{key[1]}": value for key, value in changed.items()}
+    return {(address(place), PLAIN): value for place, value in healthy.items()}
+
+
+def facts(
+    sightings: dict[ListenerAddress, Sighting], cluster: Contract = TWO, **seeds: MetadataAnswer
+) -> dict[tuple[str, int], Observed]:
+    given = {name: [item] for name, item in seeds.items()}
+    found = facts_of(targets_of(cluster), sightings, given, cluster)
+    return {(item.target.listener, item.target.broker): item for item in found}
+
+
+def kinds(found: dict[tuple[str, int], Observed]) -> dict[str, str]:
+    """The failed cells, by `LISTENER broker`, before any record."""
+    cells = {key: diagnose(item, "host") for key, item in found.items()}
+    return {
+        f"{listener} {broker}": cell.cause.kind
+        for (listener, broker), cell in cells.items()
+        if cell.cause and cell.cause.kind != "not-acknowledged"
+    }
+
+
+def test_targets_of_a_contract() -> None:
+    lone = contract(INTERNAL=INTERNAL, EXTERNAL=["e:1", ""])
+    assert [(item.listener, item.broker, str(item.address)) for item in targets_of(lone)] == [
+        ("INTERNAL", 1, "i:1"),
+        ("INTERNAL", 2, "i:2"),
+        ("EXTERNAL", 1, "e:1"),
+    ]
+
+
+def test_all_is_well() -> None:
+    assert kinds(facts(seen())) == {}
+
+
+def test_a_dead_broker_fails_its_own_cells_only() -> None:
+    dead = {"i2": sighting("i:2", None, "refused"), "e2": sighting("e:2", None, "refused")}
+    assert kinds(facts(seen(**dead))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
+    gone = {
+        "i1": sighting("i:1", answer("i:1", "i:1")),
+        "e1": sighting("e:1", answer("e:1", "e:1")),
+    }
+    assert kinds(facts(seen(**dead, **gone))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
+
+
+def test_drift_of_a_broker_that_left_its_address() -> None:
+    moved = {
+        "e2": sighting("e:2", None, "refused"),
+        "e1": sighting("e:1", answer("e:1", "e:1", "e:9")),
+    }
+    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
+
+
+def test_a_broker_without_the_listener_is_missing() -> None:
+    lacking = {
+        "e2": sighting("e:2", None, "refused"),
+        "e1": sighting("e:1", answer("e:1", "e:1")),
+    }
+    assert kinds(facts(seen(**lacking))) == {"EXTERNAL 2": "missing"}
+
+
+def test_a_seed_stands_in_for_addresses_that_nobody_reaches() -> None:
+    lost = {"e1": sighting("e:1", None, "refused"), "e2": sighting("e:2", None, "refused")}
+    alone = facts(seen(**lost))
+    assert alone["EXTERNAL", 1].via is None
+    helped = facts(seen(**lost), EXTERNAL=answer("localhost:1", "e:1", "e:7"))
+    assert kinds(helped) == {"EXTERNAL 1": "refused", "EXTERNAL 2": "drift"}
+
+
+def test_crossed_listeners() -> None:
+    crossed = {"e1": sighting("e:1", answer("e:1", *INTERNAL))}
+    found = facts(seen(**crossed))
+    assert kinds(found) == {"EXTERNAL 1": "crossed-listeners"}
+    # its answer says nothing about EXTERNAL
+    assert found["EXTERNAL", 2].elsewhere == ("INTERNAL",)
+
+
+@pytest.mark.parametrize("cluster", ["C", NOT_SAID])
+def test_two_listeners_that_are_crossed_at_every_address(cluster: str) -> None:
+    every = {
+        f"{place[0]}{place[2]}": sighting(place, answer(place, *others, cluster=cluster))
+        for listener, others in ((INTERNAL, EXTERNAL), (EXTERNAL, INTERNAL))
+        for place in listener
+    }
+    found = facts(seen(**every))
+    cells = ("INTERNAL 1", "INTERNAL 2", "EXTERNAL 1", "EXTERNAL 2")
+    assert kinds(found) == dict.fromkeys(cells, "crossed-listeners")
+    assert {it.cluster_id for it in found.values()} == {cluster}
+
+
+def test_an_address_of_another_cluster() -> None:
+    other = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
+    assert kinds(facts(seen(**other))) == {"EXTERNAL 1": "foreign-cluster"}
+
+
+OWN = TWO.identified("C")
+
+
+def test_an_address_of_another_cluster_than_the_contracts() -> None:
+    other = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
+    assert kinds(facts(seen(**other), OWN)) == {"EXTERNAL 1": "another-cluster"}
+
+
+def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
+    """The majority is not right: two checkouts of one stack on the same ports."""
+    found = facts(seen(), TWO.identified("D"))
+    every = {"INTERNAL 1", "INTERNAL 2", "EXTERNAL 1", "EXTERNAL 2"}
+    assert kinds(found) == dict.fromkeys(every, "another-cluster")
+    cell = diagnose(found["EXTERNAL", 2], "host")
+    assert cell.failed_stage is Stage.METADATA and cell.cause is not None
+    assert cell.cause.observed == "e:2 belongs to cluster C"
+    assert cell.cause.expected == "cluster D of the contract"
+    assert cell.cause.remedy == (
+        "see whose brokers listen at e:2 (another checkout of the stack, a container): stop them, "
+        "or give one of the two other ports; if the stack's data was removed and made anew, use "
+        "its present contract"
+    )
+
+
+def test_what_another_cluster_lists_counts_for_nobody() -> None:
+    lost = {"e2": sighting("e:2", None, "refused"), "i2": sighting("i:2", None, "refused")}
+    found = facts(seen(**lost), TWO.identified("D"), EXTERNAL=answer("s:1", "e:1", "e:2", "e:3"))
+    assert found["EXTERNAL", 2].via is None and found["EXTERNAL", 2].elsewhere == ()
+    assert kinds(found) == {
+        "INTERNAL 1": "another-cluster",
+        "EXTERNAL 1": "another-cluster",
+        "INTERNAL 2": "refused",
+        "EXTERNAL 2": "refused",
+    }
+
+
+@pytest.mark.parametrize("cluster", [TWO, OWN])
+def test_a_cluster_that_does_not_say_its_id_is_not_another_one(cluster: Contract) -> None:
+    silent = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, cluster=NOT_SAID))}
+    assert kinds(facts(seen(**silent), cluster)) == {}
+
+
+def test_what_a_cluster_lists_that_does_not_say_its_id_counts() -> None:
+    moved = {
+        "e1": sighting("e:1", answer("e:1", "e:1", "e:9", cluster=NOT_SAID)),
+        "e2": sighting("e:2", None, "refused"),
+    }
+    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
+
+
+def test_an_unexpected_broker_gets_a_cell() -> None:
+    more = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, "e:3"))}
+    found = facts(seen(**more))
+    assert kinds(found) == {"EXTERNAL 3": "unexpected"}
+    cell = diagnose(found["EXTERNAL", 3], "host")
+    assert cell.verdict is Verdict.FAIL and str(cell.address) == "e:3"
+
+
+def test_an_expected_shared_address_fails_both() -> None:
+    shared = contract(EXTERNAL=["e:1", "e:1"])
+    both = {(address("e:1"), PLAIN): sighting("e:1", answer("e:1", "e:1", "e:1"))}
+    assert kinds(facts(both, shared)) == {
+        "EXTERNAL 1": "shared-address",
+        "EXTERNAL 2": "shared-address",
+    }
+
+
+def test_without_a_contract_listeners_are_named_by_address() -> None:
+    seeds = [address("s:1"), address("s:2"), address("s:3"), address("s:4")]
+    answers = [answer("s:1", "a:1", "a:2"), answer("s:2", "b:1"), answer("s:3", "a:1", "a:2")]
+    targets = targets_seen(seeds, PLAIN, answers)
+    assert [(item.listener, item.broker, str(item.address)) for item in targets] == [
+        ("s:1,s:3", 1, "a:1"),
+        ("s:1,s:3", 2, "a:2"),
+        ("s:2", 1, "b:1"),
+        ("s:4", -1, "s:4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
+        answer("e:1", *INTERNAL, "i:3"),  # another listener
+    ],
+    ids=["foreign", "crossed"],
+)
+def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
+    found = facts(seen(e1=sighting("e:1", other), e2=sighting("e:2", None, "refused")))
+    assert kinds(found)["EXTERNAL 2"] == "refused"
+    assert found["EXTERNAL", 2].via is None
+    assert not any(broker == 3 for _, broker in found)
+
+
+def test_an_answer_of_a_foreign_cluster_does_not_list_a_broker_elsewhere() -> None:
+    other = answer("e:1", *EXTERNAL, cluster="D")
+    lost = {"e1": sighting("e:1", other), "e2": sighting("e:2", None, "refused")}
+    assert facts(seen(**lost))["INTERNAL", 2].elsewhere == ()
+
+
+def test_crossed_answers_do_not_count_for_the_majority() -> None:
+    crossed = {
+        "e1": sighting("e:1", answer("e:1", *INTERNAL, cluster="D")),
+        "e2": sighting("e:2", answer("e:2", *INTERNAL, cluster="D")),
+        "i2": sighting("i:2", None, "refused"),
+    }
+    assert facts(seen(**crossed))["INTERNAL", 1].cluster_id == "C"
+
+
+def test_an_address_is_asked_for_the_best_answer_of_its_listener() -> None:
+    three = contract(EXTERNAL=["e:1", "e:2", "e:3"])
+    sightings = {
+        "e:1": sighting("e:1", answer("e:1", "e:1", "e:2")),
+        "e:2": sighting("e:2", answer("e:2", "e:1", "e:2", "e:3")),
+        "e:3": sighting("e:3", None, "refused"),
+    }
+    found = facts({(address(place), PLAIN): item for place, item in sightings.items()}, three)
+    via = found["EXTERNAL", 3].via
+    assert via is not None and str(via.asked) == "e:2"
+
+
+SILENT = Failure("timeout", "no metadata within 0.4 s")
+
+
+@pytest.mark.parametrize(
+    ("place", "waited", "late"),
+    [
+        (sighting("e:2", None, "timeout"), 0.4, True),
+        (sighting("e:2", SILENT), 0.4, True),
+        (sighting("e:2", None, "timeout"), 2.0, False),
+        (sighting("e:2", SILENT), 4.0, False),
+        (sighting("e:2", None, "refused"), 0.4, False),
+        (sighting("e:2", answer("e:2", *EXTERNAL)), 0.4, False),
+        (sighting("e:2", Failure("tls", "alert")), 0.4, False),
+    ],
+)
+def test_silence_says_nothing_where_there_was_no_time_to_answer(
+    place: Sighting, waited: float, late: bool
+) -> None:
+    found = facts(seen(e2=replace(place, waited=waited)))["EXTERNAL", 2]
+    cell = diagnose(found, "host")
+    assert (cell.verdict is Verdict.INCONCLUSIVE) is late
+    if late:
+        assert cell.cause is None and not ready(found)
+        assert cell.reason == "the deadline left 0.4 s for e:2, which was silent"
+
+
+@pytest.mark.parametrize("name", ["e", "192.0.2.1"])
+def test_a_name_that_there_was_no_time_to_look_up(name: str) -> None:
+    lookup = Lookup(name, "test", Diagnosis.TIMEOUT)
+    assert Sighting(Contact(address(f"{name}:1"), lookup), None, 0.0).cut_short
+    assert not Sighting(Contact(address(f"{name}:1"), lookup), None, 3.0).cut_short
+
+
+def test_what_another_address_told_stands_though_there_was_no_time() -> None:
+    moved = {
+        "e2": replace(sighting("e:2", None, "timeout"), waited=0.1),
+        "e1": sighting("e:1", answer("e:1", "e:1", "e:9")),
+    }
+    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
+
+
+def test_without_a_contract_an_answer_is_held_against_none() -> None:
+    said = answer("s:1", "a:1", "a:2")
+    targets = targets_seen([address("s:1")], PLAIN, [said])
+    sightings = {
+        (address("a:1"), PLAIN): sighting("a:1", answer("a:1", "b:1", "b:2", "b:3")),
+        (address("a:2"), PLAIN): sighting("a:2", None, "refused"),
+    }
+    first, second = facts_of(targets, sightings, {"s:1": [said]}, None)
+    assert (first.answers_as, first.via, first.cluster_id, first.promised) == ("", None, "C", False)
+    assert (second.answers_as, second.via, second.own) == (
+        "",
+        sightings[targets[0].address, PLAIN].said,
+        None,
+    )
+
+
+class Unmoved(Deadline):
+    """A minute that does not pass."""
+
+    def left(self, limit: float | None = None) -> float:
+        return 60.0 if limit is None else min(60.0, limit)
+
+
+UNKNOWN_NAME = Lookup("e", "test", Diagnosis.NXDOMAIN)
+KNOWN_NAME = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
+ALERT = Failure("tls", "alert")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lookup", "error", "security", "waited"),
+    [
+        (PLAIN, UNKNOWN_NAME, "", None, RESOLVE_LIMIT),
+        (PLAIN, KNOWN_NAME, "refused", None, CONNECT_LIMIT),
+        (Protocol.SSL, KNOWN_NAME, "", ALERT, CONNECT_LIMIT),
+        (Protocol.SSL, KNOWN_NAME, "", None, survey.ASK_LIMIT),
+        (PLAIN, KNOWN_NAME, "", None, survey.ASK_LIMIT),
+    ],
+)
+def test_an_address_is_looked_at_as_far_as_it_goes(
+    protocol: Protocol,
+    lookup: Lookup,
+    error: str,
+    security: Failure | None,
+    waited: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = (address("e:1"), protocol)
+    attempts = (Attempt("192.0.2.1", error, 0.0),)
+    contact = Contact(place[0], lookup, attempts if lookup.ok else (), security=security)
+    said = answer("e:1", "e:1")
+    looked: list[object] = []
+
+    def tls_context(values: object) -> str:
+        assert protocol is Protocol.SSL, "nobody here speaks TLS"
+        return "context"
+
+    def reached(where: object, found: Lookup, context: object, limit: float) -> Contact:
+        looked.append((where, found, context, limit))
+        return contact
+
+    monkeypatch.setattr(survey, "tls_context", tls_context)
+    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
+    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
+    monkeypatch.setattr(survey, "reach", reached)
+    monkeypatch.setattr(survey, "ask", lambda *given: said)
+    with ThreadPoolExecutor(1) as pool:
+        found = look([place, place], {}, Unmoved(60), pool)
+    asked = waited == survey.ASK_LIMIT
+    assert found == {place: Sighting(contact, said if asked else None, waited)}
+    context = "context" if protocol is Protocol.SSL else None
+    assert looked == ([(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else [])
+
+
+def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def reached(where: object, found: Lookup, context: object, limit: float) -> Contact:
+        looked.append((str(where), context))
+        return Contact(address("e:1"), found)
+
+    monkeypatch.setattr(survey, "tls_context", lambda values: "context")
+    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
+    monkeypatch.setattr(survey, "reach", reached)
+    with ThreadPoolExecutor(1) as pool:
+        look([(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool)
+    assert looked == [("e:1", None), ("e:2", "context")]
+
+
+REFUSING, SLOW, MADE = (Attempt("192.0.2.1", error, 0.0) for error in ("refused", "timeout", ""))
+
+
+@pytest.mark.parametrize(
+    ("attempts", "security", "waited", "silent"),
+    [
+        ((SLOW, REFUSING), None, 0.4, True),
+        ((SLOW, MADE), None, 0.4, False),
+        ((MADE,), Failure("timeout", "no answer"), 0.4, True),
+        ((MADE,), ALERT, 0.4, False),
+        ((SLOW,), None, survey.PATIENCE, False),
+    ],
+)
+def test_who_was_silent_on_the_way_had_no_time(
+    attempts: tuple[Attempt, ...], security: Failure | None, waited: float, silent: bool
+) -> None:
+    contact = Contact(address("e:1"), KNOWN_NAME, attempts, security)
+    told = "the deadline left 0.4 s for e:1, which was silent"
+    assert Sighting(contact, None, waited).cut_short == (told if silent else "")
+
+
+def test_where_nobody_answers_no_cluster_is_known() -> None:
+    every = {f"{it[0]}{it[2]}": sighting(it, None, "refused") for it in (*INTERNAL, *EXTERNAL)}
+    found = facts(seen(**every))
+    assert set(kinds(found).values()) == {"refused"}
+    assert {item.cluster_id for item in found.values()} == {""}

@@ -1,0 +1,51 @@
+"""Ports for the brokers of a test: each process that runs tests draws from a range of its own.
+
+All are below the range from which Linux takes a port for whoever asks for any (32768 and up), and
+none is one that the files of the seeds publish (29092 and more).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+
+FIRST, EACH = 20_000, 1_500
+MOST_WORKERS = 6
+"""As many ranges as there are; the last one ends at 29,000."""
+
+
+def own_range() -> range:
+    """Of this process: another one cannot take a port between its choice and a broker's start."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    start = FIRST + EACH * (int(worker) % MOST_WORKERS)
+    return range(start, start + EACH)
+
+
+def free_ports(count: int) -> list[int]:
+    """``count`` ports of `own_range` that nobody listens on at this moment."""
+    found: list[int] = []
+    for port in random.sample(own_range(), EACH):
+        if len(found) == count:
+            return found
+        if _is_free(port):
+            found.append(port)
+    raise AssertionError(f"no {count} free ports on this machine")
+
+
+def consecutive_ports(length: int, blocks: int) -> list[int]:
+    """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
+    whole = (length + 1) * blocks
+    for start in random.sample(own_range()[: EACH - whole], EACH - whole):
+        if all(_is_free(port) for port in range(start, start + whole)):
+            return [start + (length + 1) * index for index in range(blocks)]
+    raise AssertionError("no run of free ports on this machine")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker binds
+        probe.bind(("0.0.0.0", port))
+        return True
+    return False

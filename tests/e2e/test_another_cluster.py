@@ -1,0 +1,158 @@
+"""One broker that serves well, and a contract of another cluster at the same addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from components.local import quorum, readiness
+from earshot.cli import run as earshot
+from earshot.doctor.doctor import examine
+from earshot.errors import EarshotError
+from earshot.listeners.address import parse_address
+from earshot.sockets import conflict, listening, of_java
+from earshot.spark import run
+from earshot.spark.attempts import Route, RouteFailure, RouteProblem
+from earshot.spark.cluster import strangers
+from earshot.spark.executor_probe import prober
+from earshot.spark.job import Entrance
+from earshot.spark.session import Opening, SparkSettings
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report, Stage, Verdict
+from tests.e2e.cluster import CLUSTER_ID, Cluster, local_plan, running_cluster
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(180),
+    # PySpark leaves the sockets that it collects rows from to the garbage collector
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+ANOTHER = "b3RoZXItdGVzdHMtY2x1cw"
+NAMES = ("INTERNAL", "EXTERNAL")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    _, plan = local_plan(brokers=1)
+    with running_cluster(plan) as started:
+        yield started
+
+
+@pytest.fixture
+def wrong(cluster: Cluster) -> Contract:
+    return cluster.contract.identified(ANOTHER)
+
+
+def address(contract: Contract, listener: str) -> str:
+    return contract.listener(listener).bootstrap
+
+
+def check_all_strange(report: Report, contract: Contract) -> None:
+    """Every cell failed, for that reason; nothing was written."""
+    assert (report.exit_code, report.cluster_id) == (1, ANOTHER)
+    found = {cell.listener: cell for cell in report.cells}
+    assert list(found) == list(NAMES)
+    for name, cell in found.items():
+        assert cell.failed_stage is Stage.METADATA and cell.cause is not None
+        assert cell.cause.kind == "another-cluster"
+        assert cell.cause.observed == f"{address(contract, name)} belongs to cluster {CLUSTER_ID}"
+        assert cell.cause.expected == f"cluster {ANOTHER} of the contract"
+    assert report.delivery == ()
+    admin = AdminClient({"bootstrap.servers": address(contract, "INTERNAL")})
+    assert admin.list_topics(timeout=10).topics == {}
+
+
+def test_the_doctor_fails_every_cell(wrong: Contract) -> None:
+    check_all_strange(examine(wrong), wrong)
+
+
+def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(
+    wrong: Contract,
+) -> None:
+    given = parse_address(address(wrong, "INTERNAL"))
+    report = examine(wrong, bootstrap=[given])
+    check_all_strange(report, wrong)
+    assert report.notes == (
+        f"{given} belongs to cluster {CLUSTER_ID}, not to {ANOTHER} of the contract",
+    )
+
+
+def test_the_validation_fails_every_cell(wrong: Contract) -> None:
+    check_all_strange(run.validate(wrong, run.ValidationOptions(deadline=120)), wrong)
+
+
+def test_a_contract_of_an_earlier_release_is_compared_with_nothing(cluster: Cluster) -> None:
+    old = cluster.contract.model_copy(update={"version": 1, "cluster_id": None})
+    report = examine(old)
+    assert report.verdict is Verdict.PASS and report.cluster_id == ""
+    (note,) = report.notes
+    assert note.startswith(f"cluster {CLUSTER_ID} answers; the contract names no cluster_id")
+
+
+def test_the_command_says_which_cluster_answers(
+    wrong: Contract, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "contract.json"
+    file.write_text(wrong.to_json())
+    assert earshot(["doctor", "--contract", str(file)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"cluster test (id {ANOTHER})" in said
+    assert f"belongs to cluster {CLUSTER_ID}" in said
+
+
+def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cluster) -> None:
+    at = address(cluster.contract, "INTERNAL")
+    readiness.wait_for(cluster.directory, [1], {1: at}, CLUSTER_ID, deadline=20)
+    with pytest.raises(EarshotError) as caught:
+        readiness.wait_for(cluster.directory, [1], {1: at}, ANOTHER, deadline=20)
+    assert str(caught.value).startswith(
+        f"broker 1: cluster {CLUSTER_ID} answers at {at}\n  allowed: cluster {ANOTHER}"
+    )
+
+
+def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -> None:
+    contract = cluster.contract
+    routes, options = [], {}
+    for item in contract.listeners:
+        there = contract.brokers[0].advertised[item.name].address
+        routes.append(Route(item.name, 1, there, 0))
+        options[item.name] = Entrance(item.bootstrap, item.protocol).options
+    asked = [(it.listener, it.broker, *it.address, True) for it in routes]
+    (seen,) = prober(asked, 5.0)([])
+    assert {it["cluster_id"] for it in seen["reached"]} == {CLUSTER_ID}
+    opening = Opening(SparkSettings())
+    try:
+        spark, end = opening.session(100).spark, Deadline(60)
+        assert strangers(spark, routes, options, CLUSTER_ID, end) == {}
+        assert strangers(spark, routes, options, ANOTHER, end) == {
+            it.key: RouteProblem(
+                RouteFailure.STRANGER, f"for Spark, {it.address} belongs to cluster {CLUSTER_ID}"
+            )
+            for it in routes
+        }
+    finally:
+        opening.close()
+
+
+def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """A JVM's sockets show as IPv4 mapped into IPv6."""
+    pid = cluster.pid(1)
+    mine = [it for it in listening() if it.pid == pid]
+    settings = cluster.node_directory(1) / "server.properties"
+    problems = list(quorum.problems(tmp_path, cluster.plan))
+    assert problems == [
+        f"listener {item.name} of node 1: port {item.bind_port} is in use by pid {pid} "
+        f"({psutil.Process(pid).name()}) (Kafka with {settings}). Free the port, or choose another "
+        f"`port` for {item.name}"
+        for item in cluster.plan.nodes[0].listeners
+    ]
+    for item in cluster.plan.nodes[0].listeners:
+        wanted = of_java(item.bind_host, item.bind_port)
+        assert any(conflict(wanted, it.bound) for it in mine)

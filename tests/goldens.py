@@ -1,0 +1,26 @@
+"""Texts on disk that must come out as they are.
+
+After a change that is meant: EARSHOT_WRITE_GOLDENS=1 pytest FILE, and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.skips import in_ci
+
+VARIABLE = "EARSHOT_WRITE_GOLDENS"
+
+
+def is_golden(text: str, path: Path) -> None:
+    """Fails where ``text`` is not what ``path`` holds; writes it there first where that is asked,
+    but never in CI, where it would pass whatever came out."""
+    if os.environ.get(VARIABLE):
+        if in_ci():
+            pytest.fail(f"{VARIABLE} is set in CI: goldens are written on a desk", pytrace=False)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"meant? {VARIABLE}=1 pytest writes {path}"

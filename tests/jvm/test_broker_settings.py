@@ -1,0 +1,125 @@
+"""Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.jvm.broker_settings import ParserAnswer, ask_kafka, lacks_class
+from earshot.jvm.jars import kafka_broker_jars
+from earshot.jvm.java import Java, find_java
+
+GOOD = """\
+process.roles=broker,controller
+node.id=1
+listeners=INTERNAL://localhost:19092,CONTROLLER://localhost:29092
+advertised.listeners=INTERNAL://localhost:19092,CONTROLLER://localhost:29092
+listener.security.protocol.map=INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@localhost:29092
+inter.broker.listener.name=INTERNAL
+log.dirs=/nowhere/log
+"""
+
+
+def java_double(folder: Path, script: str) -> Java:
+    """What stands where a `java` should be."""
+    executable = folder / "java"
+    executable.write_text(f"#!/bin/sh\n{script}\n")
+    executable.chmod(0o755)
+    return Java(folder, executable, "17.0.1")
+
+
+def no_answer(java: Java, problem: str) -> str:
+    return (
+        f"Kafka's own check of the brokers' settings: could not be asked: {problem}\n"
+        f"  fix: see that {java.executable} runs, then run the same command again"
+    )
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_each_node_gets_kafka_s_own_answer() -> None:
+    answer = ask_kafka(
+        find_java(),
+        kafka_broker_jars("4.1.1"),
+        {
+            1: GOOD,
+            2: GOOD + "num.io.threads=abc\n",
+            3: GOOD + "replica.fetch.wait.max.ms=60000\n",
+            4: GOOD + "principal.builder.class=org.example.Builder\n",
+        },
+    )
+    assert answer == ParserAnswer(
+        {
+            2: "Invalid value abc for configuration num.io.threads: Not a number of type INT",
+            3: "requirement failed: replica.socket.timeout.ms should always be at least"
+            " replica.fetch.wait.max.ms to prevent unnecessary socket timeouts",
+            4: "Invalid value org.example.Builder for configuration principal.builder.class:"
+            " Class org.example.Builder could not be found.",
+        },
+        metadata_version=27,
+    )
+    assert [id for id, text in answer.refusals.items() if lacks_class(text)] == [4]
+
+
+@pytest.mark.e2e
+@pytest.mark.requires("java")
+def test_jars_without_kafka_cannot_be_asked() -> None:
+    java = find_java()
+    with pytest.raises(EarshotError) as caught:
+        ask_kafka(java, (), {1: GOOD})
+    assert str(caught.value) == no_answer(java, "no kafka.server.KafkaConfig is among the jars")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "lacking"),
+    [
+        ("Invalid value a.B for configuration c: Class a.B could not be found.", True),
+        ("Invalid value x for configuration c: Class x is no authorizer", False),
+        ("the host k could not be found", False),
+    ],
+)
+def test_a_class_that_is_not_among_the_jars_is_told_from_other_refusals(
+    refusal: str, lacking: bool
+) -> None:
+    assert lacks_class(refusal) is lacking
+
+
+def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path) -> None:
+    java = java_double(tmp_path, "echo 'Could not reserve enough space' >&2; exit 1")
+    with pytest.raises(EarshotError) as caught:
+        ask_kafka(java, (), {1: GOOD})
+    expected = no_answer(java, "Could not reserve enough space the JVM did not start")
+    assert str(caught.value) == expected
+
+
+def test_a_java_that_never_answers_is_ended_at_the_deadline(tmp_path: Path) -> None:
+    java = java_double(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    with pytest.raises(EarshotError) as caught:
+        ask_kafka(java, (), {1: GOOD}, deadline=1)
+    assert str(caught.value) == no_answer(java, "no answer within 1 s")
+    end = time.monotonic() + 10
+    while is_alive(int((tmp_path / "pid").read_text())):
+        assert time.monotonic() < end, "its process was left behind"
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_settings_are_on_no_command_line(tmp_path: Path) -> None:
+    java = java_double(tmp_path, f'echo "$@" > {tmp_path}/words; exit 1')
+    with pytest.raises(EarshotError):
+        ask_kafka(java, (Path("/jars/a.jar"),), {1: GOOD + "ssl.key.password=hunter2\n"})
+    words = (tmp_path / "words").read_text()
+    assert "/jars/a.jar" in words and "py4j.GatewayServer" in words
+    assert "hunter2" not in words and "INTERNAL" not in words

@@ -1,0 +1,32 @@
+"""The mistakes that change nothing anybody could notice, as `equivalent.txt` lists them.
+
+One to a line: ``path | was -> is | reason``, the change as the report of survivors writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.mutants.operators import Mutant
+
+FILE = Path(__file__).with_name("equivalent.txt")
+
+
+def equivalent(every: Sequence[Mutant], root: Path, text: str | None = None) -> set[Mutant]:
+    """Those of ``every`` that are listed. Raises ValueError for a line that is none of them."""
+    listed: dict[tuple[str, str], str] = {}
+    for line in (FILE.read_text() if text is None else text).splitlines():
+        if line.strip() and not line.startswith("#"):
+            path, _, rest = line.partition(" | ")
+            listed[path.strip(), rest.rpartition(" | ")[0].strip()] = line
+    sources = {path: (root / path).read_text() for path in {mutant.path for mutant in every}}
+    changes = {mutant: (mutant.path, mutant.change(sources[mutant.path])) for mutant in every}
+    stale = [
+        line
+        for key, line in listed.items()
+        if key[0] in sources and key not in set(changes.values())
+    ]
+    if stale:
+        raise ValueError("equivalent.txt lists what is not in the code:\n" + "\n".join(stale))
+    return {mutant for mutant, change in changes.items() if change in listed}

@@ -1,0 +1,92 @@
+"""Which tests are run for a mistake, and how it is found out."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.mutants import reach
+from tests.mutants.choice import OTHERS_SECONDS, REACHING_SECONDS, Choice
+from tests.mutants.operators import Mutant, mutants
+
+PATH = "earshot/rules/kl001_grammar.py"
+SOURCE = '''\
+LIMIT = 1
+
+
+@cached
+def first(a):
+    """Text."""
+    return [inner(b) for b in a]
+
+
+def second():
+    def inner():
+        return 2
+
+    return inner
+'''
+
+
+def a_mutant(line: int) -> Mutant:
+    return next(item for item in mutants(PATH, SOURCE) if item.line == line)
+
+
+@pytest.fixture
+def noted() -> Iterator[set[str]]:
+    found: set[str] = builtins.__dict__.setdefault(reach.RAN, set())
+    yield found
+    found.clear()
+
+
+def test_functions_note_that_they_ran(noted: set[str]) -> None:
+    names: dict[str, Any] = {"cached": lambda function: function, "inner": str}
+    exec(compile(reach.noting("m.py", SOURCE), "m.py", "exec"), names)
+    assert names["first"].__doc__ == "Text."
+    assert noted == set()
+    names["first"]("ab")
+    assert noted == {"m.py:4"}
+    names["second"]()()
+    assert noted == {"m.py:4", "m.py:10", "m.py:11"}
+
+
+def test_what_runs_the_function_comes_first_and_what_is_near_before_what_is_quick() -> None:
+    far, near = "tests/a/test_far.py::t", "tests/rules/test_kl001_grammar.py::t"
+    runs = {
+        far: ([4], 0.1),
+        near: ([4], 1.0),
+        f"{near}_other": ([10], 0.1),
+        "tests/b/test_b.py::t": ([], 0.1),
+        (folder := "tests/rules/test_a.py::t"): ([], 0.1),
+    }
+    choice = Choice(
+        {
+            test: {"seconds": seconds, "runs": [f"{PATH}:{line}" for line in lines]}
+            for test, (lines, seconds) in runs.items()
+        }
+    )
+    (first, second) = choice.batches(a_mutant(7))
+    assert first.tests == (near, far) and first.seconds == 1.1
+    assert second.tests == (f"{near}_other",)
+    (inner,) = choice.batches(a_mutant(12))
+    assert inner.tests == (f"{near}_other", near, far), "nobody runs it, as far as is known"
+    everything = {test for batch in choice.batches(a_mutant(1)) for test in batch.tests}
+    assert everything == {far, near, f"{near}_other", folder}
+
+
+def test_where_no_test_gets_there_is_none() -> None:
+    assert Choice({}).batches(a_mutant(7)) == []
+
+
+def test_time_is_limited() -> None:
+    seconds = REACHING_SECONDS / 2 - 1
+    tests = {
+        f"tests/test_{number}.py::t": {"seconds": seconds, "runs": [f"{PATH}:4"]}
+        for number in range(4)
+    }
+    chosen = [test for batch in Choice(tests).batches(a_mutant(7)) for test in batch.tests]
+    assert len(chosen) == 2
+    assert OTHERS_SECONDS < REACHING_SECONDS

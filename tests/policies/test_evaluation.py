@@ -1,0 +1,75 @@
+"""What the engine hands over, as plain data; and the resolvers of a pack's configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi_policy.proxy import unknown_checking_proxy
+
+from earshot.listeners.model import Scope
+from earshot.names.policy import read_policy
+from policies.evaluation import PREVIEW_UNKNOWN, part, plain
+from tests.policies.calls import UNKNOWN, UNKNOWN_LIST
+
+PROPS: dict[str, Any] = unknown_checking_proxy(
+    {
+        "text": "a",
+        "number": 1.0,
+        "nothing": None,
+        "unknown": UNKNOWN,
+        "list": ["a", None, UNKNOWN, {"b": UNKNOWN_LIST, "c": None}],
+        "map": {"d": {"e": UNKNOWN}, "f": []},
+    }
+)
+
+
+@pytest.mark.parametrize("unknown", [None, "?", PREVIEW_UNKNOWN])
+def test_maps_and_lists_are_plain_and_what_is_not_known_is_said(unknown: Any) -> None:
+    assert plain(PROPS, unknown) == {
+        "text": "a",
+        "number": 1.0,
+        "unknown": unknown,
+        "list": ["a", unknown, {"b": unknown}],
+        "map": {"d": {"e": unknown}, "f": []},
+    }
+
+
+def test_what_is_not_known_is_a_host_that_is_still_to_be_made_unless_said_otherwise() -> None:
+    assert PREVIEW_UNKNOWN == {"what": "a value of a resource that is still to be made"}
+    assert plain(PROPS)["unknown"] == part(PROPS, "unknown") == PREVIEW_UNKNOWN
+
+
+@pytest.mark.parametrize("value", ["text", 1, 1.5, True, None])
+def test_what_is_plain_stays(value: Any) -> None:
+    assert plain(value) == value
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("text", "a"),
+        ("nothing", {}),
+        ("elsewhere", {}),
+        ("unknown", None),
+        ("map", {"d": {"e": None}, "f": []}),
+    ],
+)
+def test_a_part_is_read_alike_and_a_missing_one_is_an_empty_map(key: str, found: Any) -> None:
+    assert part(PROPS, key, None) == found
+
+
+def test_a_configuration_is_read_as_a_policy() -> None:
+    policy = read_policy(
+        plain(unknown_checking_proxy({"resolvers": {"host": "192.0.2.53"}, "retry": 2}))
+    )
+    assert (policy.resolvers, policy.retry) == ({Scope.HOST: ("192.0.2.53",)}, 2.0)
+    assert read_policy({}).timeout == 5.0
+
+
+def test_every_problem_of_a_configuration_is_said_on_one_line() -> None:
+    with pytest.raises(ValueError, match="timeout") as caught:
+        read_policy({"timeout": 0, "retry": 4000})
+    assert str(caught.value) == (
+        "timeout: found 0; allowed: more than 0.0; retry: found 4000; allowed: 3600.0 or less"
+    )

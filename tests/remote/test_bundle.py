@@ -1,0 +1,31 @@
+"""The bundle of a validator: what is in it, and that it is always the same."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from pathlib import Path
+
+from earshot.remote.bundle import bundle
+
+
+def test_it_holds_the_library_its_jars_and_its_locks(tmp_path: Path) -> None:
+    made = bundle(tmp_path)
+    with tarfile.open(made.file) as archive:
+        names = archive.getnames()
+        assert {member.mode for member in archive.getmembers()} == {0o644}
+        assert {member.mtime for member in archive.getmembers()} == {0}
+    assert {"requirements.lock", "builders.lock", "app/earshot/cli/run_order.py"} <= set(names)
+    assert any(name.startswith("jars/spark-sql-kafka") for name in names)
+    assert names == sorted(names) and "Dockerfile" not in names
+
+
+def test_it_is_named_by_its_content_and_replaces_older_ones(tmp_path: Path) -> None:
+    old = tmp_path / "validator-000000000000.tar"
+    old.write_text("old")
+    made = bundle(tmp_path)
+    assert made.sha256 == hashlib.sha256(made.file.read_bytes()).hexdigest()
+    assert made.file.name == f"validator-{made.sha256[:12]}.tar" and not old.exists()
+    before = made.file.stat().st_mtime_ns
+    assert bundle(tmp_path) == made
+    assert made.file.stat().st_mtime_ns == before

@@ -1,0 +1,494 @@
+"""What a container is given, and what is made of how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import psutil
+import pytest
+from docker.errors import DockerException, NotFound
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
+from earshot.listeners.properties import read_properties
+from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
+from earshot.remote import container, leftovers
+from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession
+from earshot.remote.leftovers import OWNER_LABEL, labels_of
+from earshot.report import render
+from earshot.spark.run import ValidationOptions
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report, Vantage
+from tests.remote.contracts import docker_contract
+from tests.report import samples
+
+
+def test_the_command_is_what_a_user_would_say() -> None:
+    options = ValidationOptions(records=7, client={"security.protocol": "SSL"})
+    command = [
+        *("validate", "--contract", f"{FOLDER}/contract.json", "--vantage", "internal"),
+        *("--records", "7", "--deadline", "12.3", "--jars-dir", "/opt/earshot/jars"),
+        *("--format", "json", "--output", f"{FOLDER}/report.json"),
+    ]
+    properties = ["--client-config", f"{FOLDER}/client.properties"]
+    assert container._command("internal", options, 12.34) == command + properties
+    plain = ValidationOptions(records=7)
+    assert container._command("internal", plain, 12.34) == command
+    assert "1.0" in container._command("internal", plain, 0.3), "the least that is of any use"
+
+
+def test_files_that_the_client_properties_name_go_with_them(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_bytes(b"certificate")
+    client = {
+        "ssl.truststore.location": str(authority),
+        "sasl.jaas.config": 'required username="a\\b" password="c=d";',
+    }
+    files = container._client_files(client)
+    assert files["ssl.truststore.location"] == b"certificate"
+    found = read_properties(files["client.properties"].decode()).values
+    assert found == client | {"ssl.truststore.location": f"{FOLDER}/ssl.truststore.location"}
+    assert container._client_files({}) == {}
+
+
+def test_a_file_that_is_missing_is_named() -> None:
+    with pytest.raises(EarshotError, match=r"ssl\.truststore\.location: /none/ca\.pem"):
+        container._client_files({"ssl.truststore.location": "/none/ca.pem"})
+
+
+def test_files_are_for_the_containers_user_alone() -> None:
+    with tarfile.open(fileobj=io.BytesIO(container._archive({"a": b"1"}))) as archive:
+        members = archive.getmembers()
+    assert [(it.name, it.isdir(), oct(it.mode), it.uid) for it in members] == [
+        ("run", True, "0o700", 65534),
+        ("run/a", False, "0o600", 65534),
+    ]
+
+
+class ContainerDouble:
+    """A container that has ended, with a report or without."""
+
+    def __init__(self, code: int, report: bytes = b"", killed: bool = False) -> None:
+        self.attrs = {"State": {"ExitCode": code, "OOMKilled": killed}}
+        self.report = report
+
+    def get_archive(self, path: str) -> tuple[list[bytes], dict[str, Any]]:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            member = tarfile.TarInfo(Path(path).name)
+            member.size = len(self.report)
+            archive.addfile(member, io.BytesIO(self.report))
+        return [buffer.getvalue()], {}
+
+
+def outcome(double: ContainerDouble, lines: list[str]) -> Report:
+    return container._report(cast(Any, double), lines)
+
+
+@pytest.mark.parametrize("name", ["all_pass", "dead_broker", "inconclusive"])
+def test_a_report_comes_back_whatever_it_says(name: str) -> None:
+    report = samples.ALL[name]()
+    double = ContainerDouble(report.exit_code, render(report, "json").encode())
+    assert outcome(double, []) == report
+
+
+@pytest.mark.parametrize(
+    ("code", "killed", "lines", "observed"),
+    [
+        (2, False, ["error: Java: none"], "ended with status 2:\n    error: Java: none"),
+        (137, True, [], "needed more memory than 2g; ended with status 137"),
+    ],
+)
+def test_no_report_is_an_error_with_the_last_words(
+    code: int, killed: bool, lines: list[str], observed: str
+) -> None:
+    with pytest.raises(EarshotError) as caught:
+        outcome(ContainerDouble(code, killed=killed), lines)
+    assert caught.value.observed == observed
+
+
+class RunningDouble:
+    """A container that runs until it is stopped."""
+
+    def __init__(self) -> None:
+        self.status = "running"
+        self.told: list[float] = []
+
+    def reload(self) -> None:
+        pass
+
+    def stop(self, timeout: float) -> None:
+        self.told.append(timeout)
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bool) -> None:
+    double, end = RunningDouble(), Deadline(60 if interrupted else 0)
+    if interrupted:
+        end.stop.set()
+    with pytest.raises(EarshotError, match="the container: did not end within"):
+        container._await(cast(Any, double), end)
+    assert double.told == [STOP_SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("network", "missing"),
+    [("dev", False), ("gone", True), (APART, False), (HOST_NETWORK, False)],
+)
+def test_only_a_network_of_the_brokers_has_to_be_there(
+    network: str, missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def get(name: str) -> object:
+        if name != "dev":
+            raise NotFound(name)
+        return object()
+
+    client = cast(
+        Any, SimpleNamespace(networks=SimpleNamespace(get=get), info=lambda: {"Name": "machine-a"})
+    )
+    monkeypatch.setattr(container, "ensure_image", lambda client, base, say: f"made of {base}")
+    monkeypatch.setattr(container, "remove_leftovers", lambda client, cluster: [f"old-{cluster}"])
+    standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, base="base:1")
+    said: list[str] = []
+    if missing:
+        with pytest.raises(EarshotError) as caught:
+            container._prepare(client, standpoint, "dev", said.append)
+        assert str(caught.value) == (
+            "network gone: does not exist on this engine\n"
+            "  fix: deploy the stack: the brokers' network is part of it"
+        )
+        return
+    ground = container._prepare(client, standpoint, "dev", said.append)
+    assert ground == DockerHostSession(client, standpoint, "made of base:1", "machine-a")
+    assert said == ["removed old-dev, which a run that was killed had left"]
+
+
+@pytest.mark.parametrize(
+    ("network", "where"),
+    [
+        ("kafka", "machine-a, network kafka"),
+        (APART, "machine-a, network of its own"),
+        (HOST_NETWORK, "machine-a, network host"),
+    ],
+)
+def test_the_vantage_says_where_it_stood(network: str, where: str) -> None:
+    standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network)
+    ground = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
+    seen = samples.report([], vantages=[INNER, Vantage(name="x")])
+    first, second = container._placed(seen, ground).vantages
+    assert (first.kind, first.where) == ("container", where)
+    assert second.kind == "host"
+    assert first.resolvers == ("127.0.0.11",)
+
+
+def test_the_vantage_names_the_dns_servers_it_was_given() -> None:
+    standpoint = Standpoint(name="external", scope=Scope.EXTERNAL, dns=("192.0.2.53",))
+    ground = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
+    seen = samples.report([], vantages=[Vantage(name="external", resolvers=("127.0.0.11",))])
+    (found,) = container._placed(seen, ground).vantages
+    assert found.resolvers == ("192.0.2.53",)
+
+
+INNER = Vantage(name="internal", where="id", resolvers=("127.0.0.11",))
+
+
+class Resource:
+    """A container or a network with labels."""
+
+    def __init__(self, name: str, labels: Mapping[str, str]) -> None:
+        self.name, self.labels, self.attrs = name, labels, {"Labels": labels}
+        self.gone = False
+
+    def remove(self, **told: object) -> None:
+        assert told == ({"force": True, "v": True} if self.name == "c" else {})
+        self.gone = True
+
+
+class EngineDouble:
+    """An engine with one container and one network of a run."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.all = [Resource("c", labels), Resource("n", labels)]
+        self.containers = self.networks = self
+        self._turn = iter(zip(self.all, ({"all": True, "ignore_removed": True}, {}), strict=True))
+
+    def list(self, filters: Mapping[str, str], **told: object) -> list[Resource]:
+        found, wanted = next(self._turn)
+        assert told == wanted, "stopped ones too"
+        assert filters == {"label": f"{leftovers.CLUSTER_LABEL}=dev"}
+        return [found]
+
+
+def removed(labels: Mapping[str, str]) -> list[str]:
+    engine = EngineDouble(labels)
+    gone = leftovers.remove_leftovers(cast(Any, engine), "dev")
+    assert len(gone) == sum(item.gone for item in engine.all)
+    return gone
+
+
+def test_what_this_process_made_is_no_leftover() -> None:
+    assert removed(labels_of("dev")) == []
+
+
+def test_what_a_process_made_that_is_gone_is_a_leftover() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        started = psutil.Process(child.pid).create_time()
+        machine = labels_of("dev")[OWNER_LABEL].split()[0]
+        labels = {OWNER_LABEL: f"{machine} {child.pid} {started:.2f}"}
+        assert removed(labels) == []
+    assert removed(labels) == ["container c", "network n"]
+
+
+def test_a_process_that_got_its_number_later_is_another() -> None:
+    machine = labels_of("dev")[OWNER_LABEL].split()[0]
+    assert removed({OWNER_LABEL: f"{machine} {os.getpid()} 1.00"}) == ["container c", "network n"]
+
+
+@pytest.mark.parametrize("label", ["elsewhere 1 1.00", "", "nonsense", "a b c d"])
+def test_what_cannot_be_judged_from_here_is_left_alone(label: str) -> None:
+    assert removed({OWNER_LABEL: label}) == []
+
+
+class Unmoved(Deadline):
+    """A minute that does not pass."""
+
+    def left(self, limit: float | None = None) -> float:
+        return 60.0
+
+
+class WholeEngineDouble:
+    """An engine on which one container of a run is made, and maybe a network for it."""
+
+    def __init__(self, report: Report, code: int = 0, fails: Mapping[str, Exception] = {}) -> None:
+        self.networks = SimpleNamespace(create=self.create_network)
+        self.containers = SimpleNamespace(create=self.create_container)
+        self.steps: list[object] = []
+        self.status = "created"
+        self._fails = fails
+        self._ended = threading.Event()
+        self._result = ContainerDouble(code, render(report, "json").encode())
+        self.get_archive = self._result.get_archive
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        assert self.status == "exited", "asked before it has ended"
+        return self._result.attrs
+
+    def step(self, *what: object) -> None:
+        self.steps.append(what)
+        if what[0] in self._fails:
+            raise self._fails[str(what[0])]
+
+    def create_network(self, name: str, driver: str, labels: Mapping[str, str]) -> object:
+        self.step("network", name, driver, labels)
+        return SimpleNamespace(remove=lambda: self.step("network removed"))
+
+    def create_container(self, image: str, **settings: Any) -> WholeEngineDouble:
+        self.step("container", image, settings)
+        return self
+
+    def put_archive(self, path: str, data: bytes) -> None:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            self.step("files", path, archive.getnames())
+
+    def start(self) -> None:
+        self.step("start")
+        self.status = "running"
+
+    def logs(self, **wanted: bool) -> WholeEngineDouble:
+        assert wanted == {"stdout": False, "stderr": True, "stream": True, "follow": True}
+        return self
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"line 1\nli"
+        yield b"ne 2\n"
+        assert self._ended.wait(60)
+        time.sleep(0.05)  # what was said last is read when it has ended
+        yield b"\xff 3\nline 4\nline 5\nline 6\nand no"
+
+    def close(self) -> None:
+        self.step("log closed")
+
+    def reload(self) -> None:
+        assert self.status == "running"
+        self.status = "exited"
+        self._ended.set()
+
+    def remove(self, force: bool, v: bool) -> None:
+        self.step("container removed", force, v)
+
+
+NAMED = "earshot-internal-0a1b2c3d"
+LABELS = {"earshot": "label"}
+SAID = ["line 1", "line 2", "\N{REPLACEMENT CHARACTER} 3", "line 4", "line 5", "line 6"]
+
+
+def validated(engine: WholeEngineDouble, network: str, dns: tuple[str, ...] = ()) -> Report:
+    standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, dns=dns)
+    session = DockerHostSession(cast(Any, engine), standpoint, "image:1", "machine-a")
+    said: list[str] = []
+    options = ValidationOptions(client={"security.protocol": "SSL"})
+    found = container.validate_on(session, docker_contract(), options, Unmoved(1), said.append)
+    assert said == SAID
+    return found
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0a1b2c3d"[: 2 * size])
+    monkeypatch.setattr(container, "labels_of", lambda cluster: LABELS if cluster == "dev" else {})
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize(
+    ("network", "joined", "hostname"),
+    [
+        ("kafka", "kafka", "earshot-internal"),
+        (APART, NAMED, "earshot-internal"),
+        (HOST_NETWORK, HOST_NETWORK, None),
+    ],
+)
+@pytest.mark.parametrize("dns", [(), ("192.0.2.53", "192.0.2.54")])
+def test_a_container_is_made_started_and_removed(
+    network: str, joined: str, hostname: str | None, dns: tuple[str, ...]
+) -> None:
+    report = samples.report([], vantages=[INNER])
+    engine = WholeEngineDouble(report)
+    (vantage,) = validated(engine, network, dns).vantages
+    assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
+    options = ValidationOptions(client={"security.protocol": "SSL"})
+    made = {
+        "command": container._command("internal", options, 52.0),
+        "name": NAMED,
+        "hostname": hostname,
+        "network": joined,
+        "dns": list(dns) or None,
+        "labels": LABELS,
+        "mem_limit": "2g",
+        "pids_limit": 1024,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "log_config": {"type": "json-file"},
+    }
+    files = ["run", "run/client.properties", "run/contract.json"]
+    own = network == APART
+    assert engine.steps == [
+        *([("network", NAMED, "bridge", LABELS)] if own else []),
+        ("container", "image:1", made),
+        ("files", "/opt/earshot", files),
+        ("start",),
+        ("log closed",),
+        ("container removed", True, True),
+        *([("network removed",)] if own else []),
+    ]
+
+
+@pytest.mark.usefixtures("named")
+def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
+    engine = WholeEngineDouble(samples.report([]), code=2)
+    with pytest.raises(EarshotError) as caught:
+        validated(engine, APART)
+    told = "".join(f"\n    {line}" for line in SAID[1:])
+    assert caught.value.observed == f"ended with status 2:{told}"
+    assert engine.steps[-2:] == [("container removed", True, True), ("network removed",)]
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
+@pytest.mark.parametrize("step", ["network", "container", "files", "start"])
+def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
+    step: str, error: Exception
+) -> None:
+    engine = WholeEngineDouble(samples.report([]), fails={step: error})
+    with pytest.raises(EarshotError) as caught:
+        validated(engine, APART)
+    assert str(caught.value) == "Docker engine of machine-a: ended the run: gone"
+    kinds = [cast(tuple[str], item)[0] for item in engine.steps]
+    made = kinds[: kinds.index(step)]
+    removed = [f"{kind} removed" for kind in ("container", "network") if kind in made]
+    assert kinds == [*made, step, *removed]
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
+def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
+    fails = {"container removed": error, "network removed": error}
+    report = samples.report([], vantages=[INNER])
+    assert validated(WholeEngineDouble(report, fails=fails), APART).cells == report.cells
+
+
+FIRST, SECOND = Candidate(engine="tcp://one:2376"), Candidate(engine="tcp://two:2376")
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """What each engine fails with; an engine that is not named here is ready."""
+    failing: dict[str, Exception] = {}
+
+    @contextlib.contextmanager
+    def connect(candidate: Candidate) -> Iterator[str]:
+        yield f"client of {candidate.engine}"
+
+    def prepare(client: str, *given: object) -> str:
+        assert given[1:] == ("dev", print)
+        engine = client.removeprefix("client of ")
+        if engine in failing:
+            raise failing[engine]
+        return f"ground on {engine}"
+
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(container, "connect", connect)
+    monkeypatch.setattr(container, "_prepare", prepare)
+    return failing
+
+
+STANDPOINT = Standpoint(name="internal", scope=Scope.INTERNAL, engines=(FIRST, SECOND))
+REFUSED = EarshotError("network dev", observed="does not exist", remedy="deploy the stack")
+
+
+@pytest.mark.parametrize("failure", [None, REFUSED, DockerException("no"), ConnectionError("no")])
+def test_the_first_engine_that_can_is_taken(
+    failure: Exception | None, engines: dict[str, Exception]
+) -> None:
+    if failure is not None:
+        engines["tcp://one:2376"] = failure
+    with container.ground(STANDPOINT, "dev", print) as found:
+        assert cast(Any, found) == f"ground on tcp://{'two' if failure else 'one'}:2376"
+
+
+def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None:
+    engines["tcp://one:2376"] = REFUSED
+    engines["tcp://two:2376"] = ConnectionError("no")
+    with (
+        pytest.raises(EarshotError) as caught,
+        container.ground(STANDPOINT, "dev", print),
+    ):
+        pass
+    assert str(caught.value) == (
+        "its engines: network dev: does not exist; Docker engine at tcp://two:2376: no\n"
+        "  fix: deploy the stack"
+    )
+
+
+def test_where_one_engine_is_all_its_error_is_the_error(
+    engines: dict[str, Exception],
+) -> None:
+    """Without a list it is this machine's."""
+    alone = STANDPOINT.model_copy(update={"engines": ()})
+    with container.ground(alone, "dev", print) as found:
+        assert cast(Any, found) == "ground on None"
+    engines["None"] = REFUSED
+    with pytest.raises(EarshotError) as caught, container.ground(alone, "dev", print):
+        pass
+    assert caught.value is REFUSED

@@ -1,0 +1,356 @@
+"""What goes into the validator image, and what of this machine reaches its build."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from docker.errors import APIError, DockerException, ImageNotFound
+
+from earshot import __version__, cache
+from earshot.errors import EarshotError
+from earshot.remote import image
+from earshot.remote.image import (
+    LABEL,
+    PACKAGES_LABEL,
+    context,
+    digest_of,
+    ensure_image,
+    pip_settings,
+    remove_old,
+    trusted,
+)
+
+LONG_AGO = datetime.now(UTC) - timedelta(days=2)
+
+
+def test_the_context_holds_the_library_its_jars_and_its_locks() -> None:
+    files = context()
+    assert {"Dockerfile", "requirements.lock", "builders.lock"} <= files.keys()
+    assert "app/earshot/__main__.py" in files and "app/earshot/report/report.html.j2" in files
+    assert not [path for path in files if path.endswith(".pyc")]
+    assert any(path.startswith("jars/spark-sql-kafka") for path in files)
+    assert re.fullmatch(
+        rb"setuptools==[\w.]+ \\\n(    --hash=sha256:\w+( \\)?\n)+", files["builders.lock"]
+    )
+
+
+def test_the_digest_tells_what_is_in_the_image() -> None:
+    files = {"a": b"1", "b": b"2"}
+    digest = digest_of(files, "base")
+    assert re.fullmatch("[0-9a-f]{12}", digest)
+    assert digest == digest_of(dict(reversed(files.items())), "base")
+    others = [({"a": b"1"}, "base"), ({"a": b"1", "b": b"3"}, "base"), (files, "other")]
+    others += [({"a": b"1", "c": b"2"}, "base")]
+    assert digest not in [digest_of(*other) for other in others]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A user whose pip is told nothing but what stands in `pip.conf` here."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield tmp_path
+
+
+def test_pip_is_asked_what_it_is_told(home: Path) -> None:
+    (home / "pip.conf").write_text(
+        "[global]\ncert = /etc/ca.pem\nindex-url = https://mirror.example/simple\n"
+        "[install]\ntrusted-host = mirror.example\n[download]\nproxy = nobody\n"
+    )
+    environment = {**os.environ, "PIP_INDEX_URL": "https://other.example/simple"}
+    found = pip_settings(environment)
+    assert found["cert"] == "/etc/ca.pem"
+    assert found["trusted-host"] == "mirror.example"
+    assert found["index-url"] == "https://other.example/simple"  # as for pip itself
+    assert "proxy" not in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "expected"),
+    [
+        ({"cert": "one"}, {"SSL_CERT_FILE": "two"}, b"1"),
+        ({}, {"SSL_CERT_FILE": "two"}, b"2"),
+        ({}, {"REQUESTS_CA_BUNDLE": "one"}, b"1"),
+        ({"cert": "none"}, {"REQUESTS_CA_BUNDLE": "two"}, b"2"),
+        ({}, {}, b""),
+    ],
+)
+def test_the_build_trusts_whom_pip_trusts(
+    settings: Mapping[str, str],
+    environment: Mapping[str, str],
+    expected: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one").write_bytes(b"1")
+    Path("two").write_bytes(b"2")
+    assert trusted(settings, environment) == expected
+
+
+def test_a_step_that_fails_is_named_with_its_last_words() -> None:
+    said: list[str] = []
+    lines = [
+        {"stream": "Step 1/2 : FROM base\n"},
+        {"stream": " ---> 0123\n"},
+        {"stream": "Step 2/2 : RUN pip install\n"},
+        {"stream": "Could not find a version\n"},
+        {"error": "returned a non-zero code: 1"},
+    ]
+    with pytest.raises(EarshotError) as caught:
+        image._follow(cast(Any, iter(lines)), said.append)
+    assert caught.value.observed == (
+        "step 2/2: RUN pip install failed: returned a non-zero code: 1\n"
+        "    Could not find a version"
+    )
+    assert said == ["validator image, step 2/2: RUN pip install"]
+
+
+def test_of_a_step_that_fails_the_last_eight_lines_are_told() -> None:
+    lines = [{"status": f"line {number}\n\n"} for number in range(9)]
+    with pytest.raises(EarshotError) as caught:
+        image._follow(cast(Any, iter([*lines, {"error": "no\n space"}])), print)
+    told = "".join(f"\n    line {number}" for number in range(1, 9))
+    assert caught.value.observed == f"the context failed: no space{told}"
+
+
+def test_a_package_that_no_lock_holds_is_named() -> None:
+    with pytest.raises(EarshotError, match=r"^requirements\.lock: no entry for setuptools$"):
+        image._entry(b"pip==1.0\n", b"setuptools")
+
+
+def test_a_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter(range(0, 100, 6))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(moments)))
+    said: list[str] = []
+    lines = [{"stream": "Step 1/1 : RUN pip"}, *({"stream": f"line {n}"} for n in range(4))]
+    image._follow(cast(Any, iter(lines)), said.append)
+    assert said == ["validator image, step 1/1: RUN pip", "  line 1", "  line 3"]
+
+
+@dataclass
+class ImageDouble:
+    id: str
+    labels: Mapping[str, str]
+    tags: list[str] = field(default_factory=list)
+    tagged: datetime = LONG_AGO
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        moment = self.tagged.strftime("%Y-%m-%dT%H:%M:%S.123456789Z")
+        named = moment if self.tags else "0001-01-01T00:00:00Z"
+        created = LONG_AGO if self.tags else self.tagged
+        return {"Created": created.isoformat(), "Metadata": {"LastTagTime": named}}
+
+
+class ClientDouble:
+    """An engine with images, of which some are in use."""
+
+    def __init__(self, *found: ImageDouble, used: str = "") -> None:
+        self.images = self
+        self.found, self.used = found, used
+        self.removed: list[str] = []
+
+    def list(self, filters: Mapping[str, Any]) -> list[ImageDouble]:
+        known = [it for it in self.found if filters["label"] in it.labels]
+        return [it for it in known if not it.tags] if filters.get("dangling") else known
+
+    def remove(self, name: str) -> None:
+        if name == self.used:
+            raise APIError("conflict: in use")
+        self.removed.append(name)
+
+
+def test_images_that_nobody_asks_for_any_more_are_removed() -> None:
+    name = "earshot-validator:0.1.0-"
+    now = datetime.now(UTC)  # and not when the tests began, which may be more than an hour ago
+    client = ClientDouble(
+        ImageDouble("1", {LABEL: "new"}, [f"{name}new"]),
+        ImageDouble("2", {LABEL: "old"}, [f"{name}old"]),
+        ImageDouble("3", {LABEL: "used"}, [f"{name}used"]),
+        ImageDouble("4", {LABEL: "mine"}, [f"{name}mine", "team/validator:1"]),
+        ImageDouble("5", {LABEL: "recent"}, [f"{name}recent"], now),
+        ImageDouble("6", {}, ["debian:12"]),
+        ImageDouble("again", {LABEL: "new"}),
+        ImageDouble("7", {PACKAGES_LABEL: "new"}),
+        ImageDouble("8", {PACKAGES_LABEL: "old"}),
+        ImageDouble("9", {PACKAGES_LABEL: "recent"}, tagged=now),
+        ImageDouble("10", {PACKAGES_LABEL: "old"}, ["team/packages:1"]),
+        used=f"{name}used",
+    )
+    assert remove_old(cast(Any, client), "new", "new") == [f"{name}old", "again", "8"]
+    assert client.removed == [f"{name}old", "again", "8"]
+
+
+class BusyEngineDouble:
+    """An engine that has the image once another process has made it; it cannot build one."""
+
+    def __init__(self) -> None:
+        self.images = self
+        self.made = threading.Event()
+        self.wanted: list[str] = []
+
+    def get(self, name: str) -> BusyEngineDouble:
+        self.wanted.append(name)
+        if not self.made.is_set():
+            raise ImageNotFound("no such image")
+        return self
+
+    def tag(self, name: str) -> None:
+        assert name == self.wanted[-1]
+
+
+def test_an_image_that_another_process_makes_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = image.context()  # of the real cache
+    monkeypatch.setattr(image, "context", lambda: files)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    engine, said, waits = BusyEngineDouble(), list[str](), threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        waits.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        with cache.exclusive(cache.root() / "docker" / "validator-image.lock"):
+            asked = pool.submit(ensure_image, cast(Any, engine), "base", say)
+            assert waits.wait(20)
+            engine.made.set()
+        name = asked.result(20)
+    assert engine.wanted == [name, name]
+    assert said == [f"another run is making {name}: waiting for it"]
+
+
+class BuilderDouble:
+    """An engine that lacks the image until it has made it; what it was told."""
+
+    def __init__(self, lines: Iterable[Any] = ()) -> None:
+        self.images = self.api = self
+        self.lines = lines
+        self.steps: list[str] = []
+        self.told: dict[str, Any] = {}
+        self.files: dict[str, bytes] = {}
+
+    def get(self, name: str) -> None:
+        raise ImageNotFound("no such image")
+
+    def list(self, filters: Mapping[str, Any]) -> tuple[()]:
+        self.steps.append(f"listed {filters['label']}")
+        return ()
+
+    def build(self, fileobj: io.BytesIO, **told: Any) -> BuilderDouble:
+        self.steps.append("built")
+        self.told = told
+        with tarfile.open(fileobj=fileobj) as archive:
+            for member in archive.getmembers():
+                content = archive.extractfile(member)
+                assert content is not None and member.mode == 0o644
+                self.files[member.name] = content.read()
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        for line in self.lines:
+            if isinstance(line, Exception):
+                raise line
+            yield line
+
+    def close(self) -> None:
+        self.steps.append("closed")
+
+
+FILES = {"Dockerfile": b"1", "builders.lock": b"2", "requirements.lock": b"3", "app/a.py": b"4"}
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What pip is told on it."""
+    told: dict[str, str] = {}
+    monkeypatch.setattr(image, "context", lambda: FILES)
+    monkeypatch.setattr(image, "pip_settings", lambda: told)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in (*PROXIES, "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    return told
+
+
+def test_an_image_that_is_not_there_is_made(machine: dict[str, str]) -> None:
+    engine, said = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}]), list[str]()
+    digest = digest_of(FILES, "base")
+    name = f"earshot-validator:{__version__}-{digest}"
+    assert ensure_image(cast(Any, engine), "base", said.append) == name
+    assert said == [
+        f"{name} is not on the engine yet: making it, which takes minutes the first time",
+        "validator image, step 1/1: RUN pip",
+    ]
+    assert engine.steps == ["built", "closed", f"listed {LABEL}", f"listed {PACKAGES_LABEL}"]
+    packages = {key: it for key, it in FILES.items() if key != "app/a.py"}
+    assert engine.told == {
+        "custom_context": True,
+        "tag": name,
+        "buildargs": {"BASE": "base", "PACKAGES": digest_of(packages, "base")},
+        "labels": {LABEL: digest},
+        "network_mode": "host",
+        "rm": True,
+        "forcerm": True,
+        "decode": True,
+        "timeout": image.SILENT_SECONDS,
+    }
+    assert engine.files == {**FILES, "trust/ca.pem": b""}
+
+
+def test_packages_come_the_way_that_this_machine_gets_them(
+    machine: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ca.pem").write_bytes(b"certificate")
+    given = {
+        "index-url": ("PIP_INDEX_URL", "https://mirror.example/simple"),
+        "extra-index-url": ("PIP_EXTRA_INDEX_URL", "https://other.example/simple"),
+        "trusted-host": ("PIP_TRUSTED_HOST", "mirror.example"),
+        "timeout": ("PIP_DEFAULT_TIMEOUT", "60"),
+    }
+    machine |= {key: value for key, (_, value) in given.items()}
+    machine |= {"cert": str(tmp_path / "ca.pem"), "no-color": "true"}
+    for name in PROXIES:
+        monkeypatch.setenv(name, f"of {name}")
+    engine = BuilderDouble()
+    ensure_image(cast(Any, engine), "base")
+    arguments = engine.told["buildargs"]
+    del arguments["BASE"], arguments["PACKAGES"]
+    assert arguments == dict(given.values()) | {name: f"of {name}" for name in PROXIES}
+    assert engine.files["trust/ca.pem"] == b"certificate"
+    del machine["timeout"]
+    machine["default-timeout"] = "30"
+    ensure_image(cast(Any, engine), "base")
+    assert engine.told["buildargs"]["PIP_DEFAULT_TIMEOUT"] == "30"
+
+
+@pytest.mark.parametrize(
+    ("error", "observed"),
+    [
+        (DockerException("no space left"), "the engine failed: no space left"),
+        (TimeoutError("timed out"), "the engine failed: stopped answering (timed out)"),
+    ],
+)
+def test_an_engine_that_fails_in_between_says_why(
+    error: Exception, observed: str, machine: dict[str, str]
+) -> None:
+    engine = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}, error])
+    with pytest.raises(EarshotError) as caught:
+        ensure_image(cast(Any, engine), "base")
+    assert caught.value.observed == observed
+    assert engine.steps == ["built", "closed"]

@@ -1,0 +1,137 @@
+"""Asking a validator through a bucket: what is waited for, what is told, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.address import read_address
+from earshot.listeners.model import Scope
+from earshot.placement.standpoint import Kind, Standpoint
+from earshot.remote.instance import ask
+from earshot.remote.orders import ORDER, STATUS, Status, answer_to, digest, read_order
+from earshot.report.json import json
+from earshot.spark.run import ValidationOptions
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report, Vantage
+from tests.remote.contracts import docker_contract
+from tests.report import samples
+
+CONTRACT = docker_contract(Scope.INTERNAL)
+PLACE = Standpoint(
+    name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b", instance="i-1"
+)
+
+
+def answer(address: str = "internal.example:9092") -> str:
+    cell = samples.cell("INTERNAL", 0, "internal")
+    seen = cell.model_copy(update={"listener": "BOB", "address": read_address(address)})
+    vantages = [Vantage(name="internal", where="ip-10-0-0-9")]
+    return json(samples.report([seen], cluster="dev", vantages=vantages))
+
+
+class BucketDouble:
+    """Objects in memory; ``act`` is what the validator does when it is looked at."""
+
+    name = "b"
+
+    def __init__(self, act: Callable[[BucketDouble, int], None] = lambda bucket, look: None):
+        self.objects: dict[str, bytes] = {}
+        self._act, self._looks = act, 0
+
+    def get(self, key: str) -> bytes | None:
+        if key == STATUS:
+            self._looks += 1
+            self._act(self, self._looks)
+        return self.objects.get(key)
+
+    def put(self, key: str, content: bytes) -> None:
+        self.objects[key] = content
+
+    @property
+    def order(self) -> str:
+        return self.objects[ORDER].decode()
+
+    def answers(self, text: str) -> None:
+        self.put(answer_to(self.order), text.encode())
+
+    def says(self, state: str, detail: str = "", order: str = "", instance: str = "i-1") -> None:
+        status = {"instance": instance, "state": state, "order": order, "detail": detail, "at": "-"}
+        self.put(STATUS, Status.model_validate(status).model_dump_json().encode())
+
+
+def asked(bucket: BucketDouble, deadline: float = 30, end: Deadline | None = None) -> Report:
+    options = ValidationOptions(records=7, deadline=deadline, incarnations={"1": "i-9"})
+    said: list[str] = []
+    return ask(bucket, PLACE, CONTRACT, options, end or Deadline(1), said.append, poll=0)
+
+
+def test_the_order_says_what_to_prove_and_the_answer_is_of_elsewhere() -> None:
+    bucket = BucketDouble(lambda bucket, look: bucket.answers(answer()) if look == 3 else None)
+    report = asked(bucket)
+    given = read_order(bucket.order, "order")
+    assert (given.contract, given.vantage, given.records) == (CONTRACT, "internal", 7)
+    assert given.incarnations == {"1": "i-9"}
+    assert [(it.name, it.kind, it.where) for it in report.vantages] == [
+        ("internal", "remote", "ip-10-0-0-9")
+    ]
+
+
+def test_an_answer_to_an_earlier_order_is_none() -> None:
+    bucket = BucketDouble(lambda bucket, look: bucket.answers(answer()))
+    asked(bucket)
+    bucket._act = lambda bucket, look: None
+    with pytest.raises(EarshotError, match="did not answer within"):
+        asked(bucket, deadline=0.05)
+
+
+def test_a_validator_that_gave_up_is_not_waited_for() -> None:
+    def gives_up(bucket: BucketDouble, look: int) -> None:
+        bucket.says("failed", "no Java", digest(bucket.order))
+
+    with pytest.raises(EarshotError, match=r"cannot answer; last heard: failed: no Java"):
+        asked(BucketDouble(gives_up), deadline=3600)
+
+
+def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None:
+    def turns(bucket: BucketDouble, look: int) -> None:
+        if look == 1:
+            bucket.says("failed", "gone", instance="i-0")
+        elif look == 2:
+            bucket.says("failed", "old", order="of another time")
+        else:
+            bucket.answers(answer())
+
+    assert asked(BucketDouble(turns), deadline=3600).cells
+
+
+@pytest.mark.parametrize(
+    ("state", "told"), [("", "nothing"), ("preparing", r"preparing: fetching \(i-1, -\)")]
+)
+def test_silence_is_told_with_what_was_last_heard(state: str, told: str) -> None:
+    bucket = BucketDouble()
+    if state:
+        bucket.says(state, "fetching")
+    with pytest.raises(EarshotError, match=f"did not answer within 0 s; last heard: {told}"):
+        asked(bucket, deadline=0.001)
+
+
+def test_an_interrupt_ends_the_wait() -> None:
+    end = Deadline(3600)
+    end.stop.set()
+    with pytest.raises(EarshotError, match="did not answer"):
+        asked(BucketDouble(), deadline=3600, end=end)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (answer("elsewhere.example:9092"), r"says nothing of BOB of broker 0 \(internal.example"),
+        ("{", "is no JSON"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(text: str, said: str) -> None:
+    with pytest.raises(EarshotError, match=said):
+        asked(BucketDouble(lambda bucket, look: bucket.answers(text)))

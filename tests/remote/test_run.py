@@ -1,0 +1,232 @@
+"""How the reports of several vantages, or the lack of one, become the report of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import Scope
+from earshot.placement.standpoint import Kind, Standpoint, docker_standpoints
+from earshot.remote import bucket, container, run
+from earshot.remote import instance as remote
+from earshot.remote.run import validate_from
+from earshot.spark.run import ValidationOptions
+from earshot.validation.contract import Contract
+from earshot.validation.deadline import Deadline
+from earshot.validation.result import Report, Vantage, Verdict
+from tests.remote.contracts import docker_contract
+from tests.report import samples
+
+DOWN = EarshotError("Docker engine at unix:///none", observed="does not answer")
+PLACES = docker_standpoints(docker_contract(), [], "dev")
+OPTIONS = ValidationOptions(deadline=60)
+
+
+def seen_from(name: str, contract: Contract, verdict: Verdict) -> Report:
+    (listener,) = contract.listeners
+    model = samples.cell("INTERNAL", 1, name)
+    cell = model.model_copy(update={"listener": listener.name, "verdict": verdict})
+    return samples.report(
+        [cell], kind="validation", run=name, cluster="dev", vantages=[Vantage(name=name)]
+    )
+
+
+@dataclass
+class World:
+    """Stands for validations here and in containers, and for the engines of the latter."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """What a vantage sees; by default that all is well."""
+    grounds: dict[str, EarshotError] = field(default_factory=dict)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def here(self, contract: Contract, options: ValidationOptions, say: run.Say) -> Report:
+        say("doctor")
+        assert 0 < options.deadline <= OPTIONS.deadline
+        return self._see(options.vantage, contract)
+
+    @contextlib.contextmanager
+    def ground(self, standpoint: Standpoint, cluster: str, say: run.Say) -> Iterator[str]:
+        if error := self.grounds.get(standpoint.name):
+            raise error
+        self.log.append(f"open {standpoint.name}")
+        try:
+            yield standpoint.name
+        finally:
+            self.log.append(f"close {standpoint.name}")
+
+    def there(
+        self, name: str, contract: Contract, options: ValidationOptions, end: Deadline, say: run.Say
+    ) -> Report:
+        if name == "waits":
+            assert end.stop.wait(30)
+            self.ended.set()
+        return self._see(name, contract)
+
+    def _see(self, name: str, contract: Contract) -> Report:
+        if error := self.errors.get(name):
+            raise error
+        return seen_from(name, contract, self.verdicts.get(name, Verdict.PASS))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+    monkeypatch.setattr(run, "validate", world.here)
+    monkeypatch.setattr(container, "ground", world.ground)
+    monkeypatch.setattr(container, "validate_on", world.there)
+    return world
+
+
+def cells(report: Report) -> dict[str, tuple[str, Verdict]]:
+    return {cell.vantage: (cell.listener, cell.verdict) for cell in report.cells}
+
+
+def test_each_scope_is_validated_from_its_own_vantage(world: World) -> None:
+    said: list[str] = []
+    report = validate_from(PLACES, docker_contract(), OPTIONS, said.append)
+    assert cells(report) == {
+        "internal": ("BOB", Verdict.PASS),
+        "host": ("FRED", Verdict.PASS),
+        "external": ("ALICE", Verdict.PASS),
+    }
+    assert list(cells(report)) == ["internal", "host", "external"]
+    assert (report.run, report.exit_code, report.kind) == (
+        "internal+host+external",
+        0,
+        "validation",
+    )
+    assert said == ["host: doctor"]
+    assert world.log == ["open internal", "open external", "close external", "close internal"]
+
+
+def test_a_failure_at_one_vantage_fails_the_run(world: World) -> None:
+    world.verdicts["external"] = Verdict.FAIL
+    assert validate_from(PLACES, docker_contract(), OPTIONS).exit_code == 1
+
+
+def test_a_vantage_without_an_engine_is_inconclusive(world: World) -> None:
+    world.grounds["external"] = DOWN
+    report = validate_from(PLACES, docker_contract(), OPTIONS)
+    assert cells(report)["external"] == ("ALICE", Verdict.INCONCLUSIVE)
+    assert cells(report)["internal"] == ("BOB", Verdict.PASS)
+    (vantage,) = [item for item in report.vantages if item.name == "external"]
+    assert vantage.verdict is Verdict.INCONCLUSIVE
+    assert vantage.reason == report.cells[-1].reason
+    assert vantage.kind == "container"
+    assert "unix:///none: does not answer" in vantage.reason
+    assert (report.exit_code, report.run) == (3, "internal+host")
+
+
+def test_a_container_that_ends_without_a_report_is_inconclusive(world: World) -> None:
+    world.errors["internal"] = EarshotError(
+        "the container", observed="ended with status 137:\n    killed"
+    )
+    report = validate_from(PLACES, docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
+    said = "nobody told what is seen from there: the container: ended with status 137"
+    assert report.cells[0].reason == said
+    assert report.vantages[0].reason == f"{said}:\n    killed"
+    assert report.exit_code == 3
+
+
+def test_vantages_that_were_not_asked_for_are_skipped(world: World) -> None:
+    report = validate_from(PLACES, docker_contract(), OPTIONS, only=["host", "external"])
+    assert cells(report)["internal"] == ("BOB", Verdict.SKIP)
+    assert report.cells[0].reason == "not asked for: --only host --only external"
+    assert world.log[0] == "open external"
+    assert report.exit_code == 3
+
+
+def test_a_scope_that_nobody_stands_for_is_inconclusive(world: World) -> None:
+    report = validate_from(PLACES[:2], docker_contract(), OPTIONS)
+    assert cells(report)["external"] == ("ALICE", Verdict.INCONCLUSIVE)
+    assert "no standpoint is known" in report.cells[-1].reason
+    assert report.exit_code == 3
+
+
+def test_a_scope_without_listeners_needs_no_vantage(world: World) -> None:
+    report = validate_from(PLACES, docker_contract(Scope.HOST), OPTIONS)
+    assert list(cells(report)) == ["host"] and world.log == []
+    assert report.exit_code == 0
+
+
+def test_a_vantage_that_does_not_exist_is_a_mistake(world: World) -> None:
+    with pytest.raises(EarshotError, match="--only moon") as caught:
+        validate_from(PLACES, docker_contract(), OPTIONS, only=["moon"])
+    assert caught.value.allowed == "internal, host, external"
+    assert world.log == []
+
+
+def test_what_keeps_this_process_from_validating_is_raised(world: World) -> None:
+    world.errors["host"] = EarshotError("Java", observed="none was found")
+    with pytest.raises(EarshotError, match="Java"):
+        validate_from(PLACES, docker_contract(), OPTIONS)
+    assert world.log[-1] == "close internal"
+
+
+def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None:
+    waiting = Standpoint(name="waits", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
+    world.errors["host"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        validate_from([PLACES[1], waiting], docker_contract(Scope.HOST, Scope.EXTERNAL), OPTIONS)
+    assert world.ended.is_set()
+    assert world.log == ["open waits", "close waits"]
+
+
+NOWHERE = Standpoint(
+    name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run: no validator"
+)
+AFAR = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b")
+
+
+def test_where_nobody_stands_everything_is_skipped_with_the_reason(world: World) -> None:
+    report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.SKIP)
+    assert report.cells[0].reason == "not run: no validator"
+    assert (report.vantages[0].verdict, report.exit_code) == (Verdict.SKIP, 3)
+    assert cells(report)["external"] == ("ALICE", Verdict.PASS)
+
+
+def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
+    both = (Scope.EXTERNAL,)
+    contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)
+    listeners = tuple(it.model_copy(update={"scopes": both}) for it in contract.listeners)
+    place = Standpoint(name="external", scope=Scope.EXTERNAL, without={"BOB": "it takes SSL"})
+    report = validate_from([place], contract.model_copy(update={"listeners": listeners}), OPTIONS)
+    found = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}
+    assert found["BOB"] == (Verdict.SKIP, "it takes SSL")
+    assert found["ALICE"][0] is Verdict.PASS
+    assert report.exit_code == 3
+
+
+def test_a_place_that_leaves_everything_out_is_not_stood_on(world: World) -> None:
+    world.errors["host"] = AssertionError("nobody was to stand there")
+    place = Standpoint(name="host", scope=Scope.HOST, without={"FRED": "later"})
+    report = validate_from([place], docker_contract(Scope.HOST), OPTIONS)
+    assert cells(report) == {"host": ("FRED", Verdict.SKIP)}
+
+
+def test_a_validator_elsewhere_is_asked_while_others_are_at_work(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(post: object, place: Standpoint, contract: Contract, *_: object) -> Report:
+        return world._see(place.name, contract)
+
+    monkeypatch.setattr(remote, "ask", ask)
+    monkeypatch.setattr(bucket, "Bucket", lambda name, region: None)
+    report = validate_from([AFAR, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.PASS) and report.exit_code == 0
+
+    world.errors["internal"] = EarshotError("the validator i-1", observed="did not answer")
+    report = validate_from([AFAR, *PLACES[1:]], docker_contract(), OPTIONS)
+    assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
+    assert "the validator i-1: did not answer" in report.cells[0].reason
+    assert (report.vantages[0].kind, report.exit_code) == ("remote", 3)

@@ -1,0 +1,150 @@
+"""User data of the validator: what is in them, and what their linters say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from earshot.errors import EarshotError
+from earshot.remote.user_data import CLIENT, BundleRef, ValidatorSettings, validator_user_data
+from earshot.user_data.boot import ssm_secret
+from earshot.user_data.cloud_config import LIMIT
+from earshot.user_data.systems import PACKAGING, System
+from tests.user_data.test_scripts import schema
+
+PARCEL = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)
+RICH: dict[str, Any] = {
+    "client": {"security.protocol": "SSL", "ssl.truststore.location": "/run/earshot/secrets/a.pem"},
+    "secrets": (ssm_secret("a.pem", "/kafka/a", "eu-central-1"),),
+}
+
+
+def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
+    place = ValidatorSettings(
+        system=system, region="eu-central-1", bucket="mine-validator-1", bundle=PARCEL, **changes
+    )
+    return validator_user_data(place)
+
+
+def files(of: str) -> dict[str, str]:
+    return {item["path"]: item["content"] for item in yaml.safe_load(of)["write_files"]}
+
+
+@pytest.mark.parametrize("system", System)
+@pytest.mark.parametrize("changes", [{}, RICH])
+def test_it_is_small_plain_and_always_the_same(system: System, changes: dict[str, Any]) -> None:
+    made = text(system, **changes)
+    assert made.startswith("#cloud-config\n") and made.isascii() and len(made) < LIMIT
+    assert made == text(system, **changes)
+
+
+def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
+    script = files(text())["/usr/local/sbin/earshot-prepare"]
+    assert "bundle=s3://mine-validator-1/bundles/0a.tar\n" in script
+    assert f"sha256={'0a' * 32}\n" in script
+    assert "missing+=(java-17-amazon-corretto-headless)" in script
+    assert "missing+=(python3.11)" in script
+
+
+def test_credentials_are_fetched_only_where_they_are_named() -> None:
+    plain, rich = files(text()), files(text(**RICH))
+    prepare = "/usr/local/sbin/earshot-prepare"
+    assert CLIENT not in plain and "ssm" not in plain[prepare]
+    assert "security.protocol=SSL\n" in rich[CLIENT]
+    assert "/kafka/a" in rich[prepare]
+    run = "/usr/local/sbin/earshot-validate"
+    assert CLIENT in rich[run] and CLIENT not in plain[run]
+
+
+def test_it_looks_every_minute_and_validates_again_when_due() -> None:
+    written = files(text(every=15))
+    assert "OnUnitInactiveSec=60s" in written["/etc/systemd/system/earshot-validate.timer"]
+    assert "-mmin +15" in written["/usr/local/sbin/earshot-validate"]
+
+
+@pytest.mark.parametrize("system", System)
+def test_all_that_it_runs_is_installed_and_started(system: System) -> None:
+    made = text(system)
+    script = files(made)["/usr/local/sbin/earshot-prepare"]
+    for name in ("java", "tar", "aws", "python3.11"):
+        assert f"command -v {name} " in script
+        assert f"missing+=({PACKAGING[system].packages[name]})" in script
+    document = yaml.safe_load(made)
+    assert [" ".join(command) for command in document["runcmd"]] == [
+        "systemctl daemon-reload",
+        "systemctl enable earshot-prepare.service",
+        "systemctl start --no-block earshot-prepare.service",
+    ]
+    assert {item["path"]: item.get("permissions") for item in document["write_files"]} == {
+        "/etc/systemd/system/earshot-prepare.service": None,
+        "/etc/systemd/system/earshot-validate.service": None,
+        "/etc/systemd/system/earshot-validate.timer": None,
+        "/usr/local/sbin/earshot-prepare": "0755",
+        "/usr/local/sbin/earshot-validate": "0755",
+        "/usr/local/sbin/earshot-report": "0755",
+    }
+
+
+def test_it_validates_every_hour_where_nothing_else_is_said() -> None:
+    assert "-mmin +60" in files(text())["/usr/local/sbin/earshot-validate"]
+
+
+def test_the_bundle_is_unpacked_under_the_beginning_of_its_sum() -> None:
+    script = files(text())["/usr/local/sbin/earshot-prepare"]
+    assert f"/opt/earshot/app-{'0a' * 6}\n" in script
+
+
+def test_too_much_is_refused_with_what_mends_it() -> None:
+    with pytest.raises(EarshotError) as caught:
+        text(client={"some.property": "x" * LIMIT})
+    assert re.fullmatch(
+        r"the validator: user data: \d+ bytes\n  allowed: 16384 bytes\n"
+        r"  fix: set fewer or shorter properties in `validator\.client`",
+        str(caught.value),
+    )
+
+
+@pytest.mark.requires("shellcheck")
+@pytest.mark.parametrize("system", System)
+@pytest.mark.parametrize("changes", [{}, RICH])
+def test_shellcheck_finds_nothing(system: System, changes: dict[str, Any], tmp_path: Path) -> None:
+    paths = []
+    for path, content in files(text(system, **changes)).items():
+        if path.startswith("/usr/local/sbin/"):
+            paths.append(tmp_path / Path(path).name)
+            paths[-1].write_text(content)
+    assert len(paths) == 3
+    done = subprocess.run(["shellcheck", *paths], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.requires("cloud-init")
+@pytest.mark.parametrize("system", System)
+def test_cloud_inits_schema_is_kept(system: System, tmp_path: Path) -> None:
+    path = tmp_path / "user-data"
+    path.write_text(text(system, **RICH))
+    done = schema(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Valid" in done.stdout and "deprecated" not in done.stdout.lower()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("bucket", "Not a bucket"), ("region", "$(x)"), ("bundle", {"key": "a b", "sha256": "0"})],
+)
+def test_what_could_not_be_a_name_is_refused(key: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=key):
+        ValidatorSettings.model_validate(
+            {
+                "system": System.DEBIAN,
+                "region": "eu-central-1",
+                "bucket": "mine",
+                "bundle": PARCEL,
+                key: value,
+            }
+        )

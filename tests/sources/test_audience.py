@@ -1,0 +1,74 @@
+"""Whom a listener of a container is for, and by whose word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from earshot.facts.container import Container, JoinedNetwork, PublishedPort
+from earshot.listeners.address import parse_address
+from earshot.listeners.model import Scope
+from earshot.sources.audience import Audience, Context, audience
+
+PUBLISHED = PublishedPort(9092, 39092)
+INSIDE = Container(
+    "k1", networks=(JoinedNetwork("net", ("alias",)), JoinedNetwork("back")), published=(PUBLISHED,)
+)
+ON_HOST = Container("k1", network_mode="host")
+CONTEXT = Context("IB", ("CONTROLLER",), {"SAID": (Scope.HOST, Scope.EXTERNAL), "NOTHING": ()})
+ELSEWHERE = "b.example.com, which is elsewhere, on the published port 39092->9092"
+
+
+@pytest.mark.parametrize(
+    ("name", "bind_port", "advertised", "container", "scopes", "why"),
+    [
+        ("SAID", 9092, "k1:9092", INSIDE, "host+external", "said so"),
+        ("NOTHING", 9092, "k1:9092", INSIDE, "internal",
+         "k1 is the container's name on network net, back"),
+        ("CONTROLLER", 9092, "b.example.com:1", INSIDE, "controller",
+         "named in controller.listener.names"),
+        ("IB", 1, "alias:1", INSIDE, "internal",
+         "alias is the container's name on network net, back"),
+        ("A", 1, "K1:1", replace(INSIDE, networks=()), "internal",
+         "K1 is the container's name inside its network"),
+        ("A", 1, "b.example.com:1", INSIDE, "",
+         "b.example.com is no name of the container, and its port is not published"),
+        ("A", 1, "[2001:db8::1]:1", INSIDE, "",
+         "[2001:db8::1] is no name of the container, and its port is not published"),
+        ("IB", 1, "b.example.com:1", INSIDE, "internal", "the brokers talk through it"),
+        ("A", 9092, "b.example.com:1", INSIDE, "external", ELSEWHERE),
+        ("A", 1, "b.example.com:39092", INSIDE, "external", ELSEWHERE),
+        ("IB", 9092, "b.example.com:39092", INSIDE, "internal+external",
+         f"the brokers talk through it; {ELSEWHERE}"),
+        ("A", 9092, "localhost:1", INSIDE, "host", "localhost on the published port 39092->9092"),
+        ("A", 9092, "[::1]:1", INSIDE, "host", "[::1] on the published port 39092->9092"),
+        ("IB", 9092, "localhost:1", INSIDE, "internal+host",
+         "the brokers talk through it; localhost on the published port 39092->9092"),
+        ("A", 9092, "localhost:7", ON_HOST, "host",
+         "localhost on the published port 7 (the container is on the host's network)"),
+        ("A", 9092, "b.example.com:7", ON_HOST, "external",
+         ("b.example.com, which is elsewhere, on the published port 7 (the container is on the "
+         "host's network)")),
+    ],
+)  # fmt: skip
+def test_a_name_a_port_or_somebodys_word_tells(
+    name: str, bind_port: int, advertised: str, container: Container, scopes: str, why: str
+) -> None:
+    found = audience(name, bind_port, parse_address(advertised), container, CONTEXT)
+    assert ("+".join(found.scopes), found.why) == (scopes, why)
+
+
+@pytest.mark.parametrize(
+    ("host", "scopes"), [("localhost", (Scope.HOST,)), ("b.example.com", tuple(Scope)[1::2])]
+)
+def test_what_is_between_brokers_is_nobodys_at_a_broker_that_stays_alone(
+    host: str, scopes: tuple[Scope, ...]
+) -> None:
+    alone = replace(CONTEXT, alone=True)
+    assert audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, alone).scopes == scopes
+
+
+def test_nobody_need_have_said_anything() -> None:
+    found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), Context("IB"))
+    assert found == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")

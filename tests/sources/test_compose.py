@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.facts.container import Container, JoinedNetwork, PublishedPort
+from earshot.sources.compose import Compose, Service, read_compose
+
+
+def read(
+    text: str, variables: Mapping[str, str] | None = None, files: Mapping[str, str] | None = None
+) -> Compose:
+    given = {name: textwrap.dedent(item) for name, item in (files or {}).items()}
+
+    def open_file(path: str) -> str:
+        if path not in given:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return given[path]
+
+    return read_compose(textwrap.dedent(text), "c.yml", variables or {}, open_file)
+
+
+def one(text: str, **more: Mapping[str, str]) -> Service:
+    body = textwrap.indent(textwrap.dedent(text), "    ")
+    return read(f"services:\n  k:\n{body}", **more).services[0]
+
+
+def test_environment_as_map_and_as_list() -> None:
+    as_map = one(
+        "environment: {A: 0, B: '1.10', C: yes, D: '', E:, HOST:}", variables={"HOST": "h"}
+    )
+    as_list = one("environment: [A=0, B=1.10, C=yes, D=, E, HOST]", variables={"HOST": "h"})
+    expected = {"A": "0", "B": "1.10", "C": "yes", "D": "", "HOST": "h"}
+    assert as_map.container.env == as_list.container.env == expected
+
+
+def test_scalars_mean_what_stands_there() -> None:
+    service = one("environment: {A: 010, B: 1e3, C: on, D: 22:22}\nports: [22:22]")
+    assert service.container.env == {"A": "010", "B": "1e3", "C": "on", "D": "22:22"}
+    assert service.container.published == (PublishedPort(22, 22),)
+
+
+def test_variables_are_replaced_everywhere_but_in_keys() -> None:
+    service = one(
+        "image: apache/kafka:${TAG:-4.1.1}\nports: ['${P}:9092']\nenvironment: {A$$: $$x$P}",
+        variables={"P": "9092"},
+    )
+    assert service.container.image == "apache/kafka:4.1.1"
+    assert service.container.published == (PublishedPort(9092, 9092),)
+    assert service.container.env == {"A$$": "$x9092"}
+
+
+def test_missing_variables_are_named() -> None:
+    assert read("services: {k: {image: 'a:$NO'}}").missing == ("NO",)
+
+
+def test_names_and_networks() -> None:
+    text = """
+        services:
+          k:
+            container_name: broker
+            hostname: host-k
+            networks:
+              back: {aliases: [kafka0, kafka], ipv4_address: 10.0.0.5}
+              front:
+          other: {networks: [front]}
+          plain: {}
+          onhost: {network_mode: host, ports: ["1:1"]}
+        networks:
+          back: {name: real-back}
+    """
+    k, other, plain, on_host = (item.container for item in read(text).services)
+    assert (k.name, k.hostname) == ("broker", "host-k")
+    assert k.networks == (
+        JoinedNetwork("real-back", ("k", "kafka0", "kafka"), "10.0.0.5"),
+        JoinedNetwork("front", ("k",)),
+    )
+    assert other.networks == (JoinedNetwork("front", ("other",)),)
+    assert plain.networks == (JoinedNetwork("default", ("plain",)),)
+    assert on_host.on_host_network and on_host.networks == () == on_host.published
+
+
+def test_env_files_come_before_environment() -> None:
+    service = one(
+        """
+        env_file:
+          - a.env
+          - {path: gone.env, required: false}
+        environment: {B: mine}
+        """,
+        files={"a.env": "A=$X\nB=theirs\n"},
+        variables={"X": "x"},
+    )
+    assert service.container.env == {"A": "x", "B": "mine"}
+
+
+def test_a_service_extends_another_of_its_file() -> None:
+    text = """
+        services:
+          base:
+            image: base
+            environment: [A=1, B=1]
+            ports: ["1:1"]
+          k:
+            extends: base
+            environment: {B: 2, C: 2}
+            ports: ["2:2", "1:1"]
+    """
+    k = read(text).services[1].container
+    assert k.image == "base"
+    assert k.env == {"A": "1", "B": "2", "C": "2"}
+    assert k.published == (PublishedPort(1, 1), PublishedPort(2, 2))
+
+
+def test_a_service_extends_one_of_another_file_whose_paths_are_its_own() -> None:
+    files = {
+        "sub/base.yml": """
+            services:
+              deeper: {image: "i:${TAG}", env_file: x.env}
+              base: {extends: {service: deeper}, hostname: h}
+        """,
+        "sub/x.env": "A=1",
+    }
+    k = one("extends: {file: sub/base.yml, service: base}", files=files, variables={"TAG": "7"})
+    assert (k.container.image, k.container.hostname) == ("i:7", "h")
+    assert k.container.env == {"A": "1"}
+
+
+def test_anchors_and_merge_keys() -> None:
+    text = """
+        x-env: &env {A: 1, B: 1}
+        x-k: &k {image: i, ports: ["1:1"]}
+        services:
+          k: {<<: *k, environment: {<<: *env, B: 2}}
+    """
+    k = read(text).services[0].container
+    assert (k.image, k.env) == ("i", {"A": "1", "B": "2"})
+
+
+def test_the_oldest_format_has_no_heading() -> None:
+    assert [item.name for item in read("k: {image: i}\nz: {image: j}").services] == ["k", "z"]
+
+
+def test_commands_replicas_and_mounts() -> None:
+    service = one(
+        """
+        entrypoint: [sh, -c]
+        command: kafka-topics --list
+        deploy: {replicas: 3}
+        volumes: ["./c:/mnt/shared/config:ro", {type: bind, target: /x}, /y]
+        """
+    )
+    assert service.command == ("sh", "-c", "kafka-topics", "--list")
+    assert service.replicas == "3"
+    assert service.container.mounts == ("/mnt/shared/config", "/x", "/y")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "c.yml: holds no services"),
+        ("- a", "c.yml: holds no services"),
+        ("services:", "c.yml: services: is no map of services, or empty"),
+        ("services: {k: [a]}", "c.yml: services.k: found ['a']"),
+        ("services: {k: {}, k: {}}", "the key 'k' stands twice"),
+        ("services:\n\tk: 1", "c.yml: is no YAML; line 2, column 1"),
+        ("services: {k: {ports: !override [a]}}", "the tag !override is not read"),
+        ("services: {k: {ports: [x]}}", "c.yml: services.k.ports[0]: found 'x'"),
+        ("services: {k: {ports: {a: b}}}", "c.yml: services.k.ports: found a map"),
+        ("services: {k: {environment: {A: [b]}}}", "services.k.environment.A: found ['b']"),
+        ("services: {k: {environment: [{A: b}]}}", "services.k.environment[0]: found"),
+        ("services: {k: {env_file: no.env}}", "env_file[0]: no.env cannot be read (No such file"),
+        ("services: {k: {extends: z}}", "names the service z, which c.yml does not have"),
+        ("services: {k: {extends: j}, j: {extends: k}}", "extends itself, by way of others"),
+        (
+            "services: {s0: {}, "
+            + ", ".join(f"s{i}: {{extends: s{i - 1}}}" for i in range(1, 3000))
+            + "}",
+            "stands at the end of 20 services that extend each other",
+        ),
+        ("services: {k: {extends: {file: n.yml}}}", "extends: n.yml cannot be read"),
+        ("services: {k: {image: '${X:?no}'}}", "c.yml: services.k.image: the variable X is"),
+        ("include: [a.yml]\nservices: {k: {}}", "c.yml: include: files that include others"),
+        ("services: &s {k: {x: *s}}", "an alias (*name) stands within what it repeats"),
+        ("a: &a [1]\nservices: {k: [" + "[" * 2000, "is nested more than 64 levels deep"),
+        ("services: {k: \x01}", "is no YAML"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_error(text: str, message: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        read(text)
+    assert message in str(caught.value)
+
+
+def test_a_bomb_of_anchors_does_not_go_off() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
+    with pytest.raises(EarshotError) as caught:
+        read("\n".join([*lines, "services: {k: {command: *a8}}"]))
+    assert str(caught.value) == (
+        "c.yml: line 6, column 5: its aliases (*name) repeat more than 100,000 values\n"
+        "  fix: write it with fewer aliases (*name) and levels, or in several files"
+    )
+
+
+def test_what_is_empty_is_nothing() -> None:
+    service = one(
+        """
+        image:
+        hostname: ''
+        ports: ''
+        env_file:
+        environment:
+        networks: {}
+        volumes: [{type: tmpfs}, '']
+        entrypoint: ''
+        command: []
+        extends: ''
+        scale: ''
+        """
+    )
+    assert service == Service(
+        "k", Container("k", networks=(JoinedNetwork("default", ("k",)),), mounts=("", ""))
+    )
+
+
+def test_one_thing_may_stand_where_a_list_may() -> None:
+    service = one(
+        "env_file: a.env\nports: 1:2\nnetworks: net\nvolumes: /x\nscale: 2",
+        files={"a.env": "A=1\n"},
+    )
+    assert (service.container.env, service.replicas) == ({"A": "1"}, "2")
+    assert service.container.published == (PublishedPort(2, 1),)
+    assert service.container.networks == (JoinedNetwork("net", ("k",)),)
+    assert service.container.mounts == ("/x",)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("services: {k: {ports: ['1', '${X:?}']}}", "services.k.ports.1"),
+        ("services: {k: {command: [a, [b, '${X:?}']]}}", "services.k.command.1.1"),
+        ("services: {k: {environment: {A: '${X:?}'}}}", "services.k.environment.A"),
+        ("networks: {n: {name: '${X:?}'}}\nservices: {k: {}}", "networks.n.name"),
+    ],
+)
+def test_where_a_variable_is_missing_is_said(text: str, place: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"c.yml: {place}: the variable X is required, and not set")
+
+
+@pytest.mark.parametrize(
+    ("required", "refused"), [("false", False), ("False", False), ("true", True), ("''", True)]
+)
+def test_an_env_file_that_is_not_there_may_be_said_to_be_needless(
+    required: str, refused: bool
+) -> None:
+    text = f"env_file: [{{path: gone.env, required: {required}}}]\nenvironment: {{A: 1}}"
+    if not refused:
+        assert one(text).container.env == {"A": "1"}
+        return
+    with pytest.raises(EarshotError) as caught:
+        one(text)
+    assert str(caught.value) == (
+        "c.yml: services.k.env_file[0]: gone.env cannot be read (No such file or directory)"
+    )
+
+
+def test_an_env_file_that_is_no_text_is_said_to_be_none() -> None:
+    def broken(path: str) -> str:
+        return b"\xff".decode()
+
+    with pytest.raises(EarshotError) as caught:
+        read_compose("services: {k: {env_file: a.env}}", "c.yml", {}, broken)
+    assert str(caught.value) == (
+        "c.yml: services.k.env_file[0]: a.env cannot be read (it is no UTF-8 text)"
+    )
+
+
+def test_files_of_another_folder_are_sought_there() -> None:
+    files = {
+        "sub/base.yml": """
+            services:
+              k: {env_file: [x.env, {path: y.env}], extends: {file: deep/b.yml, service: b}}
+        """,
+        "sub/deep/b.yml": "services: {b: {image: i, env_file: z.env}}",
+        "sub/x.env": "A=x",
+        "sub/y.env": "B=y",
+        "sub/deep/z.env": "C=z",
+    }
+    container = one("extends: {file: sub/base.yml}", files=files).container
+    assert (container.image, container.env) == ("i", {"A": "x", "B": "y", "C": "z"})
+
+
+def test_what_is_extended_is_merged_as_compose_does() -> None:
+    text = """
+        services:
+          base:
+            networks: {one: {aliases: [a]}}
+            volumes: ["x:/x"]
+            env_file: [a.env]
+            command: base
+            environment: {A: 1}
+          k:
+            extends: {service: base}
+            networks: [two]
+            volumes: ["y:/y"]
+            env_file: [b.env]
+            command: own
+    """
+    service = read(text, files={"a.env": "F=a\nG=a\n", "b.env": "F=b\n"}).services[1]
+    assert service == Service(
+        "k",
+        Container(
+            "k",
+            networks=(JoinedNetwork("one", ("k", "a")), JoinedNetwork("two", ("k",))),
+            env={"F": "b", "G": "a", "A": "1"},
+            mounts=("/x", "/y"),
+        ),
+        ("own",),
+    )
+
+
+def test_a_chain_of_services_that_extend_each_other_has_an_end() -> None:
+    def chain(length: int) -> str:
+        links = (f"s{i}: {{extends: s{i - 1}}}" for i in range(1, length))
+        return "services: {s0: {image: i}, " + ", ".join(links) + "}"
+
+    assert read(chain(20)).services[19].container.image == "i"
+    with pytest.raises(EarshotError) as caught:
+        read(chain(21))
+    assert str(caught.value) == (
+        "c.yml: services.s0.extends: stands at the end of 20 services that extend each other\n"
+        "  fix: adopt the output of `docker compose config` instead"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "services: {k: {extends: {file: n.yml, service: z}}}",
+            ("c.yml: services.k.extends: names the service z, which n.yml does not have\n"
+            "  allowed: a, b"),
+        ),
+        ("services: {k: {extends: [a]}}", "c.yml: services.k: found ['a']\n  allowed: a map"),
+        ("services: {k: {networks: {n: [a]}}}",
+         "c.yml: services.k.networks.n: found ['a']\n  allowed: a map"),
+        ("services: {k: {networks: {n: {aliases: {a: b}}}}}",
+         "c.yml: services.k.networks.n: found a map\n  allowed: a list"),
+        ("services: {k: {volumes: {a: b}}}",
+         "c.yml: services.k.volumes: found a map\n  allowed: a list"),
+        ("services: {k: {env_file: {a: b}}}",
+         "c.yml: services.k.env_file: found a map\n  allowed: a list"),
+        ("services: {k: {environment: {A: [b]}}}",
+         "c.yml: services.k.environment.A: found ['b']\n  allowed: one value"),
+        ("services: {k: {environment: [a=b, [c]]}}",
+         "c.yml: services.k.environment[1]: found ['c']\n  allowed: NAME=value"),
+        ("version: '3'", "c.yml: services: is no map of services, or empty"),
+        ("services: {}", "c.yml: services: is no map of services, or empty"),
+        ("services: [k]", "c.yml: services: is no map of services, or empty"),
+        ("", "c.yml: holds no services\n  allowed: a compose file"),
+        ("include: [a.yml]",
+         ("c.yml: include: files that include others are not read\n"
+         "  fix: adopt the output of `docker compose config` instead")),
+    ],
+)  # fmt: skip
+def test_an_error_says_where_what_and_what_is_allowed(text: str, message: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        read(text, files={"n.yml": "services: {a: {}, b: {}}"})
+    assert str(caught.value) == message
+
+
+def test_networks_that_are_no_map_give_no_names() -> None:
+    (service,) = read("networks: [a]\nservices: {k: {networks: [a]}}").services
+    assert service.container.networks == (JoinedNetwork("a", ("k",)),)
+
+
+def test_what_only_one_of_two_services_has_is_taken_from_it() -> None:
+    files = {
+        "b.yml": """
+            services:
+              b: {environment: {A: 1}, ports: ['1:1']}
+              plain: {image: 'kafka:1'}
+        """
+    }
+    bare = one("extends: {file: b.yml, service: b}", files=files).container
+    assert (bare.env, bare.published) == ({"A": "1"}, (PublishedPort(1, 1),))
+    text = "extends: {file: b.yml, service: plain}\nenvironment: {A: 2}\nports: ['2:2']"
+    own = one(text, files=files).container
+    assert (own.env, own.published, own.image) == ({"A": "2"}, (PublishedPort(2, 2),), "kafka:1")
+
+
+@pytest.mark.parametrize("key", ["ports", "volumes", "env_file", "environment", "networks"])
+@pytest.mark.parametrize("text", ["", "''"])
+def test_a_key_with_nothing_behind_it_is_not_there(key: str, text: str) -> None:
+    assert one(f"image: a\n{key}: {text}") == one("image: a")
+
+
+@pytest.mark.parametrize("key", ["version", "networks", "volumes", "configs", "secrets", "name"])
+def test_a_file_without_services_is_told_from_one_that_is_all_services(key: str) -> None:
+    with pytest.raises(EarshotError, match="services: is no map of services, or empty"):
+        read(f"{key}: {{image: a}}")
+    assert [item.name for item in read("other: {image: a}").services] == ["other"]
+
+
+def test_a_file_that_many_services_extend_is_read_once() -> None:
+    asked: list[str] = []
+
+    def open_file(path: str) -> str:
+        asked.append(path)
+        return "services: {a: {}, b: {}}"
+
+    links = (f"{name}: {{extends: {{file: b.yml, service: {name}}}}}" for name in "ab")
+    read_compose(f"services: {{{', '.join(links)}}}", "c.yml", {}, open_file)
+    assert asked == ["b.yml"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.facts.container import PublishedPort
+from earshot.sources.compose_ports import ALLOWED, read_port
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("9092", [PublishedPort(9092, None)]),
+        (9092, [PublishedPort(9092, None)]),
+        ("39092:9092", [PublishedPort(9092, 39092)]),
+        ("127.0.0.1:9092:9092", [PublishedPort(9092, 9092, "127.0.0.1")]),
+        ("[::1]:9092:9092", [PublishedPort(9092, 9092, "::1")]),
+        ("127.0.0.1::9092", [PublishedPort(9092, None, "127.0.0.1")]),
+        ("9092:9092/udp", [PublishedPort(9092, 9092, "", "udp")]),
+        ("9000-9001:8000-8001", [PublishedPort(8000, 9000), PublishedPort(8001, 9001)]),
+        ("9000-9005:9092", [PublishedPort(9092, None)]),
+        ("8000-8001", [PublishedPort(8000, None), PublishedPort(8001, None)]),
+        ({"target": "9092", "published": "9093"}, [PublishedPort(9092, 9093)]),
+        ({"target": 9092}, [PublishedPort(9092, None)]),
+        ("65535", [PublishedPort(65535, None)]),
+        (" 1:2 ", [PublishedPort(2, 1)]),
+        (":9092", [PublishedPort(9092, None)]),
+        ("1-1:2-2", [PublishedPort(2, 1)]),
+        ({"target": "1-2", "published": "3-4"}, [PublishedPort(1, 3), PublishedPort(2, 4)]),
+        (
+            {"target": 1, "host_ip": "[::1]", "x-mine": 1, "name": "n", "app_protocol": "a"},
+            [PublishedPort(1, None, "::1")],
+        ),
+        (
+            {"target": 1, "published": 2, "host_ip": "::1", "protocol": "udp", "mode": "host"},
+            [PublishedPort(1, 2, "::1", "udp")],
+        ),
+    ],
+)
+def test_forms(item: object, expected: list[PublishedPort]) -> None:
+    assert read_port(item, "p") == expected
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "",
+        "x",
+        "0",
+        "70000",
+        "9092:",
+        "1-2:1-3",
+        "1-3:1-2",
+        "9092:9093-",
+        "65535-65536",
+        "65536",
+        "0-1",
+        "999999",
+        {"target": ""},
+        {"target": None},
+        {"target": "9092", "published": "x"},
+        {"target": 9092, "host_ip": "host"},
+        {"target": "1-2", "published": "1-3"},
+        9092.0,
+        "3-2",
+        "1.2.3:1:2",
+        "host:1:2",
+        "1:2:3:4",
+        "9092/TCP",
+        {"published": 1},
+        {"target": 1, "port": 2},
+        ["9092"],
+        None,
+    ],
+)
+def test_what_compose_refuses_is_refused(item: object) -> None:
+    with pytest.raises(EarshotError) as caught:
+        read_port(item, "services.kafka.ports[0]")
+    assert str(caught.value) == f"services.kafka.ports[0]: found {item!r}\n  allowed: {ALLOWED}"
+
+
+PORT = st.integers(1, 65535)
+IP = st.sampled_from(["", "127.0.0.1", "0.0.0.0", "::1", "2001:db8::7"])
+
+
+@given(PORT, PORT, IP, st.sampled_from(["tcp", "udp"]))
+def test_short_and_long_form_say_the_same(outer: int, inner: int, ip: str, protocol: str) -> None:
+    address = f"[{ip}]:" if ":" in ip else f"{ip}:" if ip else ""
+    short = read_port(f"{address}{outer}:{inner}/{protocol}", "p")
+    long = {"target": inner, "published": str(outer), "host_ip": ip, "protocol": protocol}
+    assert short == read_port(long, "p") == [PublishedPort(inner, outer, ip, protocol)]
+
+
+@given(st.text(alphabet="0123456789:-./[]tcpud", max_size=24))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        found = read_port(text, "p")
+    except EarshotError:
+        return
+    assert found and all(1 <= item.container_port <= 65535 for item in found)

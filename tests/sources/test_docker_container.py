@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earshot.facts.container import Container, JoinedNetwork, PublishedPort
+from earshot.sources.docker_container import read_container, words
+
+
+def test_the_inputs_of_a_docker_container_are_read() -> None:
+    found = read_container(
+        {
+            "name": "kafka1",
+            "image": "apache/kafka:4.1.1",
+            "hostname": "inner",
+            "envs": ["KAFKA_NODE_ID=1", "X=a=b"],
+            "ports": [
+                {"internal": 9092.0, "external": 39092.0, "ip": "127.0.0.1"},
+                {"internal": 9093.0, "external": 0.0, "protocol": "udp"},
+            ],
+            "networksAdvanced": [{"name": "net", "aliases": ["a", "b"], "ipv4Address": "10.0.0.5"}],
+            "volumes": [{"volumeName": "v", "containerPath": "/data"}],
+            "mounts": [{"target": "/m", "type": "bind"}],
+            "uploads": [{"file": "/mnt/shared/config/server.properties", "content": "x"}],
+        }
+    )
+    assert found == Container(
+        name="kafka1",
+        image="apache/kafka:4.1.1",
+        hostname="inner",
+        networks=(JoinedNetwork("net", ("a", "b"), "10.0.0.5"),),
+        published=(
+            PublishedPort(9092, 39092, "127.0.0.1"),
+            PublishedPort(9093, None, "", "udp"),
+        ),
+        env={"KAFKA_NODE_ID": "1", "X": "a=b"},
+        mounts=("/data", "/m", "/mnt/shared/config/server.properties"),
+    )
+    assert found.has_file
+
+
+@pytest.mark.parametrize(
+    ("mode", "networks"),
+    [
+        ("", ()),
+        ("bridge", ()),
+        ("host", ()),
+        ("none", ()),
+        ("container:other", ()),
+        ("net", (JoinedNetwork("net"),)),
+    ],
+)
+def test_a_network_may_be_given_as_the_mode(mode: str, networks: tuple[JoinedNetwork, ...]) -> None:
+    assert read_container({"name": "k", "networkMode": mode}).networks == networks
+
+
+def test_on_the_hosts_network_nothing_is_published() -> None:
+    ports = [{"internal": 1, "external": 1}]
+    assert read_container({"networkMode": "host", "ports": ports}).published == ()
+
+
+def test_the_resource_s_name_stands_in_and_a_note_names_the_image() -> None:
+    found = read_container(
+        {"image": "sha256:00", "envs": ["EARSHOT_IMAGE=apache/kafka:4.1.1"]}, "k"
+    )
+    assert (found.name, found.image) == ("k", "apache/kafka:4.1.1")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "unknown"),
+    [
+        (None, ("its inputs",)),
+        ({"envs": None, "ports": None, "networksAdvanced": None},
+         ("variables", "published ports", "networks")),
+        ({"networkMode": None, "name": None}, ("the network mode", "its name")),
+        ({"networksAdvanced": [{"name": "n", "ipv4Address": None}]}, ("ipv4Address on network n",)),
+        ({"networksAdvanced": [None, {"aliases": ["a"]}, {"name": None}]}, ("a network",)),
+        ({"networksAdvanced": [{"name": "n", "aliases": None}]}, ("aliases on network n",)),
+        ({"networksAdvanced": [{"name": "n", "aliases": ["a", None]}]}, ("aliases on network n",)),
+        ({"ports": [None, {"external": 1}]}, ("a published port",)),
+        ({"ports": [{"internal": 9092.0, "external": None}]}, ("the host's port for 9092",)),
+        ({"hostname": None}, ("its hostname",)),
+        ({"envs": ["A=b", None]}, ("a variable",)),
+        ({"envs": {"A": None}}, ("variable A",)),
+        ({"image": None}, ()),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_yet_is_named(
+    inputs: dict[str, Any] | None, unknown: tuple[str, ...]
+) -> None:
+    assert read_container(inputs).unknown == unknown
+
+
+def test_what_a_container_is_told_to_run() -> None:
+    assert words({"entrypoints": ["sh"], "command": ["-c", "x"]}) == ("sh", "-c", "x")
+    assert words({"command": None}) == ()
+
+
+def test_a_mount_that_is_not_known_yet_is_passed_over() -> None:
+    listed = [None, {"containerPath": None}, {"containerPath": "/data"}, {}]
+    assert read_container({"volumes": listed, "mounts": None}).mounts == ("/data",)
+
+
+def test_what_is_known_of_half_known_inputs_is_read() -> None:
+    found = read_container(
+        {
+            "name": None,
+            "image": None,
+            "envs": {"A": "b", "C": None},
+            "ports": [None, {"internal": 1.0, "external": None, "ip": None, "protocol": None}],
+            "networksAdvanced": [{"name": None}, {"name": "n", "aliases": ["a", None]}],
+        },
+        "k",
+    )
+    assert found == Container(
+        name="k",
+        networks=(JoinedNetwork("n", ("a",)),),
+        published=(PublishedPort(1, None),),
+        env={"A": "b"},
+        unknown=(
+            "variable C",
+            "a network",
+            "aliases on network n",
+            "its name",
+            "a published port",
+            "the host's port for 1",
+        ),
+    )
+
+
+def test_networks_outweigh_the_mode() -> None:
+    joined = {"networksAdvanced": [{"name": "n"}], "networkMode": "other"}
+    assert read_container(joined).networks == (JoinedNetwork("n"),)
+    assert read_container({"networkMode": "other", "ports": [{"internal": 1}]}).published == (
+        PublishedPort(1, None),
+    )

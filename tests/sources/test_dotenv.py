@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.sources.dotenv import read_env_file
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("A=b", {"A": "b"}),
+        ("  export A = b ", {"A": "b"}),
+        ("A=", {"A": ""}),
+        ("A", {}),
+        ("KNOWN", {"KNOWN": "k"}),
+        ("A\nKNOWN\nB=1", {"KNOWN": "k", "B": "1"}),
+        ("A: b", {"A": "b"}),
+        ("A=b # c", {"A": "b"}),
+        ("A=b#c", {"A": "b#c"}),
+        ("A=# c", {"A": ""}),
+        ("# A=b", {}),
+        ("", {}),
+        ("A=1\n\n \t\nB=2", {"A": "1", "B": "2"}),
+        ('A="b # c" # d', {"A": "b # c"}),
+        (r'A="b\n\"c\" \$KNOWN"', {"A": 'b\n"c" $KNOWN'}),
+        ("A='$KNOWN # x'", {"A": "$KNOWN # x"}),
+        ("A=$KNOWN-${NO:-x}", {"A": "k-x"}),
+        ('A="${KNOWN}"', {"A": "k"}),
+        ("A=1\nB=$A", {"A": "1", "B": "1"}),
+        ("KNOWN=file\nB=$KNOWN", {"KNOWN": "file", "B": "k"}),  # the environment goes first
+        ('A="one\ntwo"\nB=c', {"A": "one\ntwo", "B": "c"}),
+        ("A=x=y", {"A": "x=y"}),
+        ("A='b' c\nB=d", {"A": "'b' c", "B": "d"}),
+        ('A="b\\" c" d\nB=e', {"A": '"b\\" c" d', "B": "e"}),
+    ],
+)
+def test_lines(line: str, expected: dict[str, str]) -> None:
+    assert read_env_file(line, ".env", {"KNOWN": "k"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A=1\n1B=c", ".env, line 2: is no assignment"),
+        ('A="b', ".env, line 1: has a quote that is not closed"),
+        ("A=${B", ".env, line 1: has a form that compose does not know"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(EarshotError, match="line") as caught:
+        read_env_file(text, ".env", {})
+    assert str(caught.value).startswith(message)
+
+
+@given(st.from_regex(r"[A-Z_]{1,8}", fullmatch=True), st.text(alphabet="ab c#:/$,", max_size=20))
+def test_single_quotes_keep_everything(name: str, value: str) -> None:
+    assert read_env_file(f"{name}='{value}'", ".env", {}) == {name: value}
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        assert isinstance(read_env_file(text, ".env", {}), dict)
+    except EarshotError as error:
+        assert str(error).startswith(".env, line ")

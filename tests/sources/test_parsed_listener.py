@@ -1,0 +1,157 @@
+"""Listeners read from properties: what earshot writes reads back, whoever has written it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from earshot.facts.settings import asks_itself_alone
+from earshot.listeners import render
+from earshot.listeners.address import Address
+from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.properties import read_environment, read_properties
+from earshot.sources.audience import Audience
+from earshot.sources.parsed_listener import lone_plan, parsed_listeners
+from tests.listeners.clusters import plans
+
+BROKER = {
+    "process.roles": "broker",
+    "node.id": "1",
+    "listeners": "INTERNAL://0.0.0.0:9092,EXTERNAL://0.0.0.0:9094",
+    "advertised.listeners": "INTERNAL://b1:9092,EXTERNAL://b1.example.org:9094",
+    "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:PLAINTEXT",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "9@c9:9093",
+    "inter.broker.listener.name": "INTERNAL",
+}
+SAID = Audience((Scope.INTERNAL,), "said so")
+NOBODY = Audience((), "")
+
+
+def own_scopes(node: Node) -> Callable[[str, int, Address], Audience]:
+    found = {item.name: Audience(item.scopes, "its own") for item in node.listeners}
+    return lambda name, _port, _advertised: found[name]
+
+
+def of_others(node: Node, values: Mapping[str, str]) -> list[Listener]:
+    """Without the controller's listener where no other node can ever reach it."""
+    alone = asks_itself_alone(values)
+    return [item for item in node.listeners if not (alone and Scope.CONTROLLER in item.scopes)]
+
+
+def whole(listeners: Any) -> list[tuple[Any, ...]]:
+    return [
+        (item.name, item.protocol, item.bind_port, item.host, item.port, item.scopes)
+        for item in listeners
+    ]
+
+
+@settings(max_examples=60)
+@given(plans())
+def test_a_node_reads_back_from_its_properties(cluster: ClusterPlan) -> None:
+    for node in cluster.nodes:
+        own = read_properties(render.server_properties(cluster, node))
+        listed = parsed_listeners(own.values, own_scopes(node))
+        found = lone_plan(node.id, own.values, own.notes, listed)
+        assert found is not None
+        assert (found.controller, found.kafka_version) == (
+            cluster.controller,
+            cluster.kafka_version,
+        )
+        if node.is_broker:  # a controller alone is not told
+            assert found.inter_broker == cluster.inter_broker
+        (read,) = found.nodes
+        assert (read.id, read.roles) == (node.id, node.roles)
+        assert whole(read.listeners) == whole(of_others(node, own.values))
+
+
+@settings(max_examples=60)
+@given(plans())
+def test_a_broker_reads_back_from_its_environment(cluster: ClusterPlan) -> None:
+    for node in (item for item in cluster.nodes if item.is_broker):
+        own = read_environment(render.environment(cluster, node))
+        listed = parsed_listeners(own.values, own_scopes(node))
+        found = lone_plan(node.id, own.values, own.notes, listed)
+        assert found is not None
+        assert whole(found.nodes[0].listeners) == whole(of_others(node, own.values))
+
+
+def read(audience: Audience = SAID, **change: str | None) -> ClusterPlan | None:
+    changed = BROKER | {key.replace("_", "."): text for key, text in change.items()}
+    values = {key: text for key, text in changed.items() if text is not None}
+    return lone_plan(1, values, {}, parsed_listeners(values, lambda *_: audience))
+
+
+def test_reads_a_broker_that_earshot_did_not_write() -> None:
+    plan = read()
+    assert plan is not None
+    (node,) = plan.nodes
+    assert (node.id, node.roles) == (1, (Role.BROKER,))
+    assert [str(item) for item in node.listeners] == [
+        "INTERNAL://b1:9092",
+        "EXTERNAL://b1.example.org:9094",
+    ]
+    assert [item.protocol for item in node.listeners] == [Protocol.PLAINTEXT, Protocol.SSL]
+
+
+def test_takes_listeners_for_advertised_where_that_is_missing() -> None:
+    plan = read(listeners="INTERNAL://b1:9092", advertised_listeners=None)
+    assert plan is not None
+    assert [str(item.advertised) for item in plan.nodes[0].listeners] == ["b1:9092"]
+
+
+def test_a_name_that_is_a_protocol_speaks_it_where_no_map_says_else() -> None:
+    plan = read(
+        listeners="SSL://:9092,LAN://:9093",
+        advertised_listeners="SSL://b1:9092,LAN://b1:9093",
+        listener_security_protocol_map=None,
+        inter_broker_listener_name="SSL",
+    )
+    assert plan is not None
+    found = [(item.name, item.protocol, item.bind_host) for item in plan.nodes[0].listeners]
+    assert found == [("SSL", Protocol.SSL, "0.0.0.0"), ("LAN", Protocol.PLAINTEXT, "0.0.0.0")]
+
+
+def test_an_entry_that_cannot_be_read_is_left_out() -> None:
+    plan = read(advertised_listeners="INTERNAL://b1:9092,EXTERNAL://my_host:9094")
+    assert plan is not None
+    assert [item.name for item in plan.nodes[0].listeners] == ["INTERNAL"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"listeners": "internal://b1"},
+        {"inter_broker_listener_name": "internal"},
+        {"controller_listener_names": "controller"},
+    ],
+)
+def test_where_nothing_can_be_named_there_is_no_plan(change: dict[str, str]) -> None:
+    assert read(SAID, **change) is None
+
+
+def test_without_a_controllers_name_it_is_called_as_usual() -> None:
+    plan = read(controller_listener_names=None)
+    assert plan is not None and plan.controller == "CONTROLLER"
+
+
+def test_whom_nobody_names_is_judged_for_the_widest() -> None:
+    plan = read(
+        NOBODY,
+        listeners="INTERNAL://:9092,EXTERNAL://:9094",
+        advertised_listeners="INTERNAL://localhost:9092,EXTERNAL://b1:9094",
+    )
+    assert plan is not None
+    scopes = [item.scopes for item in plan.nodes[0].listeners]
+    assert scopes == [(Scope.HOST,), (Scope.EXTERNAL,)]
+
+
+def test_a_host_can_stand_for_what_is_not_known_yet() -> None:
+    listed = parsed_listeners(BROKER, lambda *_: SAID)
+    unknown = UnknownHost(what="the name that AWS gives")
+    plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listed, {"b1": unknown})
+    assert plan is not None and plan.kafka_version == "4.1.1"
+    assert [item.host for item in plan.nodes[0].listeners] == [unknown, "b1.example.org"]

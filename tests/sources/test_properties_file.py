@@ -1,0 +1,117 @@
+"""Whom a listener of a properties file is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.listeners.address import Address
+from earshot.listeners.model import Scope
+from earshot.sources.properties_file import read_broker, told
+
+SAID = {"NOTED": (Scope.HOST, Scope.EXTERNAL)}
+PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"
+PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "between", "is_controller", "scopes", "why"),
+    [
+        ("NOTED", PRIVATE, True, True, "host+external", "said so"),
+        ("C", PRIVATE, True, True, "controller", "named in controller.listener.names"),
+        ("A", "b1", True, False, "internal", "the brokers talk through it"),
+        ("A", PRIVATE, True, False, "internal", "the brokers talk through it"),
+        ("A", "localhost", True, False, "internal", "the brokers talk through it"),
+        (
+            "A",
+            PUBLIC,
+            True,
+            False,
+            "internal+external",
+            f"the brokers talk through it; {PUBLIC} is an EC2 public name",
+        ),
+        ("A", PUBLIC, False, False, "external", f"{PUBLIC} is an EC2 public name"),
+        ("A", "localhost", False, False, "host", "localhost is every machine's name for itself"),
+        ("A", PRIVATE, False, False, "internal", f"{PRIVATE} is an EC2 private name"),
+        (
+            "A",
+            "b1",
+            False,
+            False,
+            "",
+            "b1 is a name of one label, which tells nothing about who resolves it",
+        ),
+    ],
+)
+def test_a_word_a_role_or_a_host_tells(
+    name: str, host: str, between: bool, is_controller: bool, scopes: str, why: str
+) -> None:
+    found = told(name, Address(host, 9092), between, is_controller, SAID)
+    assert ("+".join(found.scopes), found.why) == (scopes, why)
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "bind"),
+    [
+        ("listeners=A://:1", 0, "A://:1"),
+        ("advertised.listeners=PLAINTEXT://b1:1", 0, "PLAINTEXT://:9092"),
+        ("broker.id=3", 3, "PLAINTEXT://:9092"),
+        ("node.id=4", 4, "PLAINTEXT://:9092"),
+        ("node.id=4\nport=9099", 4, "PLAINTEXT://:9099"),
+    ],
+)
+def test_a_listener_or_an_id_makes_it_a_brokers_file(line: str, id: int, bind: str) -> None:
+    found = read_broker(f"{line}\n", "s.properties", {})
+    assert (found.id, found.name, found.values["listeners"]) == (id, "s.properties", bind)
+    assert (found.container, found.image) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "advertised"),
+    [
+        ("advertised.host.name=h", "PLAINTEXT://h:9092"),
+        ("advertised.host.name=h\nport=1", "PLAINTEXT://h:1"),
+        ("advertised.host.name=h\nport=1\nadvertised.port=2", "PLAINTEXT://h:2"),
+        ("advertised.host.name=h\nadvertised.listeners=PLAINTEXT://b:3", "PLAINTEXT://b:3"),
+        ("advertised.host.name=", None),
+    ],
+)
+def test_the_oldest_way_of_advertising_is_read(lines: str, advertised: str | None) -> None:
+    found = read_broker(f"broker.id=1\n{lines}\n", "s", {})
+    assert found.values.get("advertised.listeners") == advertised
+
+
+def test_each_listener_is_told_by_its_own_part() -> None:
+    text = (
+        "node.id=1\nlisteners=A://:1,B://:2,C://:3,D://:4\n"
+        "advertised.listeners=A://b1:1,B://198.51.100.1:2,D://b1:4\n"
+        "inter.broker.listener.name=A\ncontroller.listener.names=C\n"
+    )
+    found = read_broker(text, "s", {"D": (Scope.HOST,)})
+    assert [
+        (it.name, "+".join(it.audience.scopes), str(it.advertised)) for it in found.listeners
+    ] == [
+        ("A", "internal", "b1:1"),
+        ("B", "external", "198.51.100.1:2"),
+        ("C", "controller", "localhost:3"),
+        ("D", "host", "b1:4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("host", "scope"),
+    [
+        ("127.0.0.2", "host"),
+        ("i-0abc.ec2.internal", "internal"),
+        ("b1.kafka.internal", "internal"),
+        ("[2001:db8::1]", "external"),
+        ("b1.example.com", "external"),
+        ("100.64.0.1", ""),
+        ("b1.local", ""),
+    ],
+)
+def test_a_kind_of_host_tells_or_does_not(host: str, scope: str) -> None:
+    (listener,) = read_broker(
+        f"listeners=A://{host}:1\ninter.broker.listener.name=B\n", "s", {}
+    ).listeners
+    assert "+".join(listener.audience.scopes) == scope
+    assert listener.audience.why.startswith(f"{host} is ")

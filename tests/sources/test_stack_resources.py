@@ -1,0 +1,91 @@
+"""Which resources of a stack belong together, with their ids known and not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from earshot.sources.stack_resources import (
+    GROUPS,
+    INTERFACE,
+    SUBNETS,
+    VPCS,
+    Pointed,
+    Registered,
+    RegisteredStack,
+)
+
+
+def made(
+    type: str, name: str, depends: dict[str, tuple[str, ...]] | None = None, **props: Any
+) -> Registered:
+    return Registered(type, f"urn::{name}", props, depends=depends or {})
+
+
+VPC = made(VPCS[0], "vpc", id="vpc-1")
+NEW = made(VPCS[0], "new", id=None)
+GROUP = made(GROUPS[0], "group", id=None)
+
+
+def test_a_resource_is_called_by_its_ids() -> None:
+    assert made(INTERFACE, "x", arn="arn:aws:ec2:r:1:network-interface/eni-1").ids == {"eni-1"}
+    assert made(INTERFACE, "x", id="a", zoneId="b", allocationId="c").ids == {"a", "b", "c"}
+    assert made(INTERFACE, "x", id=None).ids == frozenset()
+    assert VPC.name == "vpc"
+
+
+def test_a_text_is_one_that_is_known_and_says_something() -> None:
+    holder = made("t", "x", a="text", b="", c=7.0, d=None, e=["text"])
+    assert [holder.text(key) for key in "abcdef"] == ["text", *[None] * 5]
+
+
+def test_by_id_by_what_the_value_comes_from_and_not_of_this_stack() -> None:
+    stack = RegisteredStack([VPC, NEW, GROUP])
+
+    def pointed(**more: Any) -> Pointed:
+        return stack.pointed(made(SUBNETS[0], "subnet", **more), "vpcId", *VPCS)
+
+    assert pointed(vpcId="vpc-1").found == (VPC,)
+    assert pointed(vpcId="vpc-2") == Pointed(foreign=("vpc-2",))
+    assert pointed(vpcId="vpc-2").keys == {"vpc-2"}
+    assert pointed() == Pointed()
+    assert pointed(vpcId=None) == Pointed(unknown=True)
+    from_new = {"vpcId": (GROUP.urn, NEW.urn, "urn::gone")}
+    assert pointed(vpcId=None, depends=from_new).found == (NEW,)
+    assert pointed(vpcId="vpc-2", depends=from_new).found == (NEW,), "the id of another time"
+    assert pointed(vpcId="vpc-1", depends=from_new).found == (VPC,)
+
+
+def test_lists_and_what_stands_inside_maps() -> None:
+    stack = RegisteredStack([VPC])
+    holder = made("t", "x", a=["vpc-1", None], b=[{"vpcId": "vpc-1"}, {}, None], c={"vpcId": "v"})
+    assert stack.pointed(holder, "a", *VPCS) == Pointed((VPC,), unknown=True)
+    assert stack.pointed(holder, "b", *VPCS, inner="vpcId") == Pointed((VPC,), unknown=True)
+    assert stack.pointed(holder, "c", *VPCS, inner="vpcId") == Pointed(foreign=("v",))
+
+
+def test_only_resources_of_the_wanted_types_are_pointed_at() -> None:
+    assert RegisteredStack([made(GROUPS[0], "g", id="vpc-1")]).pointed(
+        made("t", "x", vpcId="vpc-1"), "vpcId", *VPCS
+    ) == Pointed(foreign=("vpc-1",))
+
+
+def test_the_way_back() -> None:
+    subnets = [made(SUBNETS[0], name, vpcId=id) for name, id in (("a", "vpc-1"), ("b", "vpc-2"))]
+    stack = RegisteredStack([VPC, *subnets])
+    assert list(stack.pointing(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
+    assert stack.get("urn::a") == subnets[0]
+    assert stack.get("urn::none") is None
+
+
+def test_what_the_program_gave_is_told_from_what_aws_added() -> None:
+    group = Registered(GROUPS[0], "urn::g", {"ingress": []}, inputs={"vpcId": None})
+    assert not group.given("ingress")
+    assert group.given("vpcId")
+    assert made(GROUPS[0], "g", ingress=[]).given("ingress")
+
+
+def test_only_what_is_all_known_and_of_this_stack_is_whole() -> None:
+    assert Pointed().whole is Pointed((VPC,)).whole is True
+    for less in (Pointed((VPC,), ("vpc-2",)), Pointed((VPC,), unknown=True)):
+        assert less.whole is False
+    assert Pointed((VPC,), ("vpc-2",)).keys == {"urn::vpc", "vpc-2"}

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.sources.substitution import Variables
+
+VALUES = {"A": "one", "EMPTY": "", "B_2": "two"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("$A", "one"),
+        ("${A}", "one"),
+        ("$A-$B_2.", "one-two."),
+        ("$$A", "$A"),
+        ("$${A}", "${A}"),
+        ("$$$A", "$one"),
+        ("${NO:-y}", "y"),
+        ("${NO-y}", "y"),
+        ("${EMPTY:-y}", "y"),
+        ("${EMPTY-y}", ""),
+        ("${A:-y}", "one"),
+        ("${A:+z}", "z"),
+        ("${NO:+z}", ""),
+        ("${EMPTY+z}", "z"),
+        ("${EMPTY:+z}", ""),
+        ("${A:?why}", "one"),
+        ("${EMPTY?why}", ""),
+        ("${NO:-${ALSO:-$A}}x", "onex"),
+        ("${NO:-a:b-c?d}", "a:b-c?d"),
+        ("BOB://${A}:${PORT:-9092}", "BOB://one:9092"),
+        ("${NO:-}", ""),
+    ],
+)
+def test_forms(text: str, expected: str) -> None:
+    assert Variables(VALUES).substitute(text) == expected
+
+
+FORMS = "allowed: $X, ${X}, ${X:-default}, ${X:?message}, ${X:+other}, and $$ for a dollar sign"
+
+
+def set_it(name: str) -> str:
+    return f"fix: set {name} in the environment, in .env, or in a file for --env-file"
+
+
+@pytest.mark.parametrize(
+    ("text", "observed", "then"),
+    [
+        ("${NO:?give it}", "the variable NO is required, and not set (give it)", set_it("NO")),
+        ("${EMPTY:?}", "the variable EMPTY is required, and not set", set_it("EMPTY")),
+        ("$1", "has a $ that no variable's name follows (at character 2)", FORMS),
+        ("a$", "has a $ that no variable's name follows (at character 3)", FORMS),
+        ("${A", "has a form that compose does not know (at character 4)", FORMS),
+        ("${A:-b", "has a ${ that is not closed (at character 7)", FORMS),
+        ("${A!b}", "has a form that compose does not know (at character 4)", FORMS),
+        ("${NO:-" * 30, "is nested too deeply (at character 127)", FORMS),
+    ],
+)
+def test_what_compose_refuses_is_refused(text: str, observed: str, then: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        Variables(VALUES).substitute(text, "f.yml: services.k")
+    assert str(caught.value) == f"f.yml: services.k: {observed}\n  {then}"
+
+
+def test_without_a_place_the_variable_or_the_text_is_named() -> None:
+    for text, message in (
+        ("${NO:?give it}", "variable NO: the variable NO is required, and not set (give it)"),
+        ("a$", "text: has a $ that no variable's name follows (at character 3)"),
+    ):
+        with pytest.raises(EarshotError) as caught:
+            Variables(VALUES).substitute(text)
+        assert str(caught.value).splitlines()[0] == message
+
+
+def test_missing_variables_are_remembered_where_they_count() -> None:
+    variables = Variables(VALUES)
+    text = "$GONE|${ALSO}|${A:-$UNUSED}|${NO:-$NESTED}|${NO:+$OFF}"
+    assert variables.substitute(text) == "||one||"
+    assert list(variables.missing) == ["GONE", "ALSO", "NESTED"]
+
+
+@given(st.text(alphabet="abAB09 :/,._-${}?+", max_size=40))
+def test_any_text_is_replaced_or_refused(text: str) -> None:
+    try:
+        found = Variables(VALUES).substitute(text)
+    except EarshotError:
+        return
+    assert isinstance(found, str)
+    if "$" not in text:
+        assert found == text
+
+
+@given(st.text(max_size=40))
+def test_an_escaped_text_stays(text: str) -> None:
+    assert Variables({}).substitute(text.replace("$", "$$")) == text
+
+
+@given(
+    st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True),
+    st.text(alphabet="abc:/-.9", max_size=10),
+    st.none() | st.text(alphabet="xyz", max_size=3),
+)
+def test_defaults_follow_their_rule(name: str, default: str, value: str | None) -> None:
+    variables = Variables({} if value is None else {name: value})
+    assert variables.substitute(f"${{{name}:-{default}}}") == (value or default)
+    assert variables.substitute(f"${{{name}-{default}}}") == (default if value is None else value)

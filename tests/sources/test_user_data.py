@@ -1,0 +1,286 @@
+"""Broker properties read back from user data of many a hand."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import itertools
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners.render import settings
+from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
+from earshot.user_data.render import PROPERTIES, user_data
+from tests.user_data.nodes import boot, cluster, node
+
+FILE = "node.id=1\nadvertised.listeners=A://b1.example.com:9092\n"
+VALUES = {"node.id": "1", "advertised.listeners": "A://b1.example.com:9092"}
+
+
+def config(*files: dict[str, object], **more: object) -> str:
+    return "#cloud-config\n" + yaml.safe_dump({"write_files": list(files), **more})
+
+
+def one(text: str) -> UserDataFile:
+    (found,) = broker_files(text)
+    return found
+
+
+def test_our_own_user_data_are_read_back() -> None:
+    plan = cluster(node(1))
+    found = one(user_data(plan, node(1), boot()))
+    assert found.path == PROPERTIES
+    assert found.settings.values == settings(plan, node(1))
+    assert found.settings.notes["scopes"]
+    assert (found.computed, found.whole) == ({}, True)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"content": FILE},
+        {"content": base64.b64encode(FILE.encode()).decode(), "encoding": "b64"},
+        {"content": base64.b64encode(gzip.compress(FILE.encode())).decode(), "encoding": "gz+b64"},
+        {"content": FILE.encode()},
+    ],
+)
+def test_files_of_a_cloud_config(item: dict[str, object]) -> None:
+    found = one(config({"path": "/opt/kafka/config/server.properties", **item}))
+    assert found.path == "/opt/kafka/config/server.properties"
+    assert found.settings.values == VALUES
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("cat > /k/server.properties <<'EOF'", "/k/server.properties"),
+        ('cat <<"EOF" >/k/server.properties', "/k/server.properties"),
+        ("cat <<\\EOF > /k/server.properties", "/k/server.properties"),
+        ("sudo tee /k/server.properties <<EOF >/dev/null", "/k/server.properties"),
+        ("cat <<EOF > $HOME/server.properties", "$HOME/server.properties"),
+        ("cat <<-EOF 2>&1 > '/k/a b'", "/k/a b"),
+        ("kafka-server-start.sh /dev/stdin <<EOF", ""),
+    ],
+)
+def test_here_documents_of_a_script(line: str, path: str) -> None:
+    found = one(f"#!/bin/bash\nset -e\n{line}\n{FILE}EOF\nsystemctl start kafka\n")
+    assert (found.path, found.whole) == (path, True)
+    assert found.settings.values == VALUES
+
+
+def test_tabs_before_the_lines_of_one_that_strips_them() -> None:
+    body = "".join(f"\t{line}\n" for line in FILE.splitlines())
+    assert one(f"#!/bin/sh\ncat <<-X >f\n{body}\tX\n").settings.values == VALUES
+
+
+def test_a_script_in_runcmd_and_one_in_a_mime_archive() -> None:
+    script = f"cat >f <<'X'\n{FILE}X"
+    assert one(config(runcmd=[["true"], script])).settings.values == VALUES
+    archive = MIMEMultipart()
+    archive.attach(MIMEText("#cloud-config\npackages: [jq]\n", "cloud-config"))
+    archive.attach(MIMEText(f"#!/bin/sh\n{script}\n", "x-shellscript"))
+    assert one(archive.as_string()).settings.values == VALUES
+
+
+def test_what_is_added_to_a_file_of_its_own_and_to_one_of_somebody_else() -> None:
+    more = "cat >>f <<'X'\nlisteners=A://:9092\nX\n"
+    found = one(f"#!/bin/sh\ncat >f <<'X'\n{FILE}X\n{more}")
+    assert found.settings.values == {**VALUES, "listeners": "A://:9092"}
+    assert found.whole
+    assert not one(f"#!/bin/sh\ncat >>f <<'X'\n{FILE}X\n").whole
+    assert not one(config({"path": "f", "content": FILE, "append": True})).whole
+
+
+def test_what_a_shell_would_put_in() -> None:
+    text = """#!/bin/bash
+ID=7
+NAME="b7.example.com"
+TWICE=a
+TWICE=b
+IP=$(hostname -i)
+cat > f <<EOF
+node.id=$ID
+listeners=A://:9092,B://:9093,C://:$PORT
+advertised.listeners=A://${NAME}:9092,B://$(curl -s $(cat url)):9093,C://$TWICE:9094
+literal=\\$ID
+rack=$IP
+EOF
+"""
+    found = one(text)
+    places = {text: place for place, text in found.computed.items() if place in found.places}
+    assert set(places) == {"$(curl -s $(cat url))", "$TWICE"}
+    first, second = places["$(curl -s $(cat url))"], places["$TWICE"]
+    assert found.settings.values == {
+        "node.id": "7",
+        "advertised.listeners": f"A://b7.example.com:9092,B://{first}:9093,C://{second}:9094",
+        "literal": "$ID",
+    }
+    assert found.computed["rack"] == "$IP"
+    assert found.computed["listeners"] == "A://:9092,B://:9093,C://:$PORT"
+
+
+def test_a_quoted_here_document_keeps_its_dollars() -> None:
+    found = one("#!/bin/sh\ncat >f <<'X'\nnode.id=$ID\nX\n")
+    assert (found.settings.values, found.computed) == ({"node.id": "$ID"}, {})
+
+
+def test_a_template_of_cloud_inits() -> None:
+    content = "node.id=1\nadvertised.listeners=A://{{ v1.local_hostname }}:9092\n"
+    found = one("## template: jinja\n" + config({"path": "f", "content": content}))
+    assert list(found.computed.values()) == ["{{ v1.local_hostname }}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "#cloud-config\n",
+        "#cloud-config\nwrite_files: {path: x}\n",
+        "#cloud-config\nwrite_files: [1, {content: 3}, {content: '!', encoding: gz+b64}]\n",
+        "#cloud-config\n: [\n",
+        "#cloud-config\nruncmd: 3\n",
+        "#cloud-config\na: 2001-99-99\n",
+        "#cloud-config\n" + "[" * 9000,
+        "#!/bin/sh\ncat > f <<EOF\n",
+        "#!/bin/sh\n# cat > f <<EOF\nnode.id=1\n",
+        "#!/bin/sh\ncat <<< node.id=1\n",
+        "#!/bin/sh\ncat > c <<'X'\nbootstrap.servers=b:1\nlisteners=http://:8083\nnode.id=1\nX\n",
+        "MIME-Version: 1.0\n",
+    ],
+)
+def test_no_broker_is_found_where_none_is(text: str) -> None:
+    assert broker_files(text) == ()
+
+
+def test_base64_and_gzip() -> None:
+    assert decoded(base64.b64encode(b"text").decode()) == "text"
+    assert decoded(base64.b64encode(gzip.compress(b"text")).decode()) == "text"
+    for text in ("a", base64.b64encode(b"\x1f\x8b\x00").decode(), "/w=="):
+        with pytest.raises(ValueError, match="cannot be read"):
+            decoded(text)
+
+
+@given(st.binary())
+def test_packed_bytes_that_are_broken_are_one_clear_error(data: bytes) -> None:
+    packed = gzip.compress(b"text")[:10] + data
+    with contextlib.suppress(ValueError):
+        decoded(base64.b64encode(packed).decode())
+    files = {"content": base64.b64encode(packed).decode(), "encoding": "gz+b64", "path": "/x"}
+    broker_files("#cloud-config\n" + yaml.safe_dump({"write_files": [files]}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## template: jinja\n" * 2000 + "#cloud-config\n",
+        "".join(f"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n"
+                for i in range(2000)),
+        "#cloud-config\na: &a {k: v}\n"
+        + "".join(f"{x}: &{x} {{<<: [*{y}, *{y}]}}\n"
+                  for y, x in itertools.pairwise("abcdefghijklmnopqrstuvwxyzABCDEFGH")),
+        "#cloud-config\n" + "[" * 5000,
+        "#!/bin/sh\ncat <<EOF >/etc/kafka/server.properties\n" + "${" * 200_000,
+        "## template: jinja\n#!/bin/sh\ncat <<EOF >/x\n" + "{{" * 200_000,
+        "#!/bin/sh\n" + "x" * (1 << 20),
+    ],
+)  # fmt: skip
+def test_what_was_made_to_hold_the_reader_up_is_left_unread(text: str) -> None:
+    assert broker_files(text) == ()
+
+
+@given(
+    st.text(),
+    st.sampled_from(["", "#cloud-config\n", "#!/bin/sh\ncat <<EOF\n", "MIME-Version: 1\n"]),
+)
+def test_no_text_breaks_the_reader(text: str, head: str) -> None:
+    broker_files(head + text)
+    assert speaks_of_brokers(f"{text}advertised.listeners")
+
+
+HERE = f"cat > f <<'X'\n{FILE}X\n"
+
+
+@pytest.mark.parametrize("head", ["", "echo\n", "#include\n", "#cloud-boothook\n"])
+def test_a_text_that_no_shell_is_named_for_is_no_script(head: str) -> None:
+    assert broker_files(f"{head}{HERE}") == ()
+
+
+@pytest.mark.parametrize(("layers", "read"), [(7, True), (8, False)])
+def test_so_many_templates_within_each_other_are_opened(layers: int, read: bool) -> None:
+    text = "## template: jinja\n" * layers + f"#!/bin/sh\n{HERE}"
+    assert bool(broker_files(text)) is read
+
+
+@pytest.mark.parametrize(("spare", "read"), [(0, True), (1, False)])
+def test_as_much_as_is_read(spare: int, read: bool) -> None:
+    text = f"#!/bin/sh\n{HERE}"
+    assert bool(broker_files(text + "\n" * ((1 << 20) - len(text) + spare))) is read
+
+
+@pytest.mark.parametrize("key", ["bootcmd", "runcmd"])
+def test_commands_of_a_cloud_config_are_read_line_by_line(key: str) -> None:
+    document: dict[str, object] = {key: [["list"], *HERE.splitlines()]}
+    assert one(config(**document)).settings.values == VALUES
+    assert one(config({"path": "g", "content": FILE}, **{key: "no list"})).path == "g"
+
+
+@pytest.mark.parametrize("encoding", ["b64", "base64", "gz+base64", "gzip+b64"])
+def test_names_of_encodings(encoding: str) -> None:
+    data = gzip.compress(FILE.encode()) if "gz" in encoding else FILE.encode()
+    content = base64.b64encode(data).decode()
+    assert one(config({"content": content, "encoding": encoding})).path == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "whole"),
+    [
+        ("tee -a /f <<'X'", "/f", False),
+        ("tee --append /f <<'X'", "/f", False),
+        ("tee '/f' <<'X' >> /g", "/f", True),
+        ("cat >> /f <<'X'", "/f", False),
+    ],
+)
+def test_what_is_added_to_and_what_is_written_anew(line: str, path: str, whole: bool) -> None:
+    found = one(f"#!/bin/sh\n{line}\n{FILE}X\n")
+    assert (found.path, found.whole) == (path, whole)
+
+
+def test_several_files_stand_in_their_order() -> None:
+    second = FILE.replace("node.id=1", "node.id=2")
+    found = broker_files(f"#!/bin/sh\n{HERE}cat > g <<'X'\n{second}X\ncat > h <<'X'\na=b\nX\n")
+    assert [(item.path, item.settings.values["node.id"]) for item in found] == [
+        ("f", "1"),
+        ("g", "2"),
+    ]
+
+
+def test_what_is_computed_in_parts_of_one_file_is_kept_of_both() -> None:
+    text = "#!/bin/sh\ncat > f <<X\nnode.id=$A\nX\ncat >> f <<X\nbroker.rack=$B\nX\n"
+    found = one(text)
+    assert found.computed == {"node.id": "$A", "broker.rack": "$B"}
+    assert (found.whole, found.settings.values, found.places) == (True, {}, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("assigned", "value"),
+    [
+        ("ID=7", "7"),
+        ("export ID='7'", "7"),
+        ('readonly ID="7"  # why', "7"),
+        ("ID=", ""),
+    ],
+)
+def test_a_literal_that_is_given_once_is_known(assigned: str, value: str) -> None:
+    found = one(f"#!/bin/sh\n{assigned}\ncat > f <<X\nbroker.id=1\na=x${{ID}}y\\\nz\nX\n")
+    assert found.settings.values == {"broker.id": "1", "a": f"x{value}yz"}
+
+
+def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
+    assert broker_files("#!/bin/sh\ncat > f <<X\nnode.id=1\nbootstrap.servers=$B\nX\n") == ()
+    assert speaks_of_brokers("an advertised.listeners b") and not speaks_of_brokers("listeners")

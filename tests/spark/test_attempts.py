@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from earshot.listeners.address import Address
+from earshot.spark import attempts as module
+from earshot.spark.attempts import (
+    Attempts,
+    Group,
+    JobAttempt,
+    Route,
+    RouteFailure,
+    RouteProblem,
+    unproven,
+)
+from earshot.validation.deadline import Deadline
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that accepts connections."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def dead() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def routes(port: int) -> list[Route]:
+    keys = [(listener, broker) for listener in ("INTERNAL", "EXTERNAL") for broker in (1, 2)]
+    return [
+        Route(*key, Address("127.0.0.1", port), partition) for partition, key in enumerate(keys)
+    ]
+
+
+def attempts(cancelled: threading.Event | None = None, seconds: float = 60.0) -> Attempts:
+    event = cancelled or threading.Event()
+    return Attempts(event.set, Deadline(seconds))
+
+
+def timeline(outcomes: list[JobAttempt[None]]) -> list[tuple[int, int, bool]]:
+    """(attempt, number of routes, whether it succeeded) of each."""
+    return [(it.attempt, len(it.routes), it.problem is None) for it in outcomes]
+
+
+def test_each_listener_is_one_attempt_where_all_is_well(port: int) -> None:
+    called: list[tuple[int, set[str]]] = []
+
+    def action(group: Group, attempt: int) -> None:
+        called.append((attempt, {route.listener for route in group}))
+
+    cancelled = threading.Event()
+    found = attempts(cancelled).run(routes(port), action)
+    assert sorted(called, key=str) == [(1, {"EXTERNAL"}), (1, {"INTERNAL"})]
+    assert not cancelled.is_set()
+    assert timeline(found) == [(1, 2, True), (1, 2, True)]
+    assert unproven(found) == {}
+
+
+def test_nothing_to_do_is_done(port: int) -> None:
+    assert attempts().run([], lambda group, attempt: None) == []
+
+
+def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) -> None:
+    def action(group: Group, attempt: int) -> None:
+        if any(route.key == ("EXTERNAL", 2) for route in group):
+            raise RuntimeError("org.apache.kafka.common.errors.TimeoutException: expired")
+
+    found = attempts().run(routes(port), action)
+    assert unproven(found) == {
+        ("EXTERNAL", 2): RouteProblem(RouteFailure.FAILED, "TimeoutException: expired")
+    }
+    assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
+
+
+def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
+    port: int, dead: int
+) -> None:
+    every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
+
+    def action(group: Group, attempt: int) -> None:
+        if every[4] in group:
+            raise RuntimeError("refused")
+
+    found = attempts().run(every, action)
+    assert {key: item.trouble for key, item in unproven(found).items()} == {
+        ("EXTERNAL", 3): RouteFailure.REFUSED
+    }
+    assert timeline(found) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
+
+
+def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
+    every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
+
+    def action(group: Group, attempt: int) -> None:
+        raise RuntimeError("never")
+
+    found = attempts().run(every, action)
+    tried = [(route.key, item.attempt) for item in found for route in item.routes]
+    assert len(tried) == len(set(tried))
+    # as one, as one without the dead broker, and one by one
+    assert sum(key == ("INTERNAL", 1) for key, _ in tried) == 3
+    assert sum(key == ("EXTERNAL", 3) for key, _ in tried) == 1
+    assert unproven(found).keys() == {route.key for route in every}
+
+
+def test_a_dead_broker_cancels_what_waits_for_it(port: int, dead: int) -> None:
+    every = routes(port)
+    every[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead), 0)
+    cancelled = threading.Event()
+
+    def action(group: Group, attempt: int) -> None:
+        if every[0] in group:
+            cancelled.wait(60)
+            raise RuntimeError("cancelled")
+        assert attempt == 1 or cancelled.is_set()
+
+    assert set(unproven(attempts(cancelled).run(every, action))) == {("INTERNAL", 1)}
+    assert cancelled.is_set()
+
+
+def test_what_is_not_done_at_the_deadline_is_late(port: int) -> None:
+    cancelled = threading.Event()
+
+    def action(group: Group, attempt: int) -> None:
+        cancelled.wait(60)
+        raise RuntimeError("cancelled")
+
+    found = unproven(attempts(cancelled, 0.5).run(routes(port), action))
+    assert {item.trouble for item in found.values()} == {RouteFailure.LATE}
+    assert all("deadline of 0.5 s" in item.reason for item in found.values())
+
+
+def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -> None:
+    cancelled = threading.Event()
+
+    def action(group: Group, attempt: int) -> str:
+        cancelled.wait(60)
+        time.sleep(0.05)
+        return "answer"
+
+    found = attempts(cancelled, 0.05).run(routes(port), action)
+    assert [item.result for item in found] == ["answer", "answer"]
+
+
+def test_a_later_success_forgives_an_earlier_failure(port: int) -> None:
+    one = routes(port)[0]
+    bad = JobAttempt[None]((one,), 1, None, RouteProblem(RouteFailure.FAILED, "once"))
+    assert unproven([bad]) == {one.key: RouteProblem(RouteFailure.FAILED, "once")}
+    assert unproven([bad, JobAttempt((one,), 2)]) == {}
+
+
+def of_one_listener(count: int) -> list[Route]:
+    """Their brokers are numbered from 1, as their ports are."""
+    return [Route("L", n, Address("127.0.0.1", n), n) for n in range(1, count + 1)]
+
+
+def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last attempt is broker by broker, whatever died before it."""
+    died: set[int] = set()
+    monkeypatch.setattr(module, "connects", lambda address, _: address.port not in died)
+    monkeypatch.setattr(module, "WATCH_SECONDS", 60.0)
+    events: list[str] = []
+
+    def action(group: Group, attempt: int) -> None:
+        brokers = {route.broker for route in group}
+        if attempt < 3:
+            died.add(attempt)
+        if brokers & (died | {4}):
+            raise RuntimeError("no")
+
+    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
+    said = "127.0.0.1:{} accepted connections, but no more while the job ran"
+    assert unproven(found) == {
+        ("L", 1): RouteProblem(RouteFailure.REFUSED, said.format(1)),
+        ("L", 2): RouteProblem(RouteFailure.REFUSED, said.format(2)),
+        ("L", 4): RouteProblem(RouteFailure.FAILED, "no"),
+    }
+    assert {item.attempt for item in found} == {1, 2, 3}
+    assert events == [
+        "something failed through L: again, without broker 1",
+        "something failed through L: again, broker by broker",
+    ]
+
+
+def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "connects", lambda address, _: False)
+    events: list[str] = []
+
+    def action(group: Group, attempt: int) -> None:
+        raise RuntimeError("no")
+
+    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(2), action)
+    assert timeline(found) == [(1, 1, False), (1, 1, False)]
+    assert events == []
+
+
+def test_after_the_deadline_nobody_is_blamed_and_nothing_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "connects", lambda address, _: False)
+    end = Deadline(60)
+
+    def action(group: Group, attempt: int) -> None:
+        end.stop.set()
+        raise RuntimeError("cancelled")
+
+    late = RouteProblem(RouteFailure.LATE, "not done when the deadline of 60 s passed")
+    routes = of_one_listener(2)
+    assert Attempts(lambda: None, end).run(routes, action) == [
+        JobAttempt(tuple(routes), 1, None, late)
+    ]
+
+
+@pytest.mark.parametrize(("count", "jobs", "connections"), [(2, 2, 2), (40, 8, 32)])
+def test_no_more_than_a_session_and_a_machine_bear_is_done_at_a_time(
+    count: int, jobs: int, connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, max_workers: int, **rest: Any) -> None:
+            workers.append(max_workers)
+            super().__init__(max_workers, **rest)
+
+    def action(group: Group, attempt: int) -> None:
+        if attempt == 1:
+            raise RuntimeError("once")
+
+    monkeypatch.setattr(module, "connects", lambda address, _: True)
+    monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
+    every = [Route(f"L{n}", n, Address("127.0.0.1", 1), n) for n in range(count)]
+    assert unproven(attempts().run(every, action)) == {}
+    assert (workers[0], workers[-1]) == (jobs, jobs)
+    assert set(workers[1:-1]) == {connections}

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+
+from earshot.spark import executor_probe
+from earshot.spark.executor_probe import cluster_id, executor_id, nameservers, prober
+
+
+@pytest.fixture
+def listening() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def refusing() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:
+    look = prober(
+        [
+            ("INTERNAL", 1, "127.0.0.1", listening, False),
+            ("INTERNAL", 2, "127.0.0.1", refusing, False),
+            ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
+        ],
+        2.0,
+    )
+    (found,) = look([])
+    reached, refused, unknown = found["reached"]
+    assert reached == {
+        "listener": "INTERNAL",
+        "broker": 1,
+        "resolved": ["127.0.0.1"],
+        "cluster_id": "",
+        "stage": "",
+        "error": "",
+    }
+    assert refused == {
+        "listener": "INTERNAL",
+        "broker": 2,
+        "resolved": ["127.0.0.1"],
+        "cluster_id": "",
+        "stage": "tcp",
+        "error": f"127.0.0.1:{refusing}: Connection refused",
+    }
+    assert unknown.pop("error").startswith("kafka-1.invalid: ")
+    assert unknown == {
+        "listener": "EXTERNAL",
+        "broker": 1,
+        "resolved": [],
+        "cluster_id": "",
+        "stage": "resolve",
+    }
+    assert found["host"] == socket.gethostname()
+    assert found["resolvers"] == nameservers()
+    assert found["executor"] == executor_id()
+
+
+@pytest.fixture
+def leading(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """The addresses that names lead to."""
+    names: dict[str, list[str]] = {}
+
+    def getaddrinfo(host: str, port: int, type: socket.SocketKind) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, type, 0, "", (address, port)) for address in names[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return names
+
+
+def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object]:
+    (found,) = prober([("INTERNAL", 1, host, port, plaintext)], 0.05)([])
+    (reached,) = found["reached"]
+    assert isinstance(reached, dict)
+    return reached
+
+
+def test_the_first_address_that_accepts_is_enough(
+    listening: int, leading: dict[str, list[str]]
+) -> None:
+    leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # nobody listens at the first
+    found = looked_at("kafka", listening)
+    assert (found["resolved"], found["stage"], found["error"]) == (
+        ["127.0.0.1", "127.0.0.2"],
+        "",
+        "",
+    )
+
+
+def test_of_several_addresses_the_first_says_why(
+    refusing: int, leading: dict[str, list[str]]
+) -> None:
+    leading["kafka"] = ["127.0.0.3", "127.0.0.2"]
+    assert looked_at("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), None),
+        (OSError("no resolver"), "no resolver"),
+    ],
+)
+def test_why_a_name_was_not_resolved_is_told_in_words(
+    reason: OSError, told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def getaddrinfo(*given: object, **more: object) -> list[object]:
+        raise reason
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert looked_at("kafka", 1)["error"] == f"kafka: {told or 'Name or service not known'}"
+
+
+@pytest.mark.parametrize(("plaintext", "id"), [(True, "C"), (False, "")])
+def test_only_a_broker_that_speaks_plaintext_is_asked(
+    plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor_probe, "cluster_id", lambda connected: "C")
+    found = looked_at("127.0.0.1", listening, plaintext)
+    assert (found["cluster_id"], found["stage"]) == (id, "")
+
+
+def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
+    found = looked_at("a" * 64 + ".example.com", 9092)
+    assert found["stage"] == "resolve"
+    assert str(found["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
+
+
+def test_a_comment_in_another_encoding_hides_no_name_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "resolv.conf"
+    lines = b"# caf\xe9\n\nsearch example.com\nnameserver\nnameserver 192.0.2.53\n"
+    file.write_bytes(lines + b"nameserver 2001:db8::53 # second\n")
+    monkeypatch.setattr(executor_probe, "RESOLV_CONF", str(file))
+    assert nameservers() == ["192.0.2.53", "2001:db8::53"]
+    file.unlink()
+    assert nameservers() == []
+
+
+def answering(answer: bytes) -> str:
+    """The id that is read out of ``answer`` from the other end of a connection."""
+    here, there = socket.socketpair()
+    with here, there:
+
+        def tell() -> None:
+            with contextlib.suppress(OSError):  # nobody reads to the end of what is too long
+                there.sendall(answer)
+                there.shutdown(socket.SHUT_WR)
+
+        teller = threading.Thread(target=tell)
+        teller.start()
+        found = cluster_id(here)
+        here.shutdown(socket.SHUT_RDWR)
+        teller.join()
+        return found
+
+
+def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
+    """Two brokers, one of them in a rack, then the cluster's id."""
+    brokers = [struct.pack(">ih2sih", 1, 2, b"k1", 9092, -1)]
+    brokers += [struct.pack(">ih2sih1s", 2, 2, b"k2", 9092, 1, b"a")]
+    last = struct.pack(">h", -1) if cluster is None else struct.pack(">h", len(cluster)) + cluster
+    body = struct.pack(">ii", correlation, 2) + b"".join(brokers) + last + b"\0" * 8
+    return struct.pack(">i", len(body)) + body
+
+
+def long(answer: bytes, size: int) -> bytes:
+    """``answer`` with as many bytes behind it that its size is ``size``."""
+    return struct.pack(">i", size) + answer[4:].ljust(size, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("answer", "id"),
+    [
+        (metadata(b"5L6g3nShT-eMCtK-X86swQ"), "5L6g3nShT-eMCtK-X86swQ"),
+        (metadata(None), ""),
+        (metadata(b"C", correlation=8), ""),
+        (metadata(b"C")[:20], ""),
+        (long(metadata(b"C"), (1 << 20) - 1), "C"),
+        (long(metadata(b"C"), 1 << 20), ""),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
+        (b"", ""),
+    ],
+    ids=["id", "none", "another's", "cut", "long", "too long", "no broker", "nothing"],
+)
+def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
+    assert answering(answer) == id
+
+
+def test_what_comes_in_pieces_is_read_to_its_end() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
+
+        def answer() -> None:
+            there.recv(100)
+            for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
+                time.sleep(0.01)
+                there.sendall(part)
+
+        teller = threading.Thread(target=answer)
+        teller.start()
+        assert cluster_id(here) == "5L6g3nShT-eMCtK-X86swQ"
+        teller.join()
+
+
+def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        there.shutdown(socket.SHUT_WR)
+        assert cluster_id(here) == ""
+        # length, key 3 (metadata), version 2, correlation, no client id, no topics
+        assert there.recv(100) == bytes.fromhex("0000000e 0003 0002 00000007 ffff 00000000")
+
+
+@given(st.binary(max_size=200))
+def test_whatever_answers_is_no_error(answer: bytes) -> None:
+    assert isinstance(answering(answer), str)
+
+
+def test_the_id_that_spark_gives_is_the_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_EXECUTOR_ID", "7")
+    assert executor_id() == "7"
+
+
+def test_elsewhere_an_executor_is_told_by_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_EXECUTOR_ID", raising=False)
+    assert executor_id() == f"pid-{os.getppid()}"
+
+
+PROGRAM = """
+import os, sys
+if os.fork() == 0:
+    sys.path.insert(0, sys.argv[1])
+    import executor_probe
+    print(executor_probe.executor_id(), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_worker_finds_the_executor_it_belongs_to() -> None:
+    """By the command line of its JVM, which is a parent's parent at times."""
+    home = str(Path(executor_probe.__file__).parent)
+    environment = {key: it for key, it in os.environ.items() if key != "SPARK_EXECUTOR_ID"}
+    command = [sys.executable, "-c", PROGRAM, home, "--executor-id", "12", "--cores", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout == "12\n", done.stderr
+
+
+def test_the_probe_travels_by_value_without_earshot() -> None:
+    """An executor unpickles it where earshot is not installed."""
+    cloudpickle.register_pickle_by_value(executor_probe)  # type: ignore[no-untyped-call]
+    look = prober([("INTERNAL", 1, "127.0.0.1", 1, True)], 1.0)
+    payload = cloudpickle.dumps(look)  # type: ignore[no-untyped-call]
+    program = (
+        "import pickle, sys, types\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'earshot':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "look = pickle.loads(sys.stdin.buffer.read())\n"
+        "print(len(next(look([]))['reached']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=payload, capture_output=True)
+    assert done.stdout.strip() == b"1", done.stderr.decode()

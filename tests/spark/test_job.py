@@ -1,0 +1,17 @@
+"""What the job does with Spark is tested on real brokers (tests/e2e/test_spark_validation.py)."""
+
+from __future__ import annotations
+
+from earshot.listeners.model import Protocol
+from earshot.spark.job import FAIL_FAST, Entrance
+
+
+def test_options_fail_fast_unless_the_user_says_otherwise() -> None:
+    plain = Entrance("a:1,b:2", Protocol.SASL_SSL).options
+    assert plain["kafka.bootstrap.servers"] == "a:1,b:2"
+    assert plain["kafka.security.protocol"] == "SASL_SSL"
+    assert plain["kafka.request.timeout.ms"] == FAIL_FAST["kafka.request.timeout.ms"]
+    given = {"request.timeout.ms": "60000", "security.protocol": "PLAINTEXT"}
+    chosen = Entrance("a:1", Protocol.SSL, given).options
+    assert chosen["kafka.request.timeout.ms"] == "60000"
+    assert chosen["kafka.security.protocol"] == "SSL"

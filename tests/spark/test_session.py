@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.jvm.java import Java
+from earshot.spark import session as spark_session
+from earshot.spark.jvm import Jvm
+from earshot.spark.session import Opening, SparkSettings, connector_jars, innermost
+
+CONNECTOR = "spark-sql-kafka-0-10_2.13-4.0.0.jar"
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ...]:
+    """Ivy's answer."""
+    jars = (Path("/cache/connector.jar"),)
+    monkeypatch.setattr(spark_session, "spark_connector_jars", lambda: jars)
+    return jars
+
+
+def test_jars_that_the_user_names_come_first(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
+    jar = tmp_path / "mine.jar"
+    jar.touch()
+    (tmp_path / CONNECTOR).touch()
+    settings = SparkSettings(jars=(jar,), jars_dir=tmp_path, conf={"spark.jars": "other.jar"})
+    assert connector_jars(settings, tmp_path) == (jar,)
+
+
+def test_a_jar_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EarshotError, match=r"--jars: .*absent\.jar: no such file"):
+        connector_jars(SparkSettings(jars=(tmp_path / "absent.jar",)), tmp_path)
+
+
+def test_then_those_of_a_directory(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
+    names = ("commons-pool2-2.12.0.jar", CONNECTOR)
+    for name in names:
+        (tmp_path / name).touch()
+    found = connector_jars(SparkSettings(jars_dir=tmp_path), Path("/nowhere"))
+    assert [path.name for path in found] == list(names)
+
+
+def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "some.jar").touch()
+    with pytest.raises(EarshotError, match="holds no spark-sql-kafka"):
+        connector_jars(SparkSettings(jars_dir=tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("key", ["spark.jars", "spark.jars.packages"])
+def test_spark_s_own_properties_are_left_alone(
+    key: str, tmp_path: Path, fetched: tuple[Path, ...]
+) -> None:
+    assert connector_jars(SparkSettings(conf={key: "something"}), tmp_path) == ()
+
+
+def test_nothing_is_added_where_pyspark_has_the_connector(
+    tmp_path: Path, fetched: tuple[Path, ...]
+) -> None:
+    assert connector_jars(SparkSettings(), tmp_path) == fetched
+    (tmp_path / CONNECTOR).touch()
+    assert connector_jars(SparkSettings(), tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            (
+                "An error occurred while calling o1.save.\n"
+                ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0: "
+                "(executor driver): org.apache.kafka.common.errors.TimeoutException: Expiring 5 "
+                "record(s) for t-0:5001 ms\n\tat org.apache.spark.Some.thing(Some.scala:1)\n"
+            ),
+            "TimeoutException: Expiring 5 record(s) for t-0:5001 ms",
+        ),
+        (
+            (
+                "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
+                "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
+                "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
+                "Caused by: java.lang.IllegalStateException: after it"
+            ),
+            "ConfigException: No bootstrap",
+        ),
+        ("java.lang.IllegalArgumentException: bad option", "IllegalArgumentException: bad option"),
+        ("no exception\nat all", "no exception"),
+        ("", "no reason was given"),
+    ],
+)
+def test_the_innermost_reason_is_told(text: str, reason: str) -> None:
+    assert innermost(text) == reason
+
+
+def test_py4j_s_stack_traces_are_dropped_and_nothing_else() -> None:
+    def record(path: str) -> logging.LogRecord:
+        return logging.LogRecord("root", logging.ERROR, path, 1, "said", None, None)
+
+    assert not spark_session._is_not_py4j(record("/lib/py4j/java_gateway.py"))
+    assert spark_session._is_not_py4j(record("/lib/earshot/cli/__init__.py"))
+
+
+@pytest.mark.parametrize(
+    ("conf", "arguments", "defaults", "local"),
+    [
+        ({}, "", "", True),
+        ({"spark.master": "local[2]"}, "", "", True),
+        ({"spark.master": "spark://it:7077"}, "", "", False),
+        ({}, "--master yarn pyspark-shell", "", False),
+        ({}, "", "spark.master spark://it:7077\n", False),
+        ({}, "", "spark.ui.enabled false\n", True),
+    ],
+)
+def test_a_master_that_the_user_names_is_respected(
+    conf: dict[str, str],
+    arguments: str,
+    defaults: str,
+    local: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    found = spark_session._conf(conf, (), ())
+    assert ("spark.driver.bindAddress" in found) is local
+    assert found.get("spark.master", "") == conf.get("spark.master", "local[*]" if local else "")
+
+
+def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    options = {"spark.driver.extraJavaOptions": "-Dmine", "spark.sql.shuffle.partitions": "7"}
+    found = spark_session._conf(options, (Path("/a.jar"), Path("/b.jar")), ("-XX:One", "-XX:Two"))
+    assert found["spark.driver.extraJavaOptions"] == "-Dmine"
+    assert found["spark.sql.shuffle.partitions"] == "7"
+    assert found["spark.jars"] == "/a.jar,/b.jar"
+
+
+@pytest.mark.parametrize(
+    ("script", "ended_well"),
+    [
+        ("read line; exit 0", True),
+        ("read line; exit 1", False),
+        ("read line; kill -9 $$", False),
+        ("exec sleep 60", False),
+    ],
+    ids=["well", "failed", "killed", "goes on"],
+)
+def test_a_jvm_that_nobody_needs_any_more_ends_well_or_not(
+    tmp_path: Path, script: str, ended_well: bool
+) -> None:
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(f"#!/bin/sh\n{script}\n")
+    submit.chmod(0o755)
+    jvm = Jvm(tmp_path, Java(tmp_path, tmp_path / "bin" / "java", "17.0.1"), {})
+    try:
+        assert jvm.exit(0.2 if "sleep" in script else 10) is ended_well
+    finally:
+        jvm.end()
+
+
+class RecordingDouble:
+    """Stands for the class archive on its way, on a disk that is full."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def keep(self) -> bool:
+        self.done.append("keep")
+        raise OSError(28, "No space left on device", "/cache/sources.json")
+
+    def discard(self) -> None:
+        self.done.append("discard")
+
+
+def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = RecordingDouble()
+    jvm: Any = SimpleNamespace(exit=lambda _: True, end=lambda _: None)
+    context = SimpleNamespace(master="local[*]")
+    spark: Any = SimpleNamespace(stop=lambda: None, sparkContext=context)
+    monkeypatch.setattr(Opening, "_start", lambda _: jvm)
+    monkeypatch.setattr(spark_session, "_connected", lambda _: spark_session.Session(spark, jvm))
+    monkeypatch.setattr(spark_session, "_forget_context", lambda: None)
+    monkeypatch.delenv(spark_session.GATEWAY, raising=False)
+    opening = Opening(SparkSettings(record=True))
+    opening.session(10)
+    opening._recording = recording  # type: ignore[assignment]
+    assert not opening.finish(10)
+    opening.close()
+    assert recording.done == ["keep", "discard"]
+
+
+def test_a_jvm_that_cannot_be_started_leaves_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar = tmp_path / "a,b.jar"
+    jar.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(spark_session.GATEWAY, raising=False)
+    monkeypatch.setattr(spark_session, "find_java", lambda: Java(tmp_path, jar, "17.0.1"))
+    with pytest.raises(EarshotError, match=r"which ends an entry of Spark's `spark\.jars`"):
+        Opening(SparkSettings(jars=(jar,), record=True))
+    assert list((tmp_path / "earshot" / "archives").iterdir()) == []

@@ -1,0 +1,81 @@
+"""What `import earshot` offers, and the README's example of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import earshot
+from earshot.names.policy import ResolverPolicy
+from earshot.validation.result import Verdict
+from toolchain.paths import ROOT
+
+CLUSTER: dict[str, Any] = {
+    "placement": "local",
+    "listeners": [
+        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+        {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]},
+    ],
+}
+
+
+def example() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return str(code)
+
+
+def test_the_readmes_example_runs_as_it_stands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[earshot.Contract] = []
+    monkeypatch.setattr("earshot.api.examine", asked.append)
+    monkeypatch.setattr("earshot.names.policy.Asked.resolver", lambda *_: None)  # no network
+    exec(compile(example(), "README.md", "exec"), {})
+    output = capsys.readouterr().out
+    assert "advertised.listeners=INTERNAL://kafka-1:19092,EXTERNAL://kafka.example.org:39092" in (
+        output
+    )
+    assert "listener EXTERNAL (scope external): " in output and "[KL011]" in output
+    assert [broker.id for broker in asked[0].brokers] == [1, 2, 3]
+
+
+def test_all_that_is_promised_is_there_and_nothing_heavy_comes_with_the_name() -> None:
+    assert all(getattr(earshot, name) is not None for name in earshot.__all__)
+    heavy = "{'pydantic', 'confluent_kafka'} & set(sys.modules)"
+    program = f"import earshot, sys; sys.exit(' '.join({heavy}) or None)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(AttributeError, match=r"^module 'earshot' has no attribute 'nothing'$"):
+        earshot.nothing  # noqa: B018
+
+
+def test_a_plan_is_rendered_by_node() -> None:
+    plan = earshot.plan(CLUSTER, "mine")
+    assert "node.id=2\n" in earshot.render(plan, 2)
+    with pytest.raises(earshot.EarshotError) as caught:
+        earshot.render(plan, 7)
+    assert caught.value.line == "node 7: the plan has no such node; allowed: 1, 2, 3"
+
+
+def test_a_description_with_mistakes_is_one_error_with_all_of_them() -> None:
+    with pytest.raises(earshot.EarshotError) as caught:
+        earshot.plan({**CLUSTER, "brokerz": 3, "kafka_version": "1"})
+    assert "brokerz" in str(caught.value) and "kafka_version" in str(caught.value)
+
+
+def test_names_are_judged_by_the_policy_that_is_handed_in() -> None:
+    cluster = {**CLUSTER, "external_host": "kafka.invalid"}
+    waived = ResolverPolicy(waived={"kafka.invalid": "made elsewhere"})
+    assert earshot.evaluate(cluster, policy=waived) == ()
+    policy = ResolverPolicy.model_validate({"resolvers": {"external": "system"}})
+    assert {item.rule for item in earshot.evaluate(cluster, policy=policy)} == {"KL011"}
+
+
+def test_a_contract_of_the_plan_can_be_examined() -> None:
+    contract = earshot.Contract.of(earshot.plan(CLUSTER), "mine", "local")
+    report = earshot.examine(contract.model_copy(update={"brokers": ()}), deadline=1.0)
+    assert report.verdict is not Verdict.PASS, "nothing was looked at"

@@ -1,0 +1,190 @@
+"""Which binds conflict: computed, and held against what this machine's kernel says."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.sockets import Bound, Listening, conflict, free, from_proc, listening, of_java
+from tests.e2e.ports import free_ports
+
+HOSTS = ("127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0")
+BOUNDS = st.builds(Bound, st.sampled_from(HOSTS), st.just(9092), st.booleans())
+ALL = st.builds(
+    Bound,
+    st.sampled_from(HOSTS) | st.ip_addresses().map(str),
+    st.integers(9092, 9093),
+    st.none() | st.booleans(),
+)
+
+
+def held(bound: Bound) -> socket.socket:
+    """A socket that listens as ``bound`` says, on a port that Linux gives nobody by chance."""
+    family = socket.AF_INET6 if ":" in bound.host else socket.AF_INET
+    listening = socket.socket(family)
+    if family == socket.AF_INET6:
+        mapped = bound.host.startswith("::ffff:")
+        only = bound.ipv6_only and not mapped
+        listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(bool(only)))
+    (port,) = free_ports(1)
+    listening.bind((bound.host, port))
+    listening.listen()
+    return listening
+
+
+@given(BOUNDS, BOUNDS)
+def test_the_kernel_agrees(wanted: Bound, there: Bound) -> None:
+    with held(there) as listening:
+        port = listening.getsockname()[1]
+        wanted = Bound(wanted.host, port, wanted.ipv6_only)
+        assert conflict(wanted, Bound(there.host, port, there.ipv6_only)) is not free(wanted)
+
+
+def test_a_port_is_free_though_a_connection_to_it_has_just_ended() -> None:
+    """Linux keeps it in TIME_WAIT for a minute; the JVM binds beside that."""
+    (port,) = free_ports(1)
+    with (
+        socket.create_server(("127.0.0.1", port)) as server,  # may be bound again, as a JVM's
+        socket.create_connection(("127.0.0.1", port)) as client,
+    ):
+        server.accept()[0].close()  # who closes first waits
+        assert client.recv(1) == b""
+    assert free(Bound("127.0.0.1", port))
+
+
+@given(ALL, ALL)
+def test_a_conflict_has_no_direction(one: Bound, other: Bound) -> None:
+    assert conflict(one, other) is conflict(other, one)
+
+
+@given(ALL)
+def test_a_socket_conflicts_with_itself(one: Bound) -> None:
+    assert conflict(one, one) is True
+
+
+def test_what_is_on_another_port_is_in_nobodys_way() -> None:
+    assert conflict(Bound("127.0.0.1", 9092), Bound("127.0.0.1", 9093)) is False
+
+
+@given(ALL, ALL)
+def test_what_is_not_known_is_decided_by_ipv6_only_alone(one: Bound, other: Bound) -> None:
+    verdict = conflict(one, other)
+    settled = {
+        conflict(Bound(one.host, one.port, a), Bound(other.host, other.port, b))
+        for a in ([one.ipv6_only] if one.ipv6_only is not None else [False, True])
+        for b in ([other.ipv6_only] if other.ipv6_only is not None else [False, True])
+    }
+    assert settled == ({False, True} if verdict is None else {verdict})
+
+
+@pytest.mark.parametrize(
+    ("host", "bound"),
+    [
+        ("0.0.0.0", Bound("::", 1, ipv6_only=False)),
+        ("::", Bound("::", 1, ipv6_only=False)),
+        ("127.0.0.1", Bound("127.0.0.1", 1)),
+        ("::1", Bound("::1", 1)),
+        ("localhost", Bound("127.0.0.1", 1)),
+    ],
+)
+def test_a_jvm_opens_a_wildcard_for_both_families(host: str, bound: Bound) -> None:
+    assert of_java(host, 1) == bound
+
+
+def test_a_name_without_an_address_cannot_be_bound() -> None:
+    with pytest.raises(OSError):
+        of_java("nobody.invalid", 1)
+
+
+def test_only_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolved(host: str, port: int, **wanted: object) -> list[object]:
+        assert host == "six.example.com"
+        return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2001:db8::1", port, 0, 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    assert of_java("six.example.com", 1) == Bound("2001:db8::1", 1)
+    assert of_java("127.0.0.1", 1) == Bound("127.0.0.1", 1)
+
+
+def test_a_machine_without_ipv6_has_one_wildcard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "has_ipv6", False)
+    assert of_java("::", 1) == Bound("0.0.0.0", 1)
+
+
+def test_a_socket_of_another_user_is_nobodys_by_name() -> None:
+    assert str(Listening(Bound("::", 9092))) == "port 9092 is in use by a process of another user"
+
+
+def test_only_what_listens_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SimpleNamespace(ip="127.0.0.1", port=9092)
+    found = [
+        SimpleNamespace(status=status, laddr=laddr, pid=None)
+        for status in (psutil.CONN_LISTEN, psutil.CONN_ESTABLISHED)
+        for laddr in (here, ())
+    ]
+    monkeypatch.setattr(psutil, "net_connections", lambda kind: found)
+    assert listening() == [Listening(Bound("127.0.0.1", 9092))]
+
+
+def test_a_listening_socket_is_listed_with_its_process() -> None:
+    with held(Bound("::ffff:127.0.0.1", 0, ipv6_only=False)) as mine:
+        port = mine.getsockname()[1]
+        (found,) = (item for item in listening() if item.bound.port == port)
+        assert found.pid == os.getpid()
+        assert conflict(of_java("127.0.0.1", port), found.bound)
+        assert f"port {port} is in use by pid {os.getpid()} (" in str(found)
+
+
+def test_where_not_all_may_be_listed_those_of_this_user_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def denied(_kind: str) -> None:
+        raise psutil.AccessDenied  # as on macOS, to whoever is not root
+
+    monkeypatch.setattr(psutil, "net_connections", denied)
+    with held(Bound("127.0.0.1", 0)) as mine:
+        port = mine.getsockname()[1]
+        (found,) = (item for item in listening() if item.bound.port == port)
+        assert found.pid == os.getpid()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])
+def test_the_kernels_own_table_is_read(host: str) -> None:
+    with held(Bound(host, 0, ipv6_only=False)) as mine:
+        port = mine.getsockname()[1]
+        text = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
+        (found,) = (item for item in from_proc(text) if item.port == port)
+        assert conflict(found, Bound(host, port, ipv6_only=False))
+        assert found.ipv6_only is None
+
+
+TABLE = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0 0 1 1 0 100 0 0 10 0
+   1: 0100007F:2385 0100007F:D431 01 00000000:00000000 00:00000000 00000000  0 0 2 1 0 100 0 0 10 0
+  sl  local_address                         remote_address                        st
+   0: 0000000000000000FFFF00000100007F:2386 00000000000000000000000000000000:0000 0A 0:0 0:0 0
+   1: 00000000000000000000000001000000:2387 00000000000000000000000000000000:0000 0A 0:0 0:0 0
+   2: 00000000000000000000000000000000:2388 00000000000000000000000000000000:0000 0A 0:0 0:0 0
+   3: nonsense:2389 0:0 0A
+   4: 0100007F:2390 0A
+   5: 0100007F:2391 0:0 0A
+
+"""
+
+
+def test_only_what_listens_is_taken_from_the_table() -> None:
+    assert list(from_proc(TABLE)) == [
+        Bound("127.0.0.1", 9092),
+        Bound("127.0.0.1", 9094),
+        Bound("::1", 9095),
+        Bound("::", 9096),
+        Bound("127.0.0.1", 9105),
+    ]

@@ -1,0 +1,31 @@
+"""A stack's own file, or its template's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.stack_files import own_or_templates
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("local", "local.json"),
+        ("local-anything", "local.json"),
+        ("local-any-thing", "local.json"),
+        ("aws-prod", "aws-prod.json"),
+        ("aws-prod-eu", "aws-prod.json"),
+        ("aws", None),
+        ("localhost", None),
+        ("prod-local", None),
+    ],
+)
+def test_the_longest_beginning_that_has_a_file(
+    tmp_path: Path, stack: str, expected: str | None
+) -> None:
+    for name in ("local", "aws-prod"):
+        (tmp_path / f"{name}.json").write_text("{}")
+    found = own_or_templates(stack, tmp_path, "{}.json")
+    assert found == (tmp_path / expected if expected else None)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.yaml_document import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_VALUES,
+    read_cloud_config,
+    read_yaml,
+    read_yaml_texts,
+)
+
+Reader = Callable[[str, str], object]
+READERS = (read_yaml, read_yaml_texts, read_cloud_config)
+
+
+def refused(read: Reader, text: str) -> str:
+    with pytest.raises(EarshotError) as caught:
+        read(text, "x.yaml")
+    return str(caught.value)
+
+
+def doubled(entry: str, levels: int) -> str:
+    """A document in which each level repeats the one before it twice."""
+    lines = ["a0: &a0 {k: v}"]
+    lines += [f"a{i}: &a{i} {entry.format(f'*a{i - 1}')}" for i in range(1, levels)]
+    return "\n".join(lines)
+
+
+BOMBS = {
+    "aliases": doubled("[{0}, {0}]", 40),
+    "aliases in maps": doubled("{{x: {0}, y: {0}}}", 40),
+    "merge keys": doubled("{{<<: [{0}, {0}]}}", 40),
+}
+DEEP = "is nested more than 64 levels deep"
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_repeats_without_measure_is_refused(read: Reader, name: str) -> None:
+    assert len(BOMBS[name]) < 1500
+    assert "its aliases (*name) repeat more than 100,000 values" in refused(read, BOMBS[name])
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 50_000,
+        "{a: " * 50_000,
+        "- " * 500 + "x",
+        "\n".join(["- &a0 [x]", *(f"- &a{i} [*a{i - 1}]" for i in range(1, 100))]),
+        "\n".join(["- &a0 {k: v}", *(f"- &a{i} {{<<: *a{i - 1}}}" for i in range(1, 100))]),
+    ],
+)
+def test_depth_is_refused_whether_written_or_by_aliases(read: Reader, text: str) -> None:
+    assert DEEP in refused(read, text)
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("text", ["&a [*a]", "&a {x: *a}", "&a {<<: *a}", "- &a {<<: [*a]}"])
+def test_an_alias_within_what_it_repeats_is_refused(read: Reader, text: str) -> None:
+    assert refused(read, text) == (
+        f"x.yaml: line 1, column {text.index('&') + 1}: "
+        "an alias (*name) stands within what it repeats\n"
+        "  fix: write it with fewer aliases (*name) and levels, or in several files"
+    )
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_size_is_refused(read: Reader) -> None:
+    assert refused(read, "x" * (MAX_CHARACTERS + 1)) == (
+        "x.yaml: holds 1,048,577 characters\n  allowed: YAML of at most 1,048,576 characters"
+    )
+    assert "holds more than 100,000 values" in refused(read, "[" + "1," * (MAX_VALUES + 1) + "]")
+
+
+@pytest.mark.parametrize("text", ["9" * 401, "1" + ":59" * 200_000, "1" + ":59" * 200_000 + ".5"])
+def test_a_number_without_end_is_refused_and_a_text_is_not(text: str) -> None:
+    said = f"a value of {len(text):,} characters is no text"
+    assert said in refused(read_yaml, f"k: {text}")
+    assert said in refused(read_cloud_config, f"k: {text}")
+    assert read_yaml_texts(f"k: {text}", "x.yaml") == {"k": text}
+    assert read_yaml(f"k: '{text}'", "x.yaml") == {"k": text}
+
+
+def test_a_key_that_stands_twice() -> None:
+    text = "a: 1\nb: {c: 1, c: 2}\n"
+    said = "x.yaml: is no YAML; line 2, column 11: the key 'c' stands twice"
+    assert refused(read_yaml, text).startswith(said)
+    assert refused(read_yaml_texts, text).startswith(said)
+    assert read_cloud_config(text, "x.yaml") == {"a": 1, "b": {"c": 2}}
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_merge_keys_that_override_are_no_repetition(read: Reader) -> None:
+    # the map that is merged stands deeper than the one that merges it, and is made later
+    text = "base: &b {a: x, c: x}\nin: {deep: &d {<<: *b, a: y}}\ntop: {<<: [*d, *b], c: z}\n"
+    found: Any = read(text, "x.yaml")
+    assert found["top"] == {"a": "y", "c": "z"}
+    assert found["in"] == {"deep": {"a": "y", "c": "x"}}
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_as_deep_and_as_much_as_is_allowed(read: Reader) -> None:
+    assert read("[" * MAX_DEPTH + "]" * MAX_DEPTH, "x.yaml") is not None
+    assert read("[" + "x," * 50_000 + "]", "x.yaml") == ["x"] * 50_000
+
+
+def test_scalars_as_each_reader_takes_them() -> None:
+    text = "{a: 0, b: 1.10, c: 22:22, d: ~, e: no}"
+    assert read_yaml(text, "x") == {"a": 0, "b": 1.1, "c": 1342, "d": None, "e": False}
+    assert read_yaml_texts(text, "x") == {"a": "0", "b": "1.10", "c": "22:22", "d": None, "e": "no"}
+
+
+PIECES = st.sampled_from(
+    ["a", "&a ", "*a", "<<: ", ": ", "- ", "[", "]", "{", "}", ", ", "\n", "  ", "? ", "!!int ",
+     "!!set ", "!x ", "'", '"', "|\n", ">", "#", "%YAML 1.2\n", "---\n", "...\n", "1:1", "0x", "\t",
+     "!!binary ", "!!timestamp 2024-99-99", "\x00", "é", "!!omap ", "!!pairs ", "=", "&b ", "*b"]
+)  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=60))
+@example("- &A !!int\n- *A")
+@example("!!omap [a]")
+@example("? [a]\n: b")
+@example("!!timestamp x")
+@example("!!float x")
+@example("!!bool x")
+@example("!!binary \udc00")
+def test_any_text_is_read_or_refused_in_one_clear_error(text: str) -> None:
+    for read in READERS:
+        try:
+            found = read(text, "x.yaml")
+        except EarshotError as error:
+            assert str(error).startswith("x.yaml: ")
+        else:
+            yaml.safe_dump(found)  # a tree without end would not come back
+
+
+def test_several_merge_keys_in_one_map_are_no_key_that_stands_twice() -> None:
+    text = "a: &a {x: one, z: one}\nb: &b {y: two}\nc:\n  <<: *a\n  <<: *b\n  z: own\n"
+    for read in (read_yaml, read_yaml_texts):
+        found = read(text, "f.yml")
+        assert isinstance(found, dict)
+        assert found["c"] == {"x": "one", "y": "two", "z": "own"}
+
+
+def test_a_large_file_of_many_services_that_share_anchors_is_read() -> None:
+    shared = ", ".join(f"KAFKA_{number}: v" for number in range(60))
+    services = "".join(f"  k{id}:\n    <<: *base\n    hostname: k{id}\n" for id in range(300))
+    text = f"x-base: &base\n  image: i\n  environment: {{{shared}}}\nservices:\n{services}"
+    found = read_yaml_texts(text, "compose.yml")
+    assert isinstance(found, dict)
+    assert len(found["services"]) == 300 and len(found["services"]["k7"]["environment"]) == 60

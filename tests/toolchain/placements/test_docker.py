@@ -1,0 +1,110 @@
+"""What a docker stack needs before Pulumi runs: an engine that answers, a plugin that is there."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.docker import labels
+from earshot.config.docker import DockerHost, DockerSpec
+from earshot.errors import EarshotError
+from earshot.project import Project
+from toolchain import stack as stack_module
+from toolchain.placements import docker
+from toolchain.stack import Stack, main
+
+NOBODY = "tcp://127.0.0.1:1"
+"""An engine that nobody has."""
+
+
+def spec(engine: str) -> DockerSpec:
+    return DockerSpec(placement="docker", hosts=(DockerHost(engine=engine),))
+
+
+def test_no_engine_no_stack() -> None:
+    with pytest.raises(EarshotError, match="does not answer") as caught:
+        docker.check(spec(NOBODY))
+    assert "apt-get install docker.io" in str(caught.value)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose docker template names an engine that nobody has."""
+    (tmp_path / "Pulumi.yaml").write_text(
+        "name: earshot\nruntime: python\nstackConfigDir: stacks\n"
+    )
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.docker.yaml").write_text(
+        "config:\n  earshot:cluster:\n    placement: docker\n"
+        f"    hosts: [{{name: local, engine: '{NOBODY}'}}]\n"
+    )
+    (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(
+        "config:\n  earshot:cluster:\n    placement: local\n"
+    )
+    monkeypatch.setattr(stack_module, "ROOT", tmp_path)
+    monkeypatch.setattr(stack_module, "variables", lambda _stack: {})
+    return tmp_path
+
+
+def test_make_up_says_how_to_get_an_engine_before_anything_else(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Stack, "_pulumi", lambda *_: pytest.fail("Pulumi was run"))
+    monkeypatch.setattr(Stack, "_earshot", lambda *_: pytest.fail("something else came first"))
+    assert main(["up", "--stack", "docker-mine"]) == 2
+    told = capsys.readouterr().err
+    assert f"Docker engine at {NOBODY}: does not answer" in told
+    assert "apt-get install docker.io" in told
+    assert Project(checkout).stack_file("docker-mine").exists(), "made from the template"
+
+
+def test_a_local_stack_needs_no_engine(checkout: Path) -> None:
+    Stack("local")._check_needs()
+    Stack("nobody")._check_needs()
+    with pytest.raises(EarshotError, match="does not answer"):
+        Stack("docker")._check_needs()
+
+
+class Volume:
+    """A double of a volume on an engine."""
+
+    def __init__(self, name: str, **more: str) -> None:
+        self.name, self.attrs = name, {"Labels": {labels.STACK: "mine", **more}}
+        self.removed = False
+
+    def remove(self) -> None:
+        self.removed = True
+
+
+OWN, OTHER = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
+
+
+@pytest.mark.parametrize(
+    ("known", "removed"),
+    [
+        ("cluster-id", [False, True, False]),
+        ("report.json", [True, False, False]),  # what `make down` of an earlier release leaves
+        (None, [False, False, False]),
+    ],
+)
+def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    known: str | None,
+    removed: list[bool],
+) -> None:
+    old = Volume("of-an-earlier-release")
+    ours = Volume("ours", **{labels.CLUSTER: OWN})
+    theirs = Volume("theirs", **{labels.CLUSTER: OTHER})
+    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: [old, ours, theirs]))
+    monkeypatch.setattr(docker, "connect", lambda host: nullcontext(client))
+    if known is not None:
+        (tmp_path / known).write_text(f"{OWN}\n")
+    docker.remove_data(spec(NOBODY), "mine", tmp_path)
+    assert [it.removed for it in (old, ours, theirs)] == removed
+    told = capsys.readouterr()
+    assert f"Left volume theirs: its data is of cluster {OTHER}" in told.out + told.err

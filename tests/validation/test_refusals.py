@@ -1,0 +1,39 @@
+"""Why a cluster refused a topic, and what to do: each with a kind of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError
+
+from earshot.validation.client import failure_of
+from earshot.validation.refusals import KINDS, refusal
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "remedy"),
+    [
+        (KafkaError.POLICY_VIOLATION, "topic-policy", "create.topic.policy.class.name"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "topic-authorization", "allow this user Create"),
+        (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "topic-authorization", "allow this user Create"),
+        (KafkaError.INVALID_REPLICATION_FACTOR, "topic-replicas", "one replica"),
+        (KafkaError.INVALID_REPLICA_ASSIGNMENT, "topic-replicas", "registered"),
+        (KafkaError.INVALID_CONFIG, "topic-settings", "setting that it names"),
+        (KafkaError.THROTTLING_QUOTA_EXCEEDED, "topic-quota", "controller_mutation_rate"),
+        (KafkaError.LEADER_NOT_AVAILABLE, "topic-leaderless", "fenced"),
+        (KafkaError.UNKNOWN, "topic-refused", "log of the active controller"),
+    ],
+)
+def test_every_refusal_says_what_to_do(code: int, kind: str, remedy: str) -> None:
+    cause = refusal(failure_of(KafkaError(code, "its own words")))
+    assert cause.kind == kind
+    assert cause.observed == "its own words"
+    assert cause.expected == "the cluster creates a topic whose name begins with __earshot-"
+    assert remedy in cause.remedy
+
+
+def test_the_runbook_names_them_all() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text()
+    assert {kind for kind, _ in KINDS.values()} <= set(re.findall(r"`(topic-[a-z]+)`", text))

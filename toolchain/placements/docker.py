@@ -1,0 +1,49 @@
+"""What a stack of placement docker needs before Pulumi runs, and what `make clean` removes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from components.docker.labels import STACK, cluster_id_of
+from components.docker.memory import own_id
+from earshot.config.docker import DockerSpec
+from earshot.engine import connect, said
+from earshot.errors import EarshotError
+from toolchain.progress import say
+
+
+def check(spec: DockerSpec) -> None:
+    """Check that every engine answers. Raises EarshotError."""
+    for host in spec.hosts:
+        with connect(host):
+            pass
+
+
+def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:
+    """Remove the volumes with the labels of ``stack`` from its hosts. Raises EarshotError.
+
+    Volumes of another checkout's stack of that name stay: they hold another cluster's data.
+    """
+    from docker.errors import DockerException
+
+    own_ids = {spec.cluster_id, own_id(stack, state_dir)}
+    for host in spec.hosts:
+        with connect(host) as client:
+            for volume in client.volumes.list(filters={"label": f"{STACK}={stack}"}):
+                held = cluster_id_of(volume.attrs["Labels"])
+                if held not in own_ids:
+                    say(
+                        f"Left volume {volume.name}: its data is of cluster {held}, which this "
+                        "checkout does not know. If nobody needs it: "
+                        f"docker volume rm {volume.name}"
+                    )
+                    continue
+                try:
+                    volume.remove()
+                except (DockerException, OSError) as reason:
+                    raise EarshotError(
+                        f"volume {volume.name} on Docker host {host.name}",
+                        observed=f"cannot be removed: {said(reason)}",
+                        remedy="remove what uses it, then run the same command again",
+                    ) from None
+                say(f"Removed volume {volume.name} ...")

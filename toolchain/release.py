@@ -1,0 +1,116 @@
+"""`make release-check`: build wheel and sdist, and run the command from the wheel elsewhere.
+
+The wheel goes into an environment of its own, with the locked packages, and its command runs in an
+empty folder: what lies in the checkout alone cannot help it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from earshot import __version__
+from earshot.errors import EarshotError
+from toolchain.paths import LOCK_FILE, ROOT
+
+COMMANDS = (("--version",), ("rules", "KL011"), ("plan", "--help"))
+_BUILD = "import sys; from setuptools import build_meta; "
+_BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+_PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
+
+
+def check(folder: Path) -> Path:
+    """The wheel of this checkout, built into ``folder`` and tried out. Raises EarshotError."""
+    dated(ROOT.joinpath("CHANGELOG.md").read_text(), __version__)
+    tracked = _run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]
+    source = _copied(tracked, folder / "source")  # building leaves folders behind
+    wheel, sdist = (_built(f"build_{kind}", source, folder) for kind in ("wheel", "sdist"))
+    tracked = [name for name in tracked if name.startswith(("earshot/", "components/"))]
+    complete(wheel, zipfile.ZipFile(wheel).namelist(), tracked)
+    with tarfile.open(sdist) as archive:
+        top = f"{sdist.name.removesuffix('.tar.gz')}/"
+        complete(sdist, (name.removeprefix(top) for name in archive.getnames()), tracked)
+    _try_out(wheel, folder)
+    return wheel
+
+
+def dated(changelog: str, version: str) -> None:
+    """Raises EarshotError where the changelog has no day for ``version``."""
+    if not re.search(
+        rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE
+    ):
+        raise EarshotError(
+            "CHANGELOG.md",
+            observed=f"has no dated heading for {version}",
+            allowed=f"## [{version}] - YYYY-MM-DD",
+        )
+
+
+def complete(archive: Path, held: Iterable[str], tracked: Iterable[str]) -> None:
+    """Raises EarshotError for what git tracks and ``archive`` lacks."""
+    if missing := sorted(set(tracked) - set(held)):
+        raise EarshotError(
+            archive.name,
+            observed=f"lacks {len(missing)} files, {missing[0]} first",
+            remedy="name them in pyproject.toml, tool.setuptools",
+        )
+
+
+def _copied(tracked: Iterable[str], folder: Path) -> Path:
+    for name in tracked:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+    return folder
+
+
+def _built(hook: str, source: Path, folder: Path) -> Path:
+    out = _run(sys.executable, "-c", _BUILD, hook, str(folder), cwd=source)
+    return folder / out.splitlines()[-1]
+
+
+def _try_out(wheel: Path, folder: Path) -> None:
+    home, empty = folder / "environment", folder / "empty"
+    empty.mkdir()
+    venv.create(home, with_pip=True)
+    python = str(home / "bin" / "python")
+    flags = ("--no-build-isolation", "--no-compile", "--require-hashes", "-r", str(LOCK_FILE))
+    _run(python, *_PIP, "setuptools", cwd=empty)  # what the locked packages are built with
+    _run(python, *_PIP, *flags, cwd=empty)
+    _run(python, *_PIP, "--no-deps", str(wheel), cwd=empty)
+    for arguments in COMMANDS:
+        _run(str(home / "bin" / "earshot"), *arguments, cwd=empty)
+        print(f"  earshot {' '.join(arguments)}: well")
+
+
+def _run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EarshotError(
+            " ".join(command[:6]), observed=f"ended with {done.returncode}: {done.stderr[-2000:]}"
+        )
+    return done.stdout
+
+
+def main() -> int:
+    """The exit status; progress goes to standard output."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"building earshot {__version__}, then an environment of its own (minutes) ...")
+            print(f"{check(Path(folder)).name}: well")
+    except EarshotError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
