@@ -23,13 +23,24 @@ def own_range() -> range:
     return range(start, start + EACH)
 
 
+_kept: set[int] = set()
+"""No longer given to anybody else of this process."""
+
+
+def kept_ports(length: int, blocks: int) -> list[int]:
+    """As `consecutive_ports`, for tests that name their ports as a module is read."""
+    starts = consecutive_ports(length, blocks)
+    _kept.update(start + offset for start in starts for offset in range(length + 1))
+    return starts
+
+
 def free_ports(count: int) -> list[int]:
     """``count`` ports of `own_range` that nobody listens on at this moment."""
     found: list[int] = []
     for port in random.sample(own_range(), EACH):
         if len(found) == count:
             return found
-        if _is_free(port):
+        if port not in _kept and is_free(port):
             found.append(port)
     raise AssertionError(f"no {count} free ports on this machine")
 
@@ -38,12 +49,14 @@ def consecutive_ports(length: int, blocks: int) -> list[int]:
     """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
     whole = (length + 1) * blocks
     for start in random.sample(own_range()[: EACH - whole], EACH - whole):
-        if all(_is_free(port) for port in range(start, start + whole)):
+        run = range(start, start + whole)
+        if _kept.isdisjoint(run) and all(map(is_free, run)):
             return [start + (length + 1) * index for index in range(blocks)]
     raise AssertionError("no run of free ports on this machine")
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a broker could listen there at this moment."""
     with socket.socket() as probe, contextlib.suppress(OSError):
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker binds
         probe.bind(("0.0.0.0", port))

@@ -8,9 +8,9 @@ two-listener and the three-listener file serve the network on BOB (29092), this 
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
 from tests.e2e.images.load import base_image
 from tests.e2e.outside import Outside, outside
+from tests.e2e.ports import is_free
 from tests.skips import lacking
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -113,13 +114,12 @@ def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) ->
         taken = {it.name for it in client.containers.list(all=True, ignore_removed=True)}
     for name in taken.intersection(names):
         lacking(f"a container {name} is there already, and the file calls its broker so")
+    deadline = time.monotonic() + 60  # 39092 is one that Linux gives to clients, for a while
     for port in ports:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("", port))
-            except OSError:
+        while not is_free(port):
+            if time.monotonic() > deadline:
                 lacking(f"port {port} is taken on this machine, and the file publishes it")
+            time.sleep(0.5)
 
 
 def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from earshot.jvm.java import Java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from tests.components.local.nodes import node, recorded
-from tests.components.local.test_quorum import HIGH, planned
+from tests.components.local.test_quorum import PORTS, planned
 from tests.components.test_node_data import record
 
 
@@ -182,8 +182,8 @@ def test_an_older_kafka_is_refused_where_the_data_s_level_cannot_be_read(tmp_pat
 
 def renamed() -> ClusterPlan:
     listeners = [
-        {"name": "BROKERS", "port": HIGH["INTERNAL"], "scopes": "internal"},
-        {"name": "EXTERNAL", "port": HIGH["EXTERNAL"], "scopes": "host"},
+        {"name": "BROKERS", "port": PORTS["INTERNAL"], "scopes": "internal"},
+        {"name": "EXTERNAL", "port": PORTS["EXTERNAL"], "scopes": "host"},
     ]
     return planned(listeners=listeners)
 

@@ -11,10 +11,11 @@ from components.local.on_disk import Found
 from components.local.quorum import Memory
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import planned
+from tests.components.local.test_quorum import PORTS, planned
 
 ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
-VOTERS = {"1": "localhost:43092", "2": "localhost:43093", "3": "localhost:43094"}
+CONTROLLERS = PORTS["CONTROLLER"]
+VOTERS = {str(id): f"localhost:{CONTROLLERS + id - 1}" for id in (1, 2, 3)}
 
 
 def formatted(root: Path, id: int, cluster_id: str = ID, server: str | None = None) -> None:
@@ -78,12 +79,12 @@ def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:
 
 
 def test_a_voter_s_own_address_counts(tmp_path: Path) -> None:
-    for id, port in ((1, 44001), (2, 44001), (3, 43092)):
+    for id, port in ((1, 14001), (2, 14001), (3, CONTROLLERS)):
         plan = planned(controllers={"port": port})
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
     found = on_disk.found(tmp_path)
     assert found is not None
-    assert found.voters == {"1": "localhost:44001", "2": "localhost:44002", "3": "localhost:43094"}
+    assert found.voters == VOTERS | {"1": "localhost:14001", "2": "localhost:14002"}
 
 
 def test_controllers_of_their_own_are_no_brokers(tmp_path: Path) -> None:

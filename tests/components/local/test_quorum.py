@@ -24,18 +24,22 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Scope
 from earshot.placement.plan import NodeNames, plan
 from tests.components.local import nodes
+from tests.e2e.ports import kept_ports
 
-HIGH = {"INTERNAL": 41092, "EXTERNAL": 42092, "CONTROLLER": 43092}
+_ports = kept_ports(10, 4)
+MOVED_CONTROLLERS = _ports.pop()
+PORTS = dict(zip(("INTERNAL", "EXTERNAL", "CONTROLLER"), _ports, strict=True))
+"""The first port of each listener; a node's is this one and its place."""
 
 
 def planned(**settings: Any) -> ClusterPlan:
     document = {
         "placement": "local",
         "listeners": [
-            {"name": "INTERNAL", "port": HIGH["INTERNAL"], "scopes": "internal"},
-            {"name": "EXTERNAL", "port": HIGH["EXTERNAL"], "scopes": "host"},
+            {"name": "INTERNAL", "port": PORTS["INTERNAL"], "scopes": "internal"},
+            {"name": "EXTERNAL", "port": PORTS["EXTERNAL"], "scopes": "host"},
         ],
-        "controllers": {"port": HIGH["CONTROLLER"]} | settings.pop("controllers", {}),
+        "controllers": {"port": PORTS["CONTROLLER"]} | settings.pop("controllers", {}),
         **settings,
     }
     spec = read_spec(document, "test")
@@ -120,10 +124,14 @@ def test_a_broker_without_replicas_is_removed(tmp_path: Path) -> None:
 def bound(host: str, port: int, ipv6_only: bool = False) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family)
-    if family == socket.AF_INET6:
-        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(ipv6_only))
-    made.bind((host, port))
-    made.listen()
+    try:
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(ipv6_only))
+        made.bind((host, port))
+        made.listen()
+    except OSError:
+        made.close()  # or a later test is blamed for it
+        raise
     return made
 
 
@@ -138,7 +146,7 @@ def localhost(plan: ClusterPlan) -> ClusterPlan:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::ffff:127.0.0.1", "::"])
 def test_a_port_in_use_is_named_with_listener_and_holder(tmp_path: Path, host: str) -> None:
-    port = HIGH["EXTERNAL"] + 1
+    port = PORTS["EXTERNAL"] + 1
     who = f"pid {os.getpid()} ({psutil.Process().name()})"
     with bound(host, port):
         for wanted in (planned(), localhost(planned())):
@@ -151,24 +159,24 @@ def test_a_port_in_use_is_named_with_listener_and_holder(tmp_path: Path, host: s
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
 def test_another_address_leaves_the_port_free(tmp_path: Path, host: str) -> None:
-    with bound(host, HIGH["EXTERNAL"] + 1):
+    with bound(host, PORTS["EXTERNAL"] + 1):
         assert list(quorum.problems(tmp_path, localhost(planned()))) == []
 
 
 def test_a_socket_for_ipv6_alone_leaves_the_port_to_ipv4(tmp_path: Path) -> None:
-    with bound("::", HIGH["EXTERNAL"] + 1, ipv6_only=True):
+    with bound("::", PORTS["EXTERNAL"] + 1, ipv6_only=True):
         assert list(quorum.problems(tmp_path, localhost(planned()))) == []
 
 
 @pytest.mark.parametrize("id", [1, 2])
 def test_a_node_that_nobody_recorded_is_in_the_way_of_others_alone(tmp_path: Path, id: int) -> None:
     """Its starter was killed a moment later; a next start of the same node ends it first."""
-    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {HIGH['EXTERNAL']}))"
+    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {PORTS['EXTERNAL']}))"
     code += "; print(1, flush=True); time.sleep(60)"
     with nodes.node(tmp_path / f"node-{id}", code, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline()
         found = list(quorum.problems(tmp_path, planned()))
-        who = f"port {HIGH['EXTERNAL']} is in use by pid {child.pid}"
+        who = f"port {PORTS['EXTERNAL']} is in use by pid {child.pid}"
         child.stdout.close()
     if id == 1:
         assert found == []
@@ -178,7 +186,7 @@ def test_a_node_that_nobody_recorded_is_in_the_way_of_others_alone(tmp_path: Pat
 
 
 def test_a_broker_of_another_cluster_is_named_by_its_settings(tmp_path: Path) -> None:
-    port, other = HIGH["EXTERNAL"], "/elsewhere/node-1/server.properties"
+    port, other = PORTS["EXTERNAL"], "/elsewhere/node-1/server.properties"
     code = f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); print(1)"
     command = [sys.executable, "-uc", f"{code}; time.sleep(60)", "kafka.Kafka", other]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
@@ -237,7 +245,7 @@ def test_what_is_known_already_is_not_written_again(tmp_path: Path) -> None:
 def test_what_stands_in_the_way_is_told_before_anything_else(tmp_path: Path) -> None:
     (tmp_path / "node-2").write_text("")
     (tmp_path / "cluster.json").write_text('{"voters": 1}')
-    with bound("127.0.0.1", HIGH["EXTERNAL"]):
+    with bound("127.0.0.1", PORTS["EXTERNAL"]):
         assert list(quorum.problems(tmp_path, planned())) == [
             f"{tmp_path / 'node-2'} is a file where a directory belongs. Move it away"
         ]
@@ -278,14 +286,14 @@ def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> N
 
 def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
     quorum.settle(tmp_path, planned())
-    moved = planned(controllers={"port": 44000})
+    moved = planned(controllers={"port": MOVED_CONTROLLERS})
     assert list(quorum.problems(tmp_path, moved)) == []
     directory = quorum.node_directory(tmp_path, 2)
     with nodes.node(directory) as child:
         nodes.recorded(directory, Record.of(child.pid, "d"))
         old, new = (
             ", ".join(f"localhost:{port + turn}" for turn in range(3))
-            for port in (HIGH["CONTROLLER"], 44000)
+            for port in (PORTS["CONTROLLER"], MOVED_CONTROLLERS)
         )
         assert list(quorum.problems(tmp_path, moved)) == [
             (
@@ -360,7 +368,7 @@ def test_a_part_of_the_cluster_does_not_make_it_serve(tmp_path: Path) -> None:
 
 
 def test_the_recorded_broker_that_holds_a_port_may_be_another_node_s(tmp_path: Path) -> None:
-    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {HIGH['EXTERNAL']}))"
+    code = f"import socket, time; s = socket.create_server(('127.0.0.1', {PORTS['EXTERNAL']}))"
     code += "; print(1, flush=True); time.sleep(60)"
     directory = tmp_path / "node-7"
     with nodes.node(directory, code, stdout=subprocess.PIPE) as child:
@@ -371,7 +379,7 @@ def test_the_recorded_broker_that_holds_a_port_may_be_another_node_s(tmp_path: P
         child.stdout.close()
     (problem,) = found
     assert problem == (
-        f"listener EXTERNAL of node 1: port {HIGH['EXTERNAL']} is in use by pid {child.pid} "
+        f"listener EXTERNAL of node 1: port {PORTS['EXTERNAL']} is in use by pid {child.pid} "
         f"({name}), which is node 7 of this cluster. Free the port, "
         "or choose another `port` for EXTERNAL"
     )
@@ -381,5 +389,5 @@ def test_a_listener_whose_host_leads_nowhere_is_left_to_the_broker(tmp_path: Pat
     document = planned().model_dump(mode="json")
     for item in document["nodes"][0]["listeners"]:
         item["bind_host"] = "nowhere.invalid"
-    with bound("127.0.0.1", HIGH["EXTERNAL"]):
+    with bound("127.0.0.1", PORTS["EXTERNAL"]):
         assert list(quorum.problems(tmp_path, ClusterPlan.model_validate(document))) == []

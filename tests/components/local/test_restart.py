@@ -15,7 +15,7 @@ from components.local.readiness import CatchingUp
 from components.local.record import Record
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
-from tests.components.local.test_quorum import HIGH, planned
+from tests.components.local.test_quorum import PORTS, planned
 
 PLAN = planned()
 FAILURE = EarshotError(
@@ -76,7 +76,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     return double
 
 
-WAIT = f"wait [1] {{1: 'localhost:{HIGH['INTERNAL']}'}} {{}}"
+WAIT = f"wait [1] {{1: 'localhost:{PORTS['INTERNAL']}'}} {{}}"
 
 
 def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
