@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from earshot import cli
-from earshot.cli import run_order as errand
+from earshot.cli import run_order
 from earshot.validation.contract import read_contract
 from tests.remote.contracts import docker_contract
 from tests.remote.test_orders import order
@@ -33,7 +33,7 @@ def test_it_is_a_validation_of_what_the_order_says(
 ) -> None:
     file = tmp_path / "order.json"
     file.write_text(order(incarnations={"1": "i-1"}).to_json())
-    assert errand.main([str(file), "report.json", "/jars", *client]) == 3
+    assert run_order.main([str(file), "report.json", "/jars", *client]) == 3
     ((command, *arguments),) = commands
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     assert command == "validate"
@@ -57,5 +57,5 @@ def test_what_is_no_order_is_told_in_one_line(
 ) -> None:
     file = tmp_path / "order.json"
     file.write_text("{")
-    assert errand.main([str(file), "report.json", "/jars"]) == 2
+    assert run_order.main([str(file), "report.json", "/jars"]) == 2
     assert commands == [] and "is no JSON" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from earshot.user_data.cloud_config import LIMIT
 from earshot.user_data.systems import PACKAGING, System
 from tests.user_data.test_scripts import schema
 
-PARCEL = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)
+BUNDLE = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)
 RICH: dict[str, Any] = {
     "client": {"security.protocol": "SSL", "ssl.truststore.location": "/run/earshot/secrets/a.pem"},
     "secrets": (ssm_secret("a.pem", "/kafka/a", "eu-central-1"),),
@@ -26,7 +26,7 @@ RICH: dict[str, Any] = {
 
 def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
     place = ValidatorSettings(
-        system=system, region="eu-central-1", bucket="mine-validator-1", bundle=PARCEL, **changes
+        system=system, region="eu-central-1", bucket="mine-validator-1", bundle=BUNDLE, **changes
     )
     return validator_user_data(place)
 
@@ -144,7 +144,7 @@ def test_what_could_not_be_a_name_is_refused(key: str, value: Any) -> None:
                 "system": System.DEBIAN,
                 "region": "eu-central-1",
                 "bucket": "mine",
-                "bundle": PARCEL,
+                "bundle": BUNDLE,
                 key: value,
             }
         )

@@ -80,9 +80,9 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    parcel = BundleRef(key="bundles/x.tar", sha256="0a" * 32)
+    bundle = BundleRef(key="bundles/x.tar", sha256="0a" * 32)
     place = ValidatorSettings(
-        system=System.DEBIAN, region="eu-central-1", bucket="mine", bundle=parcel
+        system=System.DEBIAN, region="eu-central-1", bucket="mine", bundle=bundle
     )
     scripts = {}
     for path, content in files(validator_user_data(place)).items():
