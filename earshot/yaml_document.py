@@ -36,12 +36,13 @@ def read_yaml(text: str, shown: str) -> object:
     return _read(text, shown, _VALUES, unique=True)
 
 
-def read_yaml_texts(text: str, shown: str) -> object:
+def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     """The same with every scalar as text or None, as compose reads a file.
 
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
+    Of a key that stands twice the last one counts where keys need not be ``unique``.
     """
-    return _read(text, shown, _TEXTS, unique=True)
+    return _read(text, shown, _TEXTS, unique=unique)
 
 
 def read_cloud_config(text: str, shown: str) -> object:
@@ -50,6 +51,24 @@ def read_cloud_config(text: str, shown: str) -> object:
     Raises EarshotError.
     """
     return _read(text, shown, (_Fast,), unique=False)
+
+
+def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
+    """The nodes of ``text`` with their places in it, aliases as the nodes that they stand for.
+
+    None for an empty document. Raises EarshotError.
+    """
+    try:
+        loader = _Fast(text)
+        try:
+            node: yaml.Node | None = loader.get_single_node()
+        finally:
+            loader.dispose()
+    except _Refused as error:
+        raise EarshotError(shown, observed=f"{_where(error.mark)}{error.problem}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise _no_yaml(shown, error) from None
+    return node
 
 
 class _Bounded(Composer):

@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from earshot.lint.formats import Format as LintFormat
 from earshot.report import Format
 
 app = typer.Typer(
@@ -106,6 +107,7 @@ def earshot(
       earshot plan --stack local       what brokers will bind and advertise
       earshot doctor --stack local     every broker, through every listener
       earshot validate --stack local   the same, proved with records by Spark
+      earshot lint docker-compose.yml  mistakes in the files that you have
 
     [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed;
     2 usage or configuration; 3 inconclusive: something was skipped, or the
@@ -354,6 +356,66 @@ def adopt(
             file, env_file, service or [], scope or [], output, json=format is Document.JSON
         )
     )
+
+
+@app.command()
+def lint(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="Files, and folders with such files.")
+    ],
+    format: Annotated[
+        LintFormat | None,
+        typer.Option("--format", "-f", help="Default: text, or what the suffix of --output says."),
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", metavar="ID,..", help="Only these rules; may be repeated."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="ID,..", help="Not these rules; may be repeated."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="FILE", help="Ignore the mistakes recorded there."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-baseline", metavar="FILE", help="Record the mistakes of now, and ignore them."
+        ),
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Name the mistakes in Compose files and properties of brokers, with their lines.
+
+    Nothing is started or connected to. A file that is named is judged; of a
+    folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
+    the line of a mistake, or alone right above it, ignores it:
+
+      # earshot: ignore=KL006 the port is published by a proxy
+
+    Ends with 1 where an error is left, with 2 where a file cannot be judged (the
+    others are), else with 0.
+
+      earshot lint docker-compose.yml
+      earshot lint . --ignore KL014
+      earshot lint . --write-baseline baseline.json
+      earshot lint . --baseline baseline.json -o earshot.sarif
+      earshot lint . --format github
+    """
+    from earshot.cli import lint as command
+
+    choice = command.Choice(select or (), ignore or (), baseline, write_baseline)
+    _exit(command.run(paths, choice, format, output or []))
 
 
 def _exit(code: int) -> NoReturn:

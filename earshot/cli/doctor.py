@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import formats, show
+from earshot.cli.output import SUFFIXES, formats, show
 from earshot.cli.target import client_properties, target
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
@@ -35,7 +35,7 @@ def run(
     With ``scope``, only the listeners for its clients, who must stand where this runs.
     Raises EarshotError.
     """
-    files = formats(output, format)
+    files = formats(output, format, SUFFIXES)
     client = client_properties(client_config)
     named = target(*looked_at)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))

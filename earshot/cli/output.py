@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
 from earshot.validation.result import Report
+
+Kind = TypeVar("Kind", bound=StrEnum)
 
 SUFFIXES = {
     ".txt": Format.TEXT,
@@ -22,24 +26,26 @@ SUFFIXES = {
 }
 
 
-def formats(files: Sequence[Path], format: Format | None) -> dict[Path, Format]:
+def formats(
+    files: Sequence[Path], format: Kind | None, suffixes: Mapping[str, Kind]
+) -> dict[Path, Kind]:
     """The format of each file: ``format`` where it is given, else by suffix.
 
     Raises EarshotError, before anything has run, for a file that has neither or cannot be written.
     """
     chosen = {}
     for file in files:
-        by_suffix = SUFFIXES.get(file.suffix)
-        if format is None and by_suffix is None:
+        kind = format or suffixes.get(file.suffix)
+        if kind is None:
             raise EarshotError(
                 f"--output {file}",
                 observed="its suffix names no format",
-                allowed=", ".join(SUFFIXES),
+                allowed=", ".join(suffixes),
                 remedy="name a --format",
             )
         if file.is_dir():
             raise EarshotError(f"--output {file}", observed="is a folder", allowed="a file")
-        chosen[file] = format or by_suffix or Format.TEXT
+        chosen[file] = kind
     return chosen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import formats, show
+from earshot.cli.output import SUFFIXES, formats, show
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
 from earshot.remote.bucket import fetch, is_url
@@ -18,7 +18,7 @@ def run(
     files: Sequence[str], stack: str | None, format: Format | None, output: Sequence[Path]
 ) -> int:
     """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
-    targets = formats(output, format)
+    targets = formats(output, format, SUFFIXES)
     named = list(files)
     if stack is not None:
         named.insert(0, str(_of_stack(stack)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earshot.cli.discovery import NoBrokerAnswered, discover
-from earshot.cli.output import formats, save, show
+from earshot.cli.output import SUFFIXES, formats, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, client_properties, target
 from earshot.config.cluster import ValidationSpec
@@ -63,7 +63,7 @@ def run(
     The report of a stack is kept for `earshot report`; where nobody answers it is the doctor's.
     Raises EarshotError.
     """
-    files = formats(output, format)
+    files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
     client = client_properties(client_config)
     named = target(*looked_at)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from earshot.facts.clients import Clients
 from earshot.facts.container import Container
+from earshot.facts.deployment import Deployment
 from earshot.facts.instance import Instance
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.properties import NodeSettings
@@ -35,6 +36,7 @@ class ClusterFacts:
     containers: Mapping[int, Container] = field(default_factory=dict)
     instances: Mapping[int, Instance] = field(default_factory=dict)
     clients: Clients | None = None
+    deployment: Deployment | None = None
 
     @classmethod
     def of(

@@ -77,6 +77,10 @@ class Container:
     network_mode: str = ""
     unknown: tuple[str, ...] = ()
     """Inputs whose values are not known yet."""
+    extra_hosts: Mapping[str, str] = field(default_factory=dict)
+    """Names that its own hosts file has, with their addresses."""
+    open_networks: bool = False
+    """Containers that nobody has described may be on its networks too."""
 
     @property
     def family(self) -> Family:

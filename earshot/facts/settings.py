@@ -9,23 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import ClassVar, Protocol, TypeVar, cast
 
 from earshot.facts.container import is_loopback
+from earshot.listeners import grammar as strict_grammar
+from earshot.listeners import kafka_grammar
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import (
     MAX_ID,
     Bad,
-    read_listeners,
-    read_name,
-    read_names,
-    read_protocols,
-    read_servers,
     read_voters,
 )
-from earshot.listeners.model import Protocol, Role
+from earshot.listeners.model import Protocol as SecurityProtocol
+from earshot.listeners.model import Role
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
+_TEMPLATE = re.compile(r"\$[A-Za-z_({]|\{\{|\}\}|`|_\{")
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -78,11 +77,24 @@ class Unreadable(Exception):
     """A setting that the grammar refuses, or that has no meaning on this node."""
 
 
+class Grammar(Protocol):
+    """How lists of listeners are read: `earshot.listeners.grammar`, or Kafka's own way."""
+
+    def read_listeners(self, text: str) -> Iterator[tuple[str, Address] | Bad]: ...
+    def read_protocols(self, text: str) -> Iterator[tuple[str, SecurityProtocol] | Bad]: ...
+    def read_voters(self, text: str) -> Iterator[tuple[int, Address] | Bad]: ...
+    def read_names(self, text: str) -> Iterator[tuple[str, None] | Bad]: ...
+    def read_name(self, text: str) -> Iterator[tuple[str, None] | Bad]: ...
+    def read_servers(self, text: str) -> Iterator[tuple[Address, None] | Bad]: ...
+
+
 class StrictSettings:
     """One node's settings; what the grammar refuses raises `Unreadable` where it is asked for.
 
     ``memo`` may be shared by the nodes of a cluster: most of their texts are the same.
     """
+
+    grammar: ClassVar[Grammar] = strict_grammar
 
     def __init__(
         self, values: Mapping[str, str], version: tuple[int, ...], memo: Memo | None = None
@@ -94,14 +106,18 @@ class StrictSettings:
     def has(self, key: str) -> bool:
         return key in self.values
 
+    def text(self, key: str, default: str = "") -> str:
+        """A setting as written, or ``default``."""
+        return self.values.get(key, default)
+
     @property
     def is_kraft(self) -> bool:
-        return bool(self.values.get("process.roles", "").strip())
+        return bool(self.text("process.roles", "").strip())
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """As written, split: neither known nor distinct."""
-        return tuple(re.split(r"\s*,\s*", self.values.get("process.roles", "").strip()))
+        return tuple(re.split(r"\s*,\s*", self.text("process.roles", "").strip()))
 
     @cached_property
     def kinds(self) -> frozenset[Role]:
@@ -128,7 +144,7 @@ class StrictSettings:
 
     def number(self, key: str) -> int | None:
         """A setting as a Java int, or None."""
-        text = self.values.get(key, "").strip()
+        text = self.text(key, "").strip()
         if not re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII):
             return None
         return int(text) if -MAX_ID - 1 <= int(text) <= MAX_ID else None
@@ -137,14 +153,14 @@ class StrictSettings:
     def listeners(self) -> dict[str, Address]:
         if not self.has("listeners"):
             return {"PLAINTEXT": Address("", 9092)}
-        return self._read("listeners", read_listeners)
+        return self._read("listeners", self.grammar.read_listeners)
 
     @cached_property
     def advertised(self) -> dict[str, Address]:
         """As set; the listeners where nothing is."""
         if not self.has("advertised.listeners"):
             return self.listeners
-        return self._read("advertised.listeners", read_listeners)
+        return self._read("advertised.listeners", self.grammar.read_listeners)
 
     @cached_property
     def advertised_to_clients(self) -> dict[str, Address]:
@@ -158,54 +174,54 @@ class StrictSettings:
         return found | {k: v for k, v in self.advertised.items() if k in self.controllers}
 
     @cached_property
-    def protocols(self) -> dict[str, Protocol]:
+    def protocols(self) -> dict[str, SecurityProtocol]:
         key = "listener.security.protocol.map"
         if self.has(key):
-            return self._read(key, read_protocols)
-        identity = {str(item): item for item in Protocol}
-        guarded = {str(item) for item in Protocol if item is not Protocol.PLAINTEXT}
+            return self._read(key, self.grammar.read_protocols)
+        identity = {str(item): item for item in SecurityProtocol}
+        guarded = {str(item) for item in SecurityProtocol if item is not SecurityProtocol.PLAINTEXT}
         if guarded & {*self.controllers, *self.listeners}:
             return identity
-        return dict.fromkeys(self.controllers, Protocol.PLAINTEXT) | identity
+        return dict.fromkeys(self.controllers, SecurityProtocol.PLAINTEXT) | identity
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:
         """`controller.listener.names`; none where it is not set."""
         key = "controller.listener.names"
-        return tuple(self._read(key, read_names)) if self.has(key) else ()
+        return tuple(self._read(key, self.grammar.read_names)) if self.has(key) else ()
 
     @cached_property
     def voters(self) -> dict[int, Address]:
         """`controller.quorum.voters`; none where it is not set."""
         key = "controller.quorum.voters"
-        return self._read(key, read_voters) if self.has(key) else {}
+        return self._read(key, self.grammar.read_voters) if self.has(key) else {}
 
     @cached_property
     def servers(self) -> tuple[Address, ...]:
         """`controller.quorum.bootstrap.servers`; none where it is not set."""
         key = "controller.quorum.bootstrap.servers"
-        return tuple(self._read(key, read_servers)) if self.has(key) else ()
+        return tuple(self._read(key, self.grammar.read_servers)) if self.has(key) else ()
 
     @cached_property
     def early(self) -> tuple[str, ...]:
         """`early.start.listeners`; none where it is not set."""
         key = "early.start.listeners"
-        return tuple(self._read(key, read_names)) if self.has(key) else ()
+        return tuple(self._read(key, self.grammar.read_names)) if self.has(key) else ()
 
     @cached_property
     def inter_broker(self) -> str:
         """The name, or the protocol that stands for it."""
         if self.has("inter.broker.listener.name"):
-            return next(iter(self._read("inter.broker.listener.name", read_name)))
+            return next(iter(self._read("inter.broker.listener.name", self.grammar.read_name)))
         return self.inter_broker_protocol
 
     @property
     def inter_broker_protocol(self) -> str:
         """`security.inter.broker.protocol`, or its default."""
-        return self.values.get("security.inter.broker.protocol", Protocol.PLAINTEXT).strip()
+        return self.text("security.inter.broker.protocol", SecurityProtocol.PLAINTEXT).strip()
 
     def _read(self, key: str, read: Callable[[str], Iterator[tuple[K, V] | Bad]]) -> dict[K, V]:
-        text = self.values[key]
+        text = self.text(key)
         if (key, text) not in self._memo:
             items = list(read(text))
             good = [item for item in items if not isinstance(item, Bad)]
@@ -214,3 +230,43 @@ class StrictSettings:
         if found is None:
             raise Unreadable
         return found
+
+
+class ForeignSettings(StrictSettings):
+    """Settings that others wrote, in Kafka's own grammar.
+
+    What is not known raises `Unreadable` too: a value with a variable in it that nobody has set,
+    and a property that is absent where ``complete`` is False, for an image may set it.
+    """
+
+    grammar: ClassVar[Grammar] = kafka_grammar
+
+    def __init__(
+        self, values: Mapping[str, str], version: tuple[int, ...], *, complete: bool
+    ) -> None:
+        super().__init__(values, version)
+        self.complete = complete
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """A node of ZooKeeper's time is a broker."""
+        return super().roles if self.is_kraft else (Role.BROKER,)
+
+    def has(self, key: str) -> bool:
+        if key in self.values:
+            return True
+        if not self.complete:
+            raise Unreadable
+        return False
+
+    def text(self, key: str, default: str = "") -> str:
+        if not self.has(key):
+            return default
+        if not is_known(self.values[key]):
+            raise Unreadable
+        return self.values[key].strip()
+
+
+def is_known(text: str) -> bool:
+    """Whether no variable or template stands for a part of ``text``."""
+    return not _TEMPLATE.search(text)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import Memo, StrictSettings, Unreadable
+from earshot.facts.settings import ForeignSettings, Memo, StrictSettings, Unreadable
 from earshot.listeners.model import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
@@ -41,6 +41,27 @@ def objections(
     for check in CHECKS:
         try:
             yield from check(view)
+        except Unreadable:
+            continue
+
+
+ZOOKEEPER: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
+    *kl002_kafka_listeners.CHECKS,
+    *kl002_kafka_advertised.CHECKS,
+    *kl002_kafka_inter_broker.CHECKS,
+)
+"""Those that Kafka makes of a broker with ZooKeeper too."""
+
+
+def refusals(view: ForeignSettings) -> Iterator[Objection]:
+    """What keeps Kafka from starting with settings that others wrote; what is unknown is left."""
+    try:
+        checks = CHECKS if view.is_kraft else ZOOKEEPER
+    except Unreadable:
+        return
+    for check in checks:
+        try:
+            yield from (item for item in check(view) if item.refused)
         except Unreadable:
             continue
 

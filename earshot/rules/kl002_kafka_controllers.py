@@ -82,7 +82,7 @@ def on_controllers(view: StrictSettings) -> Iterator[Objection]:
 
 def auto_join(view: StrictSettings) -> Iterator[Objection]:
     """C11: only a controller joins a quorum; Kafka knows the setting since 4.2."""
-    text = view.values.get(AUTO_JOIN, "false").strip().lower()
+    text = view.text(AUTO_JOIN, "false").strip().lower()
     instead = "" if view.version >= (4, 2) else "does not know it"
     if text not in ("true", "false"):
         yield Objection(

@@ -61,7 +61,7 @@ def advertised(view: StrictSettings) -> Iterator[Objection]:
 
 def mechanisms(view: StrictSettings) -> Iterator[Objection]:
     """I5a: since 4.2 a list has no blank entry."""
-    text = view.values.get(ENABLED, "").strip()
+    text = view.text(ENABLED, "").strip()
     if text and not all(entry.strip() for entry in text.split(",")):
         yield Objection(
             "I5a",
@@ -77,8 +77,8 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     protocol = view.protocols.get(view.inter_broker)
     if protocol is None or not protocol.sasl:
         return
-    used = view.values.get("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
-    text = view.values.get(ENABLED, "GSSAPI")
+    used = view.text("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
+    text = view.text(ENABLED, "GSSAPI")
     enabled = [item.strip() for item in text.split(",")]
     if used not in enabled:
         yield Objection(

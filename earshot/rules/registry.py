@@ -46,7 +46,7 @@ class Rule:
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    needs: Literal["plan", "settings", "containers", "instances"] = "plan"
+    needs: Literal["plan", "settings", "containers", "instances", "deployment"] = "plan"
     """What must be there for the rule to be judged at all."""
 
     def finding(
@@ -123,6 +123,8 @@ class Rule:
             return "no node's settings are known"
         if self.needs == "containers" and not facts.containers:
             return "no node is known to run in a container"
+        if self.needs == "deployment" and facts.deployment is None:
+            return "takes a file with all containers"
         if self.needs == "instances" and not (facts.instances and facts.plan is not None):
             return "no node is known to run on an EC2 instance"
         return ""

@@ -7,6 +7,7 @@ Pure: files that the compose file names are asked for from `Read`, by their path
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ Read = Callable[[str], str]
 Section = Mapping[str, object]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
+_LISTENERS = re.compile(r"^\s*(?:advertised\.)?listeners\s*[=:]", re.MULTILINE)
+_UNKNOWN = "x-earshot-unknown"
+"""Where a section remembers what could not be read of it."""
 _LISTS = ("ports", "volumes", "env_file")
 _MAPS = ("environment", "networks")
 _KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
@@ -36,6 +40,10 @@ class Service:
     command: tuple[str, ...] = ()
     replicas: str = ""
     """`deploy.replicas` or `scale` as written."""
+    properties: str = ""
+    """A properties file of a broker that is mounted from beside the compose file: its text."""
+    is_built: bool = False
+    """Its image is made from a Dockerfile, which nobody has read."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,16 @@ class Compose:
     missing: tuple[str, ...]
 
 
-def read_compose(text: str, shown: str, variables: Mapping[str, str], read: Read) -> Compose:
+def read_compose(
+    text: str, shown: str, variables: Mapping[str, str], read: Read, *, lenient: bool = False
+) -> Compose:
     """The services in ``text``, in its order; ``shown`` names the file in messages.
 
-    ``variables`` are those of the environment and of `.env`. Raises EarshotError.
+    ``variables`` are those of the environment and of `.env`. Raises EarshotError. Where it is
+    ``lenient``, what the file alone does not show is left out and named in `Container.unknown`, and
+    a variable that nobody has set stays as `${NAME}`.
     """
-    files = _Files(shown, Variables(variables), read)
+    files = _Files(shown, Variables(variables, keep=lenient), read, lenient)
     sections, networks = files.sections(text, shown)
     services = tuple(
         files.service(name, files.resolved(name, sections, shown, ()), networks, shown)
@@ -60,19 +72,38 @@ def read_compose(text: str, shown: str, variables: Mapping[str, str], read: Read
     return Compose(services, tuple(files.variables.missing))
 
 
+def is_compose(text: str, shown: str) -> bool:
+    """Whether ``text`` is a Compose file, to judge by its top level. Raises EarshotError."""
+    document = read_yaml_texts(text, shown, unique=False)
+    if not isinstance(document, Mapping):
+        return False
+    if "services" in document:
+        return isinstance(document["services"], Mapping)
+    items = [item for key, item in document.items() if not str(key).startswith("x-")]
+    known = bool(_KNOWN_TOP & set(document)) or "apiVersion" in document
+    return not known and bool(items) and all(_is_service(item) for item in items)
+
+
+def _is_service(item: object) -> bool:
+    return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
+
+
 class _Files:
-    def __init__(self, root: str, variables: Variables, read: Read) -> None:
+    def __init__(self, root: str, variables: Variables, read: Read, lenient: bool) -> None:
         self.root = root
+        self.lenient = lenient
         self.variables = variables
         self.read = read
+        self.is_whole = True
+        """No other file has services that these may meet."""
         self._others: dict[str, dict[str, object]] = {}
 
     def sections(self, text: str, shown: str) -> tuple[dict[str, object], Section]:
         """The services of a file as sections, and its networks, with variables replaced."""
-        document = read_yaml_texts(text, shown)
+        document = read_yaml_texts(text, shown, unique=not self.lenient)
         if not isinstance(document, Mapping) or not document:
             raise EarshotError(shown, observed="holds no services", allowed="a compose file")
-        if "include" in document:
+        if "include" in document and not self.lenient:
             raise EarshotError(
                 f"{shown}: include",
                 observed="files that include others are not read",
@@ -87,7 +118,8 @@ class _Files:
             {"services": services, "networks": document.get("networks")}, ()
         )
         assert isinstance(walked, dict)
-        networks = walked["networks"] or {}
+        networks = walked["networks"]
+        self.is_whole = self.is_whole and "include" not in document
         return walked["services"], networks if isinstance(networks, Mapping) else {}
 
     def resolved(
@@ -111,6 +143,8 @@ class _Files:
         if extends in (None, ""):
             return own
         target = {"service": extends} if isinstance(extends, str) else _map(extends, where)
+        if self.lenient and target.get("file") and not self._is_there(str(target["file"]), folder):
+            return {**own, _UNKNOWN: (*_unknown(own), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
         others, base_shown = sections, shown
         if file:
@@ -124,6 +158,13 @@ class _Files:
             )
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
         return _merged(base, own)
+
+    def _is_there(self, file: str, folder: str) -> bool:
+        try:
+            self.read(posixpath.join(folder, file))
+        except (OSError, UnicodeDecodeError):
+            return False
+        return True
 
     def _other(self, path: str, where: str) -> dict[str, object]:
         if path not in self._others:
@@ -140,11 +181,15 @@ class _Files:
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
         mode = str(section.get("network_mode") or "")
-        published = [
-            port
-            for i, item in enumerate(_list(section.get("ports"), f"{where}.ports"))
-            for port in read_port(item, f"{where}.ports[{i}]")
-        ]
+        unknown = list(_unknown(section))
+        published: list[PublishedPort] = []
+        for i, item in enumerate(_list(section.get("ports"), f"{where}.ports")):
+            try:
+                published += read_port(item, f"{where}.ports[{i}]")
+            except EarshotError:
+                if not self.lenient:
+                    raise
+                unknown.append("ports")
         hostname = str(section.get("hostname") or "")
         container = Container(
             name=str(section.get("container_name") or name),
@@ -152,18 +197,42 @@ class _Files:
             hostname=hostname,
             networks=() if mode else tuple(_networks(name, section, top, where)),
             published=() if mode == HOST_NETWORK else _distinct(published),
-            env=self._environment(section, where),
+            env=self._environment(section, where, unknown),
             mounts=tuple(_mounts(section, where)),
             network_mode=mode,
+            unknown=tuple(dict.fromkeys(unknown)),
+            extra_hosts=dict(_extra_hosts(section, where)),
+            open_networks=not self.is_whole or _is_open(section, top),
         )
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
         replicas = section.get("scale") or (
             deploy.get("replicas") if isinstance(deploy, Mapping) else ""
         )
-        return Service(name, container, words, str(replicas or ""))
+        return Service(
+            name,
+            container,
+            words,
+            str(replicas or ""),
+            self._properties(section) if self.lenient else "",
+            "build" in section,
+        )
 
-    def _environment(self, section: Section, where: str) -> dict[str, str]:
+    def _properties(self, section: Section) -> str:
+        """The mounted properties file that names listeners, or an empty text."""
+        for source in _sources(section):
+            inside = [source] if source.endswith(".properties") else []
+            inside += [posixpath.join(source, "server.properties")] if not inside else []
+            for path in inside:
+                try:
+                    text = self.read(path)
+                except (OSError, UnicodeDecodeError):
+                    continue
+                if _LISTENERS.search(text):
+                    return text
+        return ""
+
+    def _environment(self, section: Section, where: str, unknown: list[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for i, item in enumerate(_list(section.get("env_file"), f"{where}.env_file")):
             entry = item if isinstance(item, Mapping) else {"path": item}
@@ -173,7 +242,10 @@ class _Files:
             except EarshotError:
                 if str(entry.get("required")).lower() == "false":
                     continue
-                raise
+                if not self.lenient:
+                    raise
+                unknown.append("env_file")
+                continue
             found |= read_env_file(text, path, self.variables.values)
         for name, value in _map(section.get("environment"), f"{where}.environment").items():
             if value is not None:
@@ -192,7 +264,12 @@ class _Walk:
 
     def value(self, value: object, path: tuple[str, ...]) -> object:
         if isinstance(value, str):
-            return self.variables.substitute(value, f"{self.shown}: {'.'.join(path)}")
+            try:
+                return self.variables.substitute(value, f"{self.shown}: {'.'.join(path)}")
+            except EarshotError:
+                if not self.variables.keep:
+                    raise
+                return value  # its dollar sign says that it is not known
         if isinstance(value, Mapping):
             return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
         if isinstance(value, list):
@@ -268,6 +345,30 @@ def _networks(name: str, section: Section, top: Section, where: str) -> Iterator
         )
 
 
+def _is_open(section: Section, top: Section) -> bool:
+    """Whether containers of other files may be on its networks."""
+    joined = _map(section.get("networks"), "networks") or {"default": None}
+    external = [
+        item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
+    ]
+    return bool(external or section.get("external_links"))
+
+
+def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    found = section.get("extra_hosts")
+    if isinstance(found, Mapping):
+        yield from ((str(name).lower(), str(address)) for name, address in found.items())
+        return
+    for item in _list(found, f"{where}.extra_hosts"):
+        name, _, address = str(item).replace("=", ":", 1).partition(":")
+        yield name.strip().lower(), address.strip().strip("[]")
+
+
+def _unknown(section: Section) -> tuple[str, ...]:
+    found = section.get(_UNKNOWN)
+    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+
+
 def _mounts(section: Section, where: str) -> Iterator[str]:
     for item in _list(section.get("volumes"), f"{where}.volumes"):
         if isinstance(item, Mapping):
@@ -275,6 +376,17 @@ def _mounts(section: Section, where: str) -> Iterator[str]:
         else:
             parts = str(item).split(":")
             yield parts[1] if len(parts) > 1 else parts[0]
+
+
+def _sources(section: Section) -> Iterator[str]:
+    """What is mounted from beside the file."""
+    volumes = section.get("volumes")
+    for item in volumes if isinstance(volumes, list) else ():
+        source = str(
+            item.get("source") or "" if isinstance(item, Mapping) else str(item).split(":")[0]
+        )
+        if source.startswith("."):
+            yield source
 
 
 def _words(value: object) -> tuple[str, ...]:

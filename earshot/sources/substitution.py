@@ -25,6 +25,8 @@ class Variables:
 
     values: Mapping[str, str]
     missing: dict[str, None] = field(default_factory=dict)
+    keep: bool = False
+    """Leave a variable that nobody has set as `${NAME}`: its value is not known here."""
 
     def substitute(self, text: str, where: str = "") -> str:
         """``text`` with every variable replaced; one that is not set becomes empty.
@@ -90,6 +92,8 @@ class _Substitution:
             return str(value) if there else rest
         if kind == "+":
             return rest if there else ""
+        if not there and self.variables.keep:
+            return self._plain(name)
         if not there:
             raise EarshotError(
                 self.where or f"variable {name}",
@@ -109,7 +113,7 @@ class _Substitution:
     def _plain(self, name: str) -> str:
         if name not in self.variables.values:
             self.variables.missing[name] = None
-        return self.variables.values.get(name, "")
+        return self.variables.values.get(name, f"${{{name}}}" if self.variables.keep else "")
 
     def _error(self, observed: str) -> EarshotError:
         return EarshotError(

@@ -75,7 +75,9 @@ class TestGeneral:
         assert run(["--version"]) == 0
         assert capsys.readouterr().out == f"earshot {__version__}\n"
 
-    @pytest.mark.parametrize("command", ["plan", "doctor", "validate", "report", "rules"])
+    @pytest.mark.parametrize(
+        "command", ["plan", "doctor", "validate", "report", "rules", "adopt", "lint"]
+    )
     def test_help_shows_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert run([command, "--help"]) == 0
         assert f"earshot {command} " in capsys.readouterr().out.split("Usage:")[1]

@@ -12,7 +12,7 @@ from earshot.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules)\b([^`|\n]*)")
+COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules|adopt|lint)\b([^`|\n]*)")
 
 
 def options() -> dict[str, set[str]]:

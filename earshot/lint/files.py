@@ -1,0 +1,119 @@
+"""Which files are looked at: those that are named, and in folders those that may hold Kafka."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.lint.model import Linted
+
+SUFFIXES = (".yml", ".yaml", ".properties")
+MAX_BYTES = 2_000_000
+"""Larger files of a folder are data; one that is named is judged all the same."""
+SEARCHED_BYTES = 1_000_000
+MAX_NAMES = 200_000
+"""Files and folders in one folder that is named, all levels together."""
+_WORD = re.compile(rb"kafka|listeners", re.IGNORECASE)
+_PACKAGES = "node_modules"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The files to judge, and what was passed over, each with why in ``unjudged``."""
+
+    files: tuple[Path, ...]
+    passed_over: tuple[Linted, ...]
+
+
+def choose(paths: Sequence[Path]) -> Chosen:
+    """The files that ``paths`` name or hold, each once, those of a folder in the order of names.
+
+    Raises EarshotError for a path that does not exist or cannot be read, and for a folder that
+    holds more than `MAX_NAMES`.
+    """
+    found: dict[str, tuple[Path, str]] = {}
+    for path in paths:
+        for file, why in _below(path) if _is_folder(path) else ((path, ""),):
+            key = os.path.normpath(file.absolute())
+            if key not in found or (found[key][1] and not why):  # it is named, so it is judged
+                found[key] = file, why
+    return Chosen(
+        tuple(file for file, why in found.values() if not why),
+        tuple(Linted(str(file), "", unjudged=(why,)) for file, why in found.values() if why),
+    )
+
+
+def relative(file: str, root: Path) -> str:
+    """``file`` as it is called from ``root``, with slashes; whole where it is not below that."""
+    path = Path(os.path.normpath(root / file))
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        if path.exists():
+            return path.is_dir()
+    except OSError as reason:
+        raise _unreadable(path, reason) from None
+    raise EarshotError(f"path {path}", observed="does not exist", allowed="a file or a folder")
+
+
+def _below(root: Path) -> Iterator[tuple[Path, str]]:
+    """Files below ``root``, and why they are passed over; folders that are passed over as well."""
+    ahead, count = _names(root), 0
+    while ahead:
+        count += 1
+        if count > MAX_NAMES:
+            raise EarshotError(
+                f"folder {root}",
+                observed=f"holds more than {MAX_NAMES:,} files and folders",
+                remedy="name the files, or the folders in it that hold them",
+            )
+        path = ahead.pop()
+        try:
+            if not path.is_dir():
+                if path.suffix.lower() in SUFFIXES:
+                    yield path, _against(path)
+            elif why := _against_folder(path):
+                yield path, why
+            else:
+                ahead += _names(path)
+        except EarshotError as error:
+            yield path, error.observed
+        except OSError as reason:
+            yield path, _unreadable(path, reason).observed
+
+
+def _names(folder: Path) -> list[Path]:
+    """What is in ``folder``, the last name first."""
+    try:
+        return sorted(folder.iterdir(), reverse=True)
+    except OSError as reason:
+        raise _unreadable(folder, reason) from None
+
+
+def _against_folder(path: Path) -> str:
+    if path.is_symlink():
+        return "is a symbolic link to a folder"
+    if path.name.startswith("."):
+        return "is a hidden folder"
+    return "holds packages of others" if path.name == _PACKAGES else ""
+
+
+def _against(path: Path) -> str:
+    if not path.is_file():  # a pipe may never end; a link may lead nowhere
+        return "is no regular file"
+    if path.stat().st_size > MAX_BYTES:
+        return f"is larger than {MAX_BYTES // 1_000_000} MB"
+    with path.open("rb") as file:
+        if _WORD.search(file.read(SEARCHED_BYTES)):
+            return ""
+    return f'has neither "kafka" nor "listeners" in its first {SEARCHED_BYTES // 1_000_000} MB'
+
+
+def _unreadable(path: Path, reason: OSError) -> EarshotError:
+    return EarshotError(f"path {path}", observed=f"cannot be read ({reason.strerror})")

@@ -1,0 +1,49 @@
+"""The result as workflow commands of GitHub Actions, which shows them beside the lines.
+
+The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
+"""
+
+from __future__ import annotations
+
+from earshot.lint.model import Mistake
+from earshot.lint.outcome import Failed, Outcome, said
+from earshot.report.wording import visible
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+_IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def github(outcome: Outcome) -> str:
+    """A command for each file that could not be judged and each mistake that nobody ignores; then
+    the summary."""
+    lines = [_failed(item, outcome) for item in outcome.failed]
+    lines += [_mistake(item, outcome) for item in outcome.mistakes if not item.ignored]
+    return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
+
+
+def _failed(item: Failed, outcome: Outcome) -> str:
+    properties = {"file": outcome.relative(item.file), "title": "could not be judged"}
+    return _command("error", properties, str(item.error))
+
+
+def _mistake(mistake: Mistake, outcome: Outcome) -> str:
+    finding, place = mistake.finding, mistake.place
+    properties = {"file": outcome.relative(place.file)}
+    if place.line:
+        properties["line"] = str(place.line)
+        if place.column:
+            properties["col"] = str(place.column)
+    properties["title"] = f"{finding.rule} {finding.subject}"
+    message = (
+        f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.remedy}\n"
+        f"source: {finding.source}"
+    )
+    return _command(_COMMANDS[mistake.level], properties, message)
+
+
+def _command(name: str, properties: dict[str, str], message: str) -> str:
+    listed = ",".join(
+        f"{key}={visible(text).translate(_IN_PROPERTIES)}" for key, text in properties.items()
+    )
+    return f"::{name} {listed}::{visible(message).translate(_IN_MESSAGES)}"

@@ -1,0 +1,65 @@
+"""The result as one JSON document."""
+
+from __future__ import annotations
+
+import json as encoder
+from typing import Any
+
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.outcome import Outcome
+
+
+def json(outcome: Outcome) -> str:
+    """``outcome`` with every file: judged, passed over, or failed; numbers that are not known are
+    null."""
+    counts = outcome.counts
+    document = {
+        "version": 1,
+        "summary": {
+            "judged": len(outcome.judged),
+            "errors": counts["error"],
+            "warnings": counts["warning"],
+            "notes": counts["note"],
+            "ignored": counts["ignored"],
+            "passed_over": len(outcome.passed_over),
+            "failed": len(outcome.failed),
+            "exit_code": outcome.exit_code,
+        },
+        "files": [_file(item) for item in outcome.judged],
+        "passed_over": [
+            {"file": item.file, "why": list(item.unjudged)} for item in outcome.passed_over
+        ],
+        "failed": [{"file": item.file, "why": str(item.error)} for item in outcome.failed],
+    }
+    return encoder.dumps(document, indent=2) + "\n"
+
+
+def _file(item: Linted) -> dict[str, Any]:
+    return {
+        "file": item.file,
+        "kind": item.kind,
+        "mistakes": [_mistake(mistake) for mistake in item.mistakes],
+        "not_judged": list(item.unjudged),
+    }
+
+
+def _mistake(mistake: Mistake) -> dict[str, Any]:
+    finding, place = mistake.finding, mistake.place
+    return {
+        "rule": finding.rule,
+        "level": mistake.level,
+        "state": str(finding.state),
+        "ignored": mistake.ignored or None,
+        "file": place.file,
+        "line": place.line or None,
+        "column": place.column or None,
+        "subject": finding.subject,
+        "container": finding.container or None,
+        "node": finding.node,
+        "listener": finding.listener,
+        "scope": finding.scope and str(finding.scope),
+        "observed": finding.observed,
+        "expected": finding.expected,
+        "remedy": finding.remedy,
+        "source": finding.source,
+    }

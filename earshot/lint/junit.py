@@ -1,0 +1,72 @@
+"""The result as JUnit XML: a suite per file, a case per mistake; a file without any is one case.
+
+The shape is that of `earshot.report.junit`. A case fails for an error alone, as the exit code does;
+a warning or a note passes, with its text as output. What is ignored is skipped, with its reason. A
+file that could not be judged is an error.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.outcome import Failed, Outcome, said
+from earshot.report.wording import visible
+
+_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def junit(outcome: Outcome) -> str:
+    """``outcome`` as one XML document; what was passed over is not in it."""
+    root = ET.Element("testsuites", name="earshot lint")
+    for item in outcome.judged:
+        _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [_clean(item)])
+    for failed in outcome.failed:
+        _suite(root, failed.file, [_failed(failed)])
+    for name in ("tests", *_NUMBERS):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+    root.set("time", "0.000")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
+
+
+def _suite(root: ET.Element, name: str, cases: list[ET.Element]) -> None:
+    suite = ET.SubElement(root, "testsuite", name=visible(name), tests=str(len(cases)))
+    for key, tag in _NUMBERS.items():
+        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("time", "0.000")
+    suite.extend(cases)
+
+
+def _mistake(mistake: Mistake) -> ET.Element:
+    finding, place = mistake.finding, mistake.place
+    line = f" line {place.line}" if place.line else ""
+    case = _case(place.file, f"{finding.rule}{line} {finding.subject}")
+    message = " ".join(visible(said(mistake)).split())
+    if mistake.ignored:
+        ET.SubElement(case, "skipped", message=visible(mistake.ignored))
+    elif mistake.is_error:
+        ET.SubElement(case, "failure", message=message, type=finding.rule).text = _details(mistake)
+    else:
+        ET.SubElement(case, "system-out").text = f"{mistake.level}: {message}\n{_details(mistake)}"
+    return case
+
+
+def _details(mistake: Mistake) -> str:
+    finding = mistake.finding
+    facts = {"expected": finding.expected, "fix": finding.remedy, "source": finding.source}
+    return visible("\n".join(f"{label}: {fact}" for label, fact in facts.items()))
+
+
+def _clean(item: Linted) -> ET.Element:
+    return _case(item.file, f"{item.kind}: no mistake")
+
+
+def _failed(item: Failed) -> ET.Element:
+    case = _case(item.file, "can be judged")
+    ET.SubElement(case, "error", message=visible(item.error.line), type="unreadable")
+    return case
+
+
+def _case(file: str, name: str) -> ET.Element:
+    return ET.Element("testcase", classname=visible(file), name=visible(name), time="0.000")

@@ -1,0 +1,72 @@
+"""The result as GitHub-flavoured Markdown, for the summary page of a CI run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.outcome import Outcome
+from earshot.lint.text import unjudged
+from earshot.report.markdown import MARKS, escape
+from earshot.validation.result import Verdict
+
+_HEAD = ("line", "", "rule", "of what", "observed", "expected", "fix")
+_MARKS = {
+    "error": MARKS[Verdict.FAIL],
+    "warning": "\N{WARNING SIGN}",
+    "note": MARKS[Verdict.INCONCLUSIVE],
+}
+_VERDICTS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.INCONCLUSIVE}
+
+
+def markdown(outcome: Outcome) -> str:
+    """``outcome`` with a table for each file that has mistakes."""
+    blocks = [[f"# {MARKS[_VERDICTS[outcome.exit_code]]} earshot lint: {escape(outcome.headline)}"]]
+    blocks += [list(_file(item)) for item in outcome.judged if item.mistakes]
+    parts = (
+        ("Could not be judged", [item.error.line for item in outcome.failed]),
+        ("Not judged", unjudged(outcome.judged)),
+        ("Passed over", unjudged(outcome.passed_over)),
+    )
+    blocks += [
+        [f"## {title}", "", *(f"- {escape(line)}" for line in lines)]
+        for title, lines in parts
+        if lines
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _file(item: Linted) -> Iterator[str]:
+    yield f"## {escape(item.file)} ({escape(item.kind)})"
+    counted = [mistake for mistake in item.mistakes if not mistake.ignored]
+    if counted:
+        yield ""
+        yield _row(_HEAD)
+        yield _row(["---"] * len(_HEAD))
+        for mistake in counted:
+            yield _row(_fields(mistake, item.file))
+    ignored = [mistake for mistake in item.mistakes if mistake.ignored]
+    if ignored:
+        yield ""
+        for it in ignored:
+            yield f"- {_line(it, item.file)} {it.finding.rule} ignored: {escape(it.ignored)}"
+
+
+def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:
+    finding = mistake.finding
+    return (
+        _line(mistake, file),
+        _MARKS[mistake.level],
+        f"[{finding.rule}]({finding.source})",
+        *map(escape, (finding.subject, finding.observed, finding.expected, finding.remedy)),
+    )
+
+
+def _line(mistake: Mistake, file: str) -> str:
+    place = mistake.place
+    number = str(place.line or "?")
+    return number if place.file == file else escape(f"{place.file}:{number}")
+
+
+def _row(fields: tuple[str, ...] | list[str]) -> str:
+    return f"| {' | '.join(fields)} |"

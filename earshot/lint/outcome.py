@@ -1,0 +1,99 @@
+"""What all formats are made from: every file with what became of it, its name and its lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.lint.files import relative
+from earshot.lint.ignores import Lines
+from earshot.lint.model import Linted, Mistake
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that could not be judged, and why."""
+
+    file: str
+    error: EarshotError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one run over ``linted``, those that were passed over among them.
+
+    ``lines`` gives the lines of a file by its name; ``root`` is the folder that names begin in.
+    """
+
+    linted: Sequence[Linted]
+    failed: Sequence[Failed]
+    root: Path
+    lines: Lines
+
+    @property
+    def judged(self) -> tuple[Linted, ...]:
+        return tuple(item for item in self.linted if item.kind)
+
+    @property
+    def passed_over(self) -> tuple[Linted, ...]:
+        return tuple(item for item in self.linted if not item.kind)
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Of all files, those that somebody has ignored among them."""
+        return tuple(mistake for item in self.linted for mistake in item.mistakes)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a file could not be judged, else 1 where an error counts, else 0."""
+        if self.failed:
+            return 2
+        return 1 if any(item.is_error for item in self.mistakes) else 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Of `error`, `warning` and `note`; and of `ignored`, which are none of these."""
+        return Counter("ignored" if item.ignored else item.level for item in self.mistakes)
+
+    @property
+    def headline(self) -> str:
+        """`3 files judged: 2 errors, 0 warnings, 1 ignored; 12 passed over`."""
+        found = self.counts
+        parts = [counted(found[level], level) for level in ("error", "warning")]
+        parts += [counted(found["note"], "note")] if found["note"] else []
+        parts += [f"{found['ignored']} ignored"] if found["ignored"] else []
+        judged = self.judged
+        texts = [
+            f"{counted(len(judged), 'file')} judged: {', '.join(parts)}"
+            if judged
+            else "nothing to judge"
+        ]
+        if self.passed_over:
+            texts.append(f"{len(self.passed_over)} passed over")
+        if self.failed:
+            texts.append(f"{len(self.failed)} could not be judged")
+        return "; ".join(texts)
+
+    def relative(self, file: str) -> str:
+        """``file`` as it is called from the folder that earshot runs in, with slashes."""
+        return relative(file, self.root)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def where(mistake: Mistake) -> str:
+    """`compose.yml:14:7`, as far as it is known."""
+    place = mistake.place
+    numbers = (place.line, place.column) if place.line else ()
+    return ":".join([place.file, *(str(number) for number in numbers if number)])
+
+
+def said(mistake: Mistake) -> str:
+    """Of what, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
+    return f"{mistake.finding.subject}: {mistake.finding.observed}"

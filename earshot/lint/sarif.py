@@ -1,0 +1,119 @@
+"""The result as SARIF 2.1.0 (OASIS), which code scanning services read.
+
+Files are named from the folder that earshot ran in, the root of a checkout as a rule. Section
+numbers are those of the standard.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from earshot import __version__
+from earshot.lint.baseline import IN_BASELINE, Recorded
+from earshot.lint.model import Mistake
+from earshot.lint.outcome import Failed, Outcome, said
+from earshot.report.wording import visible
+from earshot.rules.catalogue import RULES
+from earshot.rules.registry import Rule
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+FINGERPRINT = "earshot/v1"
+_INDEX = {rule.id: index for index, rule in enumerate(RULES)}
+
+
+def sarif(outcome: Outcome) -> str:
+    """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
+    notes = [
+        _notification("note", text, item.file, outcome)
+        for item in outcome.judged
+        for text in item.unjudged
+    ]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "earshot",
+                "semanticVersion": __version__,
+                "rules": [_rule(rule) for rule in RULES],
+            }
+        },
+        "invocations": [
+            {
+                "executionSuccessful": not outcome.failed,
+                "exitCode": outcome.exit_code,
+                "toolExecutionNotifications": [
+                    *(_failed(item, outcome) for item in outcome.failed),
+                    *notes,
+                ],
+            }
+        ],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(mistake, outcome) for mistake in outcome.mistakes],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": f"{rule.title}."},
+        "fullDescription": {"text": rule.reason},
+        "help": {
+            "text": f"Fix: {rule.remedy}.\nSource: {rule.source}",
+            "markdown": f"{rule.reason}\n\n**Fix**: {rule.remedy}.\n\n[Source]({rule.source})",
+        },
+        "helpUri": rule.source,
+        "defaultConfiguration": {"level": str(rule.severity)},
+        "properties": {"tags": ["kafka"]},
+    }
+
+
+def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
+    finding = mistake.finding
+    index = {"ruleIndex": _INDEX[finding.rule]} if finding.rule in _INDEX else {}
+    text = f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.remedy}"
+    place = mistake.place
+    return {
+        "ruleId": finding.rule,
+        **index,
+        "level": mistake.level,
+        "message": {"text": visible(text)},
+        "locations": [_location(outcome, place.file, place.line, place.column)],
+        "partialFingerprints": {FINGERPRINT: Recorded.of(mistake, outcome.root).fingerprint},
+        # 3.27.23: of all results or of none; an empty list says that this one counts
+        "suppressions": [_suppression(mistake.ignored)] if mistake.ignored else [],
+    }
+
+
+def _suppression(reason: str) -> dict[str, str]:
+    kind = "external" if reason == IN_BASELINE else "inSource"
+    return {"kind": kind, "justification": visible(reason)}
+
+
+def _failed(item: Failed, outcome: Outcome) -> dict[str, Any]:
+    return _notification("error", str(item.error), item.file, outcome)
+
+
+def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "level": level,
+        "message": {"text": visible(text)},
+        "locations": [_location(outcome, file)],
+    }
+
+
+def _location(outcome: Outcome, file: str, line: int = 0, column: int = 0) -> dict[str, Any]:
+    name = outcome.relative(file)
+    # what is no UTF-8 goes by its bytes
+    uri = quote(name, errors="surrogateescape")
+    artifact = (
+        {"uri": f"file://{uri}"}
+        if name.startswith("/")
+        else {"uri": uri, "uriBaseId": "%SRCROOT%"}  # 3.14.14: whoever reads it knows the root
+    )
+    region = {"startLine": line} | ({"startColumn": column} if column else {})
+    physical = {"artifactLocation": artifact} | ({"region": region} if line else {})
+    return {"physicalLocation": physical}

@@ -1,0 +1,76 @@
+"""The result for a reader: by file, each mistake with its line, and a summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.outcome import Outcome, counted, where
+from earshot.lint.source_lines import excerpt
+from earshot.report.terminal import Terminal
+from earshot.report.wording import visible
+from earshot.validation.result import Verdict
+
+SHOWN = 3
+"""So many names of files that are alike are written out."""
+_INK = {"error": Verdict.FAIL, "warning": Verdict.INCONCLUSIVE, "note": Verdict.SKIP}
+_LABELS = ("observed", "expected", "fix", "source")
+
+
+def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
+    """``outcome`` for a reader; ``terminal`` says what may be used (default: plain ASCII)."""
+    ink = terminal or Terminal()
+    blocks = [
+        block for item in outcome.judged if item.mistakes for block in _file(item, outcome, ink)
+    ]
+    blocks += [
+        [ink.bold(title), *(f"- {visible(line)}" for line in lines)]
+        for title, lines in (
+            ("not judged", unjudged(outcome.judged)),
+            ("passed over", unjudged(outcome.passed_over)),
+            ("could not be judged", [item.file for item in outcome.failed]),
+        )
+        if lines
+    ]
+    blocks.append([ink.bold(visible(outcome.headline))])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def unjudged(linted: Iterable[Linted]) -> list[str]:
+    """One line for each reason, with the files that it holds for."""
+    files: dict[str, list[str]] = {}
+    for item in linted:
+        for reason in item.unjudged:
+            files.setdefault(reason, []).append(item.file)
+    return [f"{reason} ({_names(listed)})" for reason, listed in files.items()]
+
+
+def _names(files: Sequence[str]) -> str:
+    if len(files) > SHOWN:
+        return f"{counted(len(files), 'file')}, {files[0]} the first"
+    return ", ".join(files)
+
+
+def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
+    yield [ink.bold(visible(f"{item.file} ({item.kind})"))]
+    for mistake in item.mistakes:
+        if not mistake.ignored:
+            yield list(_mistake(mistake, outcome, ink))
+    ignored = [
+        visible(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}")
+        for it in item.mistakes
+        if it.ignored
+    ]
+    if ignored:
+        yield ignored
+
+
+def _mistake(mistake: Mistake, outcome: Outcome, ink: Terminal) -> Iterator[str]:
+    finding, place = mistake.finding, mistake.place
+    level = ink.tint(mistake.level, _INK[mistake.level])
+    yield f"{visible(where(mistake))}: {level} {finding.rule}, {visible(finding.subject)}"
+    yield from excerpt(outcome.lines(place.file), place, ink.width)
+    facts = (finding.observed, finding.expected, finding.remedy, finding.source)
+    width = max(map(len, _LABELS))
+    for label, fact in zip(_LABELS, facts, strict=True):
+        yield ink.field(label, fact, width)

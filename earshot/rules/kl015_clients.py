@@ -1,0 +1,111 @@
+"""KL015: the clients of a file reach its brokers, and what those advertise works for them.
+
+A client begins with one address; the broker answers with what it advertises on the listener that
+the client came in on, and everything after that goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
+from earshot.listeners.address import Address
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """The first step of every client, then where it is sent; the same cause once."""
+    if facts.deployment is None:
+        return
+    sent: dict[tuple[str, str, str], list[str]] = {}
+    for item in facts.deployment.bootstraps:
+        ways = [
+            (address, facts.deployment.way(item.service, address)) for address in item.addresses
+        ]
+        if facts.deployment.brokers and all(_is_dead(way) for _, way in ways):
+            yield _no_way(facts.deployment, item, ways)
+        for _, way in ways:
+            if isinstance(way, Arrival):
+                for broker, problem in _answers(facts.deployment, item.service, way):
+                    key = (broker.service, way.endpoint.name, problem)
+                    sent.setdefault(key, []).append(item.service)
+    for (service, listener, problem), clients in sent.items():
+        named = ", ".join(dict.fromkeys(clients))
+        yield RULE.finding(
+            f"{named} bootstraps to {listener} and is sent on: {problem}",
+            "an address that works where these clients are",
+            listener=listener,
+            container=service,
+            remedy=f"advertise {listener} under the name that these containers have for {service}, "
+            "and give clients elsewhere a listener of their own",
+            inputs=("advertised.listeners",),
+        )
+
+
+def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
+    """Why a client at ``place`` that is sent to ``address`` does not get to ``wanted``, or ""."""
+    if isinstance(way, Arrival):
+        same = way.broker.service == wanted.service
+        return "" if same else f"{address} is {way.broker.service} and not {wanted.service}"
+    if way is End.SELF and place != wanted.service:
+        return f"{address} is the client's own container, where no broker listens"
+    if way is End.NOWHERE:
+        return f"nothing is called {address.host} there"
+    if way in (End.REFUSED, End.SELF):
+        return f"nobody listens at {address}"
+    return ""
+
+
+def _is_dead(way: Way) -> bool:
+    return way in (End.SELF, End.NOWHERE, End.REFUSED)
+
+
+def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, Way]]) -> Finding:
+    reasons = {
+        End.SELF: "is its own container, where no broker listens",
+        End.NOWHERE: "has a name that nothing on its networks has",
+        End.REFUSED: "is where nobody listens",
+    }
+    told = "; ".join(f"{address} {reasons[way]}" for address, way in ways if isinstance(way, End))
+    offers = [
+        f"{broker.service}:{endpoint.bind.port}"
+        for broker in deployment.brokers
+        for endpoint in broker.endpoints or ()
+        if not endpoint.is_controller
+    ]
+    return RULE.finding(
+        f"{item.setting}: {told}",
+        f"one of {', '.join(offers)}" if offers else "a listener of a broker",
+        container=item.service,
+        remedy="bootstrap to a listener whose advertised address works in this container",
+        inputs=(item.setting,),
+    )
+
+
+def _answers(deployment: Deployment, place: str, arrival: Arrival) -> Iterator[tuple[Broker, str]]:
+    """Each broker whose advertised address does not work for the client, with the reason."""
+    if arrival.endpoint.is_controller:
+        return
+    for broker in deployment.members(arrival.broker):
+        endpoint = broker.named(arrival.endpoint.name)
+        if endpoint is None or endpoint.advertised is None:
+            continue
+        way = deployment.way(place, endpoint.advertised)
+        if isinstance(way, Arrival) and way.broker is not broker:
+            continue  # KL016 says whose address it is
+        if problem := failure(way, endpoint.advertised, place, broker):
+            yield broker, problem
+
+
+RULE = Rule(
+    id="KL015",
+    title="Clients in the same file reach the brokers, and are sent where they can connect",
+    reason="A client that bootstraps well is then sent to the advertised address, and hangs there.",
+    remedy="advertise an address that works for these clients",
+    source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
+    check=check,
+    kafka=">=0.11",
+    needs="deployment",
+)

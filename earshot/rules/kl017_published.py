@@ -1,0 +1,144 @@
+"""KL017: who comes in by a published port is sent to an address that works outside the containers.
+
+A published port shows that somebody on the machine, or beyond it, shall use the listener behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import PublishedPort, is_loopback
+from earshot.facts.deployment import HOST, Arrival, Broker, Deployment, End, Endpoint
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.registry import Rule
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Per broker: each listener with what is published for it."""
+    if facts.deployment is None:
+        return
+    for broker in facts.deployment.brokers:
+        if broker.container.on_host_network or "ports" in broker.container.unknown:
+            continue
+        named: list[tuple[Endpoint, PublishedPort]] = []
+        for endpoint in broker.endpoints or ():
+            if endpoint.is_controller or endpoint.advertised is None:
+                continue
+            published = broker.container.published_at(endpoint.bind.port)
+            if any(item.host_port is None for item in published):
+                continue  # Docker chooses it: no client can be meant to know it
+            if is_loopback(endpoint.advertised.host):
+                yield from _for_host(facts.deployment, broker, endpoint, published)
+            elif published := published or _by_proxy(facts.deployment, broker, endpoint):
+                named.append((endpoint, published[0]))
+        yield from _named(facts.deployment, broker, named)
+
+
+def _for_host(
+    deployment: Deployment,
+    broker: Broker,
+    endpoint: Endpoint,
+    published: tuple[PublishedPort, ...],
+) -> Iterator[Finding]:
+    """Advertised as localhost: its port on the machine must lead back to this broker."""
+    assert endpoint.advertised is not None
+    leads = broker.container.behind(endpoint.advertised.port)
+    way = deployment.way(HOST, endpoint.advertised)
+    if isinstance(way, Arrival) and way.broker is broker:
+        return
+    if not published and not leads:
+        return  # only the broker itself can mean it
+    to = f"{published[0]}" if published else f"{leads[0]}"
+    if isinstance(way, Arrival):
+        problem = f"{endpoint.advertised} on the machine is {way.broker.service}"
+    elif way is End.REFUSED:
+        problem = f"its published port {to} leads to no listener of the container"
+    else:
+        problem = f"the published port is {to}"
+    yield RULE.finding(
+        f"advertises {endpoint.advertised} and listens on {endpoint.bind.port}, and {problem}",
+        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port}"
+        + (
+            f", or advertise {endpoint.name}://localhost:{published[0].host_port}"
+            if published
+            else ""
+        ),
+        inputs=("advertised.listeners",),
+    )
+
+
+def _named(
+    deployment: Deployment, broker: Broker, found: list[tuple[Endpoint, PublishedPort]]
+) -> Iterator[Finding]:
+    """Advertised under names that the machine has no reason to know: they serve nobody there."""
+    lost = [
+        (endpoint, port)
+        for endpoint, port in found
+        if endpoint.advertised and deployment.way(HOST, endpoint.advertised) is End.NOWHERE
+    ]
+    if not lost or _serves_host(deployment, broker):
+        return
+    endpoints = [endpoint for endpoint, _ in lost]
+    ports = ", ".join(dict.fromkeys(str(port) for _, port in lost))
+    hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
+    certain = broker.is_told or not any(_users(deployment, item) for item in endpoints)
+    yield RULE.finding(
+        f"publishes {ports}, and clients that come in there are sent to {hosts}, a name that only "
+        "the containers know",
+        "for clients outside the containers a listener that advertises a name of the machine",
+        listener=endpoints[0].name if len(endpoints) == 1 else None,
+        container=broker.service,
+        severity=None if certain else Severity.WARNING,
+        remedy="give these clients a listener of their own that advertises localhost and its "
+        "published port, or publish the port no more",
+        inputs=("advertised.listeners", "ports"),
+    )
+
+
+def _users(deployment: Deployment, endpoint: Endpoint) -> list[str]:
+    """Services that bootstrap to this listener: then others need not be meant."""
+    return [
+        item.service
+        for item in deployment.bootstraps
+        for address in item.addresses
+        if isinstance(way := deployment.way(item.service, address), Arrival)
+        and way.endpoint == endpoint
+    ]
+
+
+def _serves_host(deployment: Deployment, broker: Broker) -> bool:
+    """Whether another listener of the broker is for clients outside the containers."""
+    return any(
+        item.advertised is not None
+        and broker.container.published_at(item.bind.port)
+        and deployment.way(HOST, item.advertised) is not End.NOWHERE
+        for item in broker.endpoints or ()
+    )
+
+
+def _by_proxy(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint
+) -> tuple[PublishedPort, ...]:
+    """Ports of another container under whose name the listener is advertised."""
+    assert endpoint.advertised is not None
+    others = (item.service for item in deployment.brokers)
+    proxy = deployment.containers.get(endpoint.advertised.host)
+    if proxy is None or endpoint.advertised.host in others:
+        return ()
+    return proxy.published_at(endpoint.advertised.port)
+
+
+RULE = Rule(
+    id="KL017",
+    title="A published port leads to a listener whose advertised address works from there",
+    reason="Who comes in by a published port is sent to the advertised address, and hangs there.",
+    remedy="advertise the published port under a name of the machine",
+    source="https://docs.docker.com/engine/network/port-publishing/",
+    check=check,
+    kafka=">=0.11",
+    needs="deployment",
+)

@@ -1,0 +1,191 @@
+"""The services of a Compose file as a deployment: brokers with their listeners, and clients.
+
+What an image makes of its variables is in `earshot.listeners.images`. Of an image that is not
+known, what stands in its variables counts, and what does not is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from earshot.facts.container import Container
+from earshot.facts.deployment import Broker, Deployment, Endpoint
+from earshot.facts.settings import ForeignSettings, Unreadable, is_known
+from earshot.listeners.address import Address
+from earshot.listeners.images import Family, derived_listeners, family_of, is_broker, release_of
+from earshot.listeners.kafka_grammar import read_voters
+from earshot.listeners.properties import read_properties
+from earshot.sources.bootstraps import bootstraps
+from earshot.sources.compose import Service
+from earshot.sources.container import effective, handed_over
+
+NEWEST = (4, 3)
+"""Of what a tag such as `latest` means: the newest release that earshot knows."""
+_RUNS_BROKER = re.compile(
+    r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I
+)
+_CLIENT = re.compile(
+    r"kafka-(?:topics|console|configs|acls|consumer-groups|broker-api|verifiable|producer-perf)"
+    r"|\bkcat\b|\bkafkacat\b|\bcub\b|\bsleep (?:infinity|\d)|\btail -f /dev/null",
+    re.ASCII,
+)
+_OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
+_DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of one broker's properties, and of the Kafka that reads them.
+
+    ``release`` is (major, minor), None where nothing tells; ``refused`` says why its values cannot
+    be judged as a whole.
+    """
+
+    values: Mapping[str, str]
+    complete: bool
+    release: tuple[int, int] | None
+
+    def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
+        """As Kafka reads them; ``release`` stands for one that is not known."""
+        version = self.release or release or NEWEST
+        return ForeignSettings(self.values, version, complete=self.complete)
+
+    @property
+    def is_zookeeper(self) -> bool:
+        return "zookeeper.connect" in self.values and not self.values.get("process.roles")
+
+
+def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
+    """Those that run a broker or a controller, and not only its image's tools."""
+    return tuple(item for item in services if _runs_broker(item))
+
+
+def settings_of(service: Service) -> Settings:
+    """The properties of a broker's service, as its image hands them to Kafka."""
+    container = service.container
+    text = " ".join(service.command)
+    family = container.family
+    old = family is Family.WURSTMEISTER or (released(container.image) or NEWEST) < (3, 0)
+    values = effective(container) if old else dict(handed_over(container))
+    if service.properties:
+        values = dict(read_properties(service.properties).values) | values
+    elif "kafka-server-start" in text:
+        values = dict(_OVERRIDE.findall(text))
+    values = {key: value for key, value in values.items() if value != ""}
+    complete = (
+        family in (Family.APACHE, Family.CONFLUENT)
+        and not container.image.partition(":")[0].endswith("confluent-local")
+        and not (container.unknown or service.is_built or service.command or container.has_file)
+        and not any("properties" in path for path in container.mounts)
+    )
+    return Settings(values, complete, released(container.image))
+
+
+def released(image: str) -> tuple[int, int] | None:
+    """Which Kafka is in ``image``; no tag and `latest` mean the newest."""
+    if not is_known(image):
+        return None
+    family = family_of(image)
+    if family in (Family.UNKNOWN, Family.WURSTMEISTER):
+        return release_of(image)
+    if "@" in image:
+        return release_of(image)
+    tag = image.rpartition("/")[2].partition(":")[2]
+    if tag in ("", "latest"):
+        return NEWEST
+    if re.fullmatch(r"\d+", tag):
+        major = int(tag) - 4 if family is Family.CONFLUENT else int(tag)
+        return NEWEST if major >= 4 else (3, 9) if major == 3 else (2, 8)
+    return release_of(image)
+
+
+def deployment(services: Sequence[Service]) -> Deployment:
+    """Everything that the file shows."""
+    brokers = tuple(_broker(item) for item in brokers_among(services))
+    names = [item.service for item in brokers]
+    return Deployment(
+        containers={item.name: item.container for item in services},
+        brokers=brokers,
+        bootstraps=tuple(bootstraps(services, names)),
+    )
+
+
+def _runs_broker(service: Service) -> bool:
+    text = " ".join(service.command)
+    if _CLIENT.search(text) and not _RUNS_BROKER.search(text):
+        return False
+    if "kafka-server-start" in text or service.properties:
+        return True
+    return is_broker(service.container.image, service.container.env, service.command)
+
+
+def _broker(service: Service) -> Broker:
+    settings = settings_of(service)
+    view = settings.read()
+    values = settings.values
+    listeners = tuple(_endpoints(service.container, view)) or None
+    roles = values.get("process.roles", "")
+    voters = {
+        item[0]: item[1]
+        for item in (read_voters(values.get("controller.quorum.voters", "")))
+        if isinstance(item, tuple) and is_known(values["controller.quorum.voters"])
+    }
+    id = values.get("node.id", values.get("broker.id", ""))
+    return Broker(
+        service=service.name,
+        container=service.container,
+        id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
+        endpoints=listeners,
+        inter_broker=_inter_broker(view),
+        cluster=_cluster(service.name, values),
+        is_broker=not roles or "broker" in roles,
+        is_controller="controller" in roles,
+        voters=voters,
+        is_told=service.container.family is not Family.UNKNOWN,
+    )
+
+
+def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint]:
+    """None where some of them are not known."""
+    values = dict(view.values)
+    if "listeners" not in values and "advertised.listeners" in values:
+        if container.family not in _DERIVING:
+            return
+        values["listeners"] = derived_listeners(values["advertised.listeners"])
+    if "listeners" not in values and not view.complete:
+        return
+    known = ForeignSettings(values, view.version, complete=True)
+    try:
+        binds = known.listeners
+        controllers = {name.upper() for name in known.controllers}
+        advertised = known.advertised
+        # of an image that may set it, an absent advertised list is not known
+        guessed = "advertised.listeners" not in values and not view.complete
+    except Unreadable:
+        return
+    for name, bind in binds.items():
+        address = advertised.get(name)
+        if address is not None and not address.host:
+            address = Address(container.hostname or container.name, address.port)
+        is_controller = name in controllers
+        unknown = is_controller or guessed or address is None
+        yield Endpoint(name, bind, None if unknown else address, is_controller)
+
+
+def _inter_broker(view: ForeignSettings) -> str:
+    known = ForeignSettings(view.values, view.version, complete=True)
+    try:
+        return known.inter_broker
+    except Unreadable:
+        return ""
+
+
+def _cluster(service: str, values: Mapping[str, str]) -> str:
+    for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
+        if values.get(key) and is_known(values[key]):
+            return ",".join(sorted(values[key].replace(" ", "").split(",")))
+    if values.get("zookeeper.connect") and is_known(values["zookeeper.connect"]):
+        return values["zookeeper.connect"].strip()
+    return f"of {service} alone"

@@ -1,0 +1,316 @@
+"""`earshot lint` as it is typed: exit codes, messages, files written; the judge is a double."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from earshot.cli import lint, run
+from earshot.errors import EarshotError
+from earshot.lint.model import Linted, Mistake, Place
+from earshot.rules.catalogue import RULES
+from earshot.rules.finding import Severity
+from tests.lint.samples import finding
+
+KNOWN = ", ".join(rule.id for rule in RULES)
+CLEAN = "1 file judged: 0 errors, 0 warnings\n"
+
+
+def double(file: Path, variables: Mapping[str, str]) -> Linted:
+    """Takes each line `kafka RULE` for an error of that rule, and `kafka? RULE` for a warning."""
+    text = file.read_text()
+    if "%" in text:
+        raise EarshotError(str(file), observed="is no YAML", remedy="fix it")
+    if "kafka" not in text:
+        return Linted(str(file), "", unjudged=("has nothing of Kafka",))
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        word, _, rule = line.partition("#")[0].strip().partition(" ")
+        if rule:
+            severity = Severity.WARNING if word == "kafka?" else Severity.ERROR
+            place = Place(str(file), number, 1)
+            found.append(Mistake(finding(rule, severity=severity), place))
+    return Linted(str(file), "Compose file", tuple(found))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lint, "judge", double)
+
+
+def write(name: str, text: str) -> None:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(text)
+
+
+def rules_in(text: str) -> list[str]:
+    """The rules of mistakes that count, of a JSON document."""
+    document = json.loads(text)
+    mistakes = [item for file in document["files"] for item in file["mistakes"]]
+    return [item["rule"] for item in mistakes if not item["ignored"]]
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ("kafka", 0),
+            ("kafka? KL003", 0),
+            ("kafka KL003", 1),
+            ("kafka KL003 # earshot: ignore=KL003 why", 0),
+            ("%", 2),
+        ],
+    )
+    def test_of_one_file(self, text: str, code: int) -> None:
+        write("a.yml", text)
+        assert run(["lint", "a.yml"]) == code
+
+    def test_the_others_are_judged_beside_one_that_cannot_be_read(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", "kafka %")
+        write("b.yml", "kafka KL003")
+        assert run(["lint", ".", "--format", "json"]) == 2
+        captured = capsys.readouterr()
+        assert captured.err == "error: a.yml: is no YAML\n  fix: fix it\n"
+        assert rules_in(captured.out) == ["KL003"]
+
+    def test_without_a_path_it_is_wrong_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["lint"]) == 2
+        assert "Missing argument 'PATH" in capsys.readouterr().err
+
+    def test_a_path_that_does_not_exist(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "kafka KL003")
+        assert run(["lint", "a.yml", "b.yml"]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err == (
+            "error: path b.yml: does not exist\n  allowed: a file or a folder\n"
+        )
+
+    def test_nothing_to_judge_is_0_and_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["lint", "."]) == 0
+        assert capsys.readouterr().out == "nothing to judge\n"
+
+    def test_what_was_passed_over_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "rabbit")
+        write("b.yml", "listeners of others")
+        write(".git/c.yml", "kafka")
+        assert run(["lint", "."]) == 0
+        assert capsys.readouterr().out == (
+            "passed over\n"
+            "- has nothing of Kafka (b.yml)\n"
+            "- is a hidden folder (.git)\n"
+            '- has neither "kafka" nor "listeners" in its first 1 MB (a.yml)\n'
+            "\n"
+            "nothing to judge; 3 passed over\n"
+        )
+
+
+class TestOutput:
+    def test_text_is_the_default(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "x\nkafka KL003")
+        assert run(["lint", "a.yml"]) == 1
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert captured.out == (
+            "a.yml (Compose file)\n"
+            "\n"
+            "a.yml:2:1: error KL003, container kafka, broker 1, listener EXTERNAL (scope host)\n"
+            "  2 | kafka KL003\n"
+            "    | ^\n"
+            "  observed  advertises 0.0.0.0, which is no address of anybody\n"
+            "  expected  a name that the clients can resolve\n"
+            "  fix       advertise localhost\n"
+            "  source    https://www.rfc-editor.org/rfc/rfc6890\n"
+            "\n"
+            "1 file judged: 1 error, 0 warnings\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("format", "begin"),
+        [
+            ("text", "a.yml (Compose file)\n"),
+            ("json", '{\n  "version": 1,'),
+            ("sarif", '{\n  "$schema": "https://docs.oasis-open.org/sarif/'),
+            ("junit", '<?xml version="1.0"'),
+            ("markdown", "# \N{CROSS MARK} earshot lint: 1 file judged: 1 error, 0 warnings\n"),
+            ("github", "::error file=a.yml,line=1,col=1,title=KL003 "),
+        ],
+    )
+    def test_formats(self, format: str, begin: str, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "kafka KL003")
+        assert run(["lint", "a.yml", "--format", format]) == 1
+        assert capsys.readouterr().out.startswith(begin)
+
+    def test_files_get_the_format_of_their_suffix_and_stdout_the_text(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", "kafka KL003")
+        names = ["o/a.sarif", "o/a.json", "o/a.xml", "o/a.md", "o/a.txt"]
+        assert run(["lint", "a.yml", *(part for name in names for part in ("-o", name))]) == 1
+        out = capsys.readouterr().out
+        assert out.startswith("a.yml (Compose file)\n") and out == Path("o/a.txt").read_text()
+        assert json.loads(Path("o/a.sarif").read_text())["version"] == "2.1.0"
+        assert rules_in(Path("o/a.json").read_text()) == ["KL003"]
+        assert ET.parse("o/a.xml").getroot().tag == "testsuites"
+        assert Path("o/a.md").read_text().startswith("# ")
+
+    def test_format_goes_before_suffix(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "kafka")
+        assert run(["lint", "a.yml", "--format", "sarif", "--output", "a.json"]) == 0
+        assert capsys.readouterr().out == CLEAN
+        assert json.loads(Path("a.json").read_text())["version"] == "2.1.0"
+
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [
+            (
+                ["-o", "x.y"],
+                """--output x.y: its suffix names no format
+  allowed: .txt, .json, .sarif, .xml, .md
+  fix: name a --format""",
+            ),
+            (["-o", "d", "-f", "json"], "--output d: is a folder\n  allowed: a file"),
+            (["--write-baseline", "d"], "--write-baseline d: is a folder\n  allowed: a file"),
+            (["--select", "KL9"], f"--select: there is no rule KL9\n  allowed: {KNOWN}"),
+            (["--ignore", "KL003,x"], f"--ignore: there is no rule X\n  allowed: {KNOWN}"),
+            (
+                ["--baseline", "no.json"],
+                """--baseline no.json: cannot be read (No such file or directory)
+  fix: earshot lint PATH --write-baseline no.json""",
+            ),
+        ],
+    )
+    def test_each_bad_option_has_its_message(
+        self, arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", "kafka KL003")
+        Path("d").mkdir()
+        assert run(["lint", "a.yml", *arguments]) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", f"error: {error}\n")
+
+    def test_a_bad_comment_is_told_of_its_file(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "kafka KL003 # earshot: ignore=KL9")
+        assert run(["lint", "a.yml"]) == 2
+        captured = capsys.readouterr()
+        assert captured.err == (
+            "error: a.yml, line 1, # earshot: ignore=KL9: there is no rule KL9\n"
+            f"  allowed: {KNOWN}\n"
+        )
+        assert captured.out == (
+            "could not be judged\n- a.yml\n\nnothing to judge; 1 could not be judged\n"
+        )
+
+    def test_a_reader_that_goes_away_is_no_fault(self) -> None:
+        Path("a.txt").write_text("x")
+        child = subprocess.Popen(
+            [sys.executable, "-m", "earshot", "lint", "."],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert child.stdout is not None and child.stderr is not None
+        child.stdout.close()
+        errors = child.stderr.read()
+        child.stderr.close()
+        assert child.wait(60) == 0
+        assert errors == b""
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("arguments", "left"),
+        [
+            ([], ["KL003", "KL006", "KL014"]),
+            (["--select", "KL006,KL014"], ["KL006", "KL014"]),
+            (["--select", "KL006", "--select", "kl014"], ["KL006", "KL014"]),
+            (["--ignore", "KL006"], ["KL003", "KL014"]),
+            (["--select", "KL006,KL014", "--ignore", "KL014"], ["KL006"]),
+            (["--select", "KL001"], []),
+        ],
+    )
+    def test_which_count(
+        self, arguments: list[str], left: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", "kafka KL003\nkafka KL006\nkafka KL014")
+        assert run(["lint", "a.yml", "-f", "json", *arguments]) == int(bool(left))
+        assert rules_in(capsys.readouterr().out) == left
+
+
+class TestBaseline:
+    def test_what_is_recorded_is_ignored(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "kafka KL003\nkafka KL006 # earshot: ignore=KL006 why")
+        assert run(["lint", "a.yml", "--write-baseline", "b.json"]) == 0
+        captured = capsys.readouterr()
+        assert captured.err == "written: b.json, 1 mistake\n"
+        assert captured.out == (
+            "a.yml (Compose file)\n\n"
+            "a.yml:1:1: KL003 ignored: in the baseline\n"
+            "a.yml:2:1: KL006 ignored: why\n\n"
+            "1 file judged: 0 errors, 0 warnings, 2 ignored\n"
+        )
+        write("a.yml", "\n\nkafka KL003\nkafka KL014")
+        assert run(["lint", ".", "--baseline", "b.json", "-f", "json"]) == 1
+        assert rules_in(capsys.readouterr().out) == ["KL014"]
+
+    def test_one_is_brought_up_to_date_by_both_options(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", "kafka KL003\nkafka KL006")
+        assert run(["lint", "a.yml", "--write-baseline", "b.json"]) == 0
+        write("a.yml", "kafka KL006\nkafka KL014")
+        both = ["--baseline", "b.json", "--write-baseline", "b.json"]
+        assert run(["lint", "a.yml", *both]) == 0
+        recorded = json.loads(Path("b.json").read_text())["mistakes"]
+        assert [item["rule"] for item in recorded] == ["KL006", "KL014"]
+
+    def test_a_file_that_cannot_be_judged_stays_an_error(self) -> None:
+        write("a.yml", "%")
+        assert run(["lint", "a.yml", "--write-baseline", "b.json"]) == 2
+        assert run(["lint", "a.yml", "--baseline", "b.json"]) == 2
+
+
+def test_the_judge_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, str] = {}
+
+    def judge(file: Path, variables: Mapping[str, str]) -> Linted:
+        found[str(file)] = variables["EARSHOT_TEST_VARIABLE"]
+        return Linted(str(file), "Compose file")
+
+    monkeypatch.setattr(lint, "judge", judge)
+    monkeypatch.setenv("EARSHOT_TEST_VARIABLE", "x")
+    write("a.yml", "kafka")
+    assert run(["lint", "a.yml"]) == 0
+    assert found == {"a.yml": "x"}
+
+
+def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lint", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "earshot lint docker-compose.yml" in shown
+    assert "# earshot: ignore=KL006 the port is published by a proxy" in shown
+
+
+def test_nothing_heavy_is_loaded() -> None:
+    program = (
+        "import sys\n"
+        "from earshot.cli import run\n"
+        "for format in ('text', 'json', 'sarif', 'junit', 'markdown', 'github'):\n"
+        "    assert run(['lint', '.', '-f', format]) == 0\n"
+        "heavy = {'pyspark', 'py4j', 'confluent_kafka', 'pulumi', 'jinja2', 'docker', 'boto3'}\n"
+        "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""

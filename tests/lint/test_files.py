@@ -1,0 +1,235 @@
+"""Which files of a folder are judged, which are passed over, and why."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.lint import files
+from earshot.lint.files import choose, relative
+from earshot.lint.model import Linted
+
+WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, text: str = "image: apache/kafka\n") -> Path:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def chosen(*paths: str) -> list[str]:
+    return [str(file) for file in choose([Path(path) for path in paths]).files]
+
+
+def passed_over(*paths: str) -> dict[str, str]:
+    found = choose([Path(path) for path in paths]).passed_over
+    assert all(not item.kind and len(item.unjudged) == 1 for item in found)
+    return {item.file: item.unjudged[0] for item in found}
+
+
+def test_a_file_that_is_named_is_judged_whatever_it_is() -> None:
+    assert chosen(str(write("notes.txt", "nothing"))) == ["notes.txt"]
+
+
+def test_a_large_file_that_is_named_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 3)
+    assert chosen(str(write("large.yml"))) == ["large.yml"]
+
+
+def test_a_folder_is_walked_in_the_order_of_names() -> None:
+    for name in ("b/z.yml", "b/a.yaml", "a.properties", "c.YML", "b.yml"):
+        write(name)
+    assert chosen(".") == ["a.properties", "b/a.yaml", "b/z.yml", "b.yml", "c.YML"]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.env", "yml", "a.yml.bak", "Dockerfile"])
+def test_other_names_are_no_matter(name: str) -> None:
+    write(name)
+    assert choose([Path()]) == files.Chosen((), ())
+
+
+@pytest.mark.parametrize("word", ["kafka", "KAFKA", "listeners", "advertised.Listeners"])
+def test_a_file_that_speaks_of_kafka_is_taken(word: str) -> None:
+    write("a.yml", f"x: {word}\n")
+    assert chosen(".") == ["a.yml"]
+
+
+def test_a_file_that_does_not_is_passed_over() -> None:
+    write("a.yml", "x: rabbit\n")
+    assert passed_over(".") == {"a.yml": WORDLESS}
+    assert chosen(".") == []
+
+
+def test_a_word_far_down_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SEARCHED_BYTES", 10)
+    write("a.yml", "# 34567890kafka")
+    write("b.yml", "# 345kafka")
+    assert chosen(".") == ["b.yml"]
+
+
+def test_a_large_file_of_a_folder_is_passed_over() -> None:
+    write("a.yml", "kafka".ljust(files.MAX_BYTES))
+    write("b.yml", "kafka".ljust(files.MAX_BYTES + 1))
+    assert chosen(".") == ["a.yml"]
+    assert passed_over(".") == {"b.yml": "is larger than 2 MB"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        (".git", "is a hidden folder"),
+        (".venv", "is a hidden folder"),
+        (".github", "is a hidden folder"),
+        ("node_modules", "holds packages of others"),
+    ],
+)
+def test_some_folders_are_passed_over_on_every_level(folder: str, why: str) -> None:
+    write(f"{folder}/a.yml")
+    write(f"b/{folder}/deep/a.yml")
+    assert passed_over(".") == {folder: why, f"b/{folder}": why}
+    assert chosen(".") == []
+
+
+def test_a_hidden_folder_that_is_named_is_walked() -> None:
+    write(".ci/a.yml")
+    assert chosen(".ci") == [".ci/a.yml"]
+
+
+def test_a_hidden_file_is_a_file() -> None:
+    write(".kafka.yml")
+    assert chosen(".") == [".kafka.yml"]
+
+
+def test_links_to_folders_are_passed_over_and_links_to_files_followed() -> None:
+    write("a/a.yml")
+    Path("round").symlink_to(".")
+    Path("link.yml").symlink_to("a/a.yml")
+    assert chosen(".") == ["a/a.yml", "link.yml"]
+    assert passed_over(".") == {"round": "is a symbolic link to a folder"}
+
+
+def test_a_link_that_is_named_is_walked() -> None:
+    write("a/a.yml")
+    Path("link").symlink_to("a")
+    assert chosen("link") == ["link/a.yml"]
+
+
+def test_what_is_no_regular_file_is_not_opened() -> None:
+    os.mkfifo("pipe.yml")
+    Path("broken.yml").symlink_to("nowhere")
+    assert passed_over(".") == {
+        "broken.yml": "is no regular file",
+        "pipe.yml": "is no regular file",
+    }
+
+
+def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("shut/a.yml")
+    write("shut.yml")
+    write("z.yml")
+    listed, opened = Path.iterdir, Path.open
+
+    def refuse(path: Path) -> None:
+        if path.stem == "shut":
+            raise PermissionError(13, "Permission denied")
+
+    def iterdir(self: Path) -> object:
+        refuse(self)
+        return listed(self)
+
+    def open_(self: Path, mode: str) -> object:
+        refuse(self)
+        return opened(self, mode)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(Path, "open", open_)
+    why = "cannot be read (Permission denied)"
+    assert passed_over(".") == {"shut": why, "shut.yml": why}
+    assert chosen(".") == ["z.yml"]
+
+
+def test_a_file_is_judged_once() -> None:
+    write("a/a.yml")
+    assert chosen("a/a.yml", "a", ".", str(Path("a").absolute()), "a/../a/a.yml") == ["a/a.yml"]
+
+
+def test_a_file_that_is_named_is_judged_although_its_folder_passes_it_over() -> None:
+    write("a.yml", "x: rabbit")
+    for paths in ((".", "a.yml"), ("a.yml", ".")):
+        assert chosen(*paths) == ["a.yml"]
+        assert passed_over(*paths) == {}
+
+
+def test_a_path_that_does_not_exist_is_named() -> None:
+    write("a.yml")
+    with pytest.raises(EarshotError) as caught:
+        choose([Path("a.yml"), Path("nowhere/b.yml")])
+    assert str(caught.value) == (
+        "path nowhere/b.yml: does not exist\n  allowed: a file or a folder"
+    )
+
+
+def test_a_path_that_cannot_be_a_path_is_named() -> None:
+    name = "x" * 300
+    with pytest.raises(EarshotError) as caught:
+        choose([Path(name)])
+    assert str(caught.value) == f"path {name}: cannot be read (File name too long)"
+
+
+def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_NAMES", 3)
+    for number in range(3):
+        write(f"{number}.txt")
+    choose([Path()])
+    write("a/b.txt")
+    with pytest.raises(EarshotError) as caught:
+        choose([Path()])
+    assert str(caught.value) == (
+        "folder .: holds more than 3 files and folders\n"
+        "  fix: name the files, or the folders in it that hold them"
+    )
+
+
+def test_a_deep_folder_is_walked_to_its_end() -> None:
+    write("/".join(["d"] * 300 + ["a.yml"]))
+    assert len(chosen(".")) == 1
+
+
+def test_what_is_passed_over_has_no_kind() -> None:
+    write(".git/x")
+    assert choose([Path()]).passed_over == (Linted(".git", "", unjudged=("is a hidden folder",)),)
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("a.yml", "a.yml"),
+        ("./b/../a.yml", "a.yml"),
+        ("/project/a.yml", "a.yml"),
+        ("../a.yml", "/a.yml"),
+        ("/elsewhere/a.yml", "/elsewhere/a.yml"),
+        ("/projects/a.yml", "/projects/a.yml"),
+    ],
+)
+def test_a_name_begins_in_the_root(file: str, shown: str) -> None:
+    assert relative(file, Path("/project")) == shown
+
+
+@given(st.lists(st.sampled_from(["a", "b", ".", ".."]), min_size=1, max_size=8))
+def test_a_name_below_the_root_is_one_and_the_same(parts: list[str]) -> None:
+    root = Path("/project")
+    name = relative("/".join(parts), root)
+    assert relative(name, root) == name
+    assert relative(str(root / name), root) == name

@@ -1,0 +1,167 @@
+"""What is ignored, by comments and by options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.lint.ignores import NO_REASON, of_rules, rules_named, with_comments
+from earshot.lint.model import Linted, Mistake
+from earshot.rules.catalogue import RULES
+from tests.lint.samples import mistake
+
+IDS = [rule.id for rule in RULES]
+KNOWN = ", ".join(IDS)
+
+
+def linted(*mistakes: Mistake, unjudged: tuple[str, ...] = ()) -> Linted:
+    return Linted("compose.yml", "Compose file", mistakes, unjudged)
+
+
+def reason(lines: Sequence[str], line: int, rule: str = "KL006", file: str = "compose.yml") -> str:
+    """Why a mistake on ``line`` is ignored."""
+    given = Linted(file, "a file", (mistake(rule, line, file=file),))
+    return with_comments(given, lambda _: lines).mistakes[0].ignored
+
+
+class TestComments:
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ("a: b # earshot: ignore=KL006 a proxy publishes it", "a proxy publishes it"),
+            ("a: b # earshot: ignore=KL006", NO_REASON),
+            ("a: b # earshot: ignore=KL006   ", NO_REASON),
+            ("a: b #earshot:ignore=KL006 why", "why"),
+            ("a: b # earshot: ignore= kl006 why", "why"),
+            ("a: b # earshot: ignore=KL014,KL006 why", "why"),
+            ("a: b # earshot: ignore=KL014 , KL006 why so", "why so"),
+            ("a: b # they said # earshot: ignore=KL006 why", "why"),
+            ("\ta: b\t#\tearshot:\tignore=KL006\twhy", "why"),
+            ("a: b # earshot: ignore=KL014 why", ""),
+            ("a: b# earshot: ignore=KL006 why", ""),
+            ("a: b # ignore=KL006 why", ""),
+            ("a: b # earshot: KL006 why", ""),
+            ("a: b", ""),
+        ],
+    )
+    def test_on_the_line_itself(self, line: str, expected: str) -> None:
+        assert reason([line], 1) == expected
+
+    def test_alone_on_the_line_above(self) -> None:
+        assert reason(["  # earshot: ignore=KL006 why", "a: b"], 2) == "why"
+
+    def test_several_right_above(self) -> None:
+        lines = ["# earshot: ignore=KL006 why", "# another", "# earshot: ignore=KL014", "a: b"]
+        assert reason(lines, 4) == "why"
+        assert reason(lines, 4, "KL014") == NO_REASON
+
+    @pytest.mark.parametrize("between", ["", "c: d"])
+    def test_not_from_further_above(self, between: str) -> None:
+        assert reason(["# earshot: ignore=KL006 why", between, "a: b"], 3) == ""
+
+    def test_one_beside_a_value_is_of_its_own_line_alone(self) -> None:
+        lines = ["a: b # earshot: ignore=KL006 why", "c: d"]
+        assert reason(lines, 1) == "why"
+        assert reason(lines, 2) == ""
+
+    def test_of_two_reasons_the_nearer_one(self) -> None:
+        lines = ["# earshot: ignore=KL006 far", "a: b # earshot: ignore=KL006 near"]
+        assert reason(lines, 2) == "near"
+
+    def test_of_properties_only_above(self) -> None:
+        lines = ["# earshot: ignore=KL006 why", "a=b", "c=d # earshot: ignore=KL006 why"]
+        assert reason(lines, 2, file="server.properties") == "why"
+        assert reason(lines, 3, file="server.properties") == ""  # it is part of the value
+
+    @pytest.mark.parametrize("line", [0, 2, 99])
+    def test_elsewhere_nothing_is_ignored(self, line: int) -> None:
+        assert reason(["a: b # earshot: ignore=KL006 why"], line) == ""
+
+    def test_a_mistake_in_another_file_has_its_comments_there(self) -> None:
+        files = {"compose.yml": ["x"], "k.env": ["A=b # earshot: ignore=KL003 why"]}
+        found = with_comments(
+            linted(mistake(line=1), mistake(line=1, file="k.env")), lambda file: files[file]
+        )
+        assert [item.ignored for item in found.mistakes] == ["", "why"]
+
+    def test_an_earlier_reason_stays(self) -> None:
+        once = with_comments(linted(mistake(line=1)), lambda _: ["# earshot: ignore=KL003 a"])
+        lines = ["x # earshot: ignore=KL003 b"]
+        assert with_comments(once, lambda _: lines).mistakes[0].ignored == "a"
+
+    def test_an_unknown_id_is_an_error_with_its_line(self) -> None:
+        lines = ["a: b", "c: d # earshot: ignore=KL006,KL999 why"]
+        with pytest.raises(EarshotError) as caught:
+            with_comments(linted(), lambda _: lines)
+        assert str(caught.value) == (
+            "compose.yml, line 2, # earshot: ignore=KL006,KL999: there is no rule KL999\n"
+            f"  allowed: {KNOWN}"
+        )
+
+    @given(st.lists(st.text(max_size=20).map(lambda text: text.replace("earshot", "")), max_size=9))
+    def test_other_text_ignores_nothing(self, lines: list[str]) -> None:
+        before = linted(*(mistake(line=line) for line in range(10)))
+        assert with_comments(before, lambda _: lines) == before
+
+    @given(
+        st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True),
+        st.from_regex(r"[a-z][a-z ,.:#]{0,20}[a-z]", fullmatch=True),
+    )
+    def test_each_id_gets_the_reason(self, ids: list[str], why: str) -> None:
+        lines = [f"# earshot: ignore={','.join(ids)} {why}", "a: b"]
+        assert {rule: reason(lines, 2, rule) for rule in IDS} == {
+            rule: why if rule in ids else "" for rule in IDS
+        }
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "texts", [["KL006,KL014"], ["KL006", "KL014"], ["kl006 , KL014", "KL006"]]
+    )
+    def test_ids_are_joined_or_repeated(self, texts: list[str]) -> None:
+        assert rules_named(texts, "--select") == {"KL006", "KL014"}
+
+    def test_none_is_none(self) -> None:
+        assert rules_named([], "--select") == frozenset()
+
+    @pytest.mark.parametrize(
+        ("text", "unknown"),
+        [("KL999", "KL999"), ("KL006,nope,abc", "ABC, NOPE"), ("", "''"), ("KL006,", "''")],
+    )
+    def test_unknown_ids_are_named_with_the_known(self, text: str, unknown: str) -> None:
+        with pytest.raises(EarshotError) as caught:
+            rules_named([text], "--ignore")
+        assert str(caught.value) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
+
+    def test_select_keeps_those_alone(self) -> None:
+        a, b, c = mistake("KL003"), mistake("KL006"), mistake("KL014")
+        assert of_rules(linted(a, b, c), {"KL003", "KL014"}, ()).mistakes == (a, c)
+
+    def test_ignore_drops(self) -> None:
+        a, b = mistake("KL003"), mistake("KL006")
+        assert of_rules(linted(a, b), (), {"KL003"}).mistakes == (b,)
+
+    def test_ignore_goes_before_select(self) -> None:
+        a, b = mistake("KL003"), mistake("KL006")
+        assert of_rules(linted(a, b), {"KL003", "KL006"}, {"KL003"}).mistakes == (b,)
+
+    def test_without_either_all_stays(self) -> None:
+        before = linted(mistake("KL003"), unjudged=("KL012: no name is looked up", "and more"))
+        assert of_rules(before, (), ()) == before
+
+    def test_a_rule_that_does_not_count_is_not_told_as_unjudged(self) -> None:
+        before = linted(unjudged=("KL011: one", "KL012: other", "KLUE: text", "text"))
+        assert of_rules(before, {"KL012"}, ()).unjudged == ("KL012: other", "KLUE: text", "text")
+        assert of_rules(before, (), {"KL012"}).unjudged == ("KL011: one", "KLUE: text", "text")
+
+    @given(st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
+    def test_what_is_left_is_selected_and_not_ignored(
+        self, select: set[str], ignore: set[str]
+    ) -> None:
+        found = of_rules(linted(*map(mistake, IDS)), select, ignore).mistakes
+        left = {item.finding.rule for item in found}
+        assert left == (select or set(IDS)) - ignore

@@ -1,0 +1,40 @@
+"""The JSON document, beyond its goldens."""
+
+from __future__ import annotations
+
+from json import loads
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.lint.json import json
+from earshot.lint.model import Linted, Mistake
+from tests.lint import samples
+from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
+
+
+def test_what_is_not_known_is_null() -> None:
+    (found,) = loads(json(outcome(Linted("a", "b", (NOTE,)))))["files"][0]["mistakes"]
+    assert (found["line"], found["column"], found["ignored"]) == (None, None, None)
+    assert (found["level"], found["state"]) == ("note", "unknown")
+
+
+@given(st.lists(st.sampled_from([ERROR, WARNING, NOTE, IGNORED])))
+def test_the_summary_adds_up(mistakes: list[Mistake]) -> None:
+    linted = Linted("a", "b", tuple(mistakes))
+    document = loads(json(outcome(linted)))
+    numbers = document["summary"]
+    assert sum(numbers[key] for key in ("errors", "warnings", "notes", "ignored")) == len(mistakes)
+    assert numbers["exit_code"] == int(ERROR in mistakes)
+    assert len(document["files"][0]["mistakes"]) == len(mistakes)
+
+
+def test_every_file_is_in_one_list() -> None:
+    document = loads(json(samples.full()))
+    lists = ("files", "passed_over", "failed")
+    names = {key: [item["file"] for item in document[key]] for key in lists}
+    assert names == {
+        "files": ["compose.yml", "server.properties"],
+        "passed_over": [".git"],
+        "failed": ["broken.yml"],
+    }

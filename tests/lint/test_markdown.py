@@ -1,0 +1,42 @@
+"""The Markdown, beyond its goldens: nothing in it acts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.lint.markdown import markdown
+from earshot.lint.model import Linted, Mistake
+from tests.lint import samples
+from tests.lint.samples import ERROR, IGNORED, WARNING, outcome
+
+
+def lines(*mistakes: Mistake) -> list[str]:
+    return markdown(outcome(Linted("compose.yml", "Compose file", mistakes))).splitlines()
+
+
+def test_the_mark_is_the_exit_code() -> None:
+    marks = {name: markdown(make())[2] for name, make in samples.ALL.items()}
+    assert marks == {
+        "full": "\N{BLACK QUESTION MARK ORNAMENT}",
+        "clean": "\N{WHITE HEAVY CHECK MARK}",
+        "nothing": "\N{WHITE HEAVY CHECK MARK}",
+    }
+    assert lines(ERROR)[0][2] == "\N{CROSS MARK}"
+
+
+def test_a_file_with_ignored_mistakes_has_no_table() -> None:
+    assert lines(IGNORED)[2:] == [
+        "## compose.yml (Compose file)",
+        "",
+        "- 8 KL006 ignored: a proxy publishes it",
+    ]
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_its_row(text: str) -> None:
+    finding = samples.finding(observed=text)
+    rows = [line for line in lines(Mistake(finding, ERROR.place), WARNING) if line[:1] == "|"]
+    assert len(rows) == 4
+    for row in rows:
+        assert row.replace("\\\\", "").replace("\\|", "").count("|") == 8

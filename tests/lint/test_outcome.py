@@ -1,0 +1,88 @@
+"""What a run comes to: exit code, counts, summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.lint.model import Linted, Mistake, Place
+from earshot.lint.outcome import Failed, said, where
+from tests.lint import samples
+from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
+
+FAILED = Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
+
+
+def of(*mistakes: Mistake) -> Linted:
+    return Linted("compose.yml", "Compose file", mistakes)
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "code"),
+    [
+        ((), 0),
+        ((WARNING,), 0),
+        ((NOTE,), 0),
+        ((IGNORED,), 0),
+        ((ERROR,), 1),
+        ((WARNING, NOTE, IGNORED, ERROR), 1),
+    ],
+)
+def test_an_error_that_counts_is_1(mistakes: tuple[Mistake, ...], code: int) -> None:
+    assert outcome(of(*mistakes)).exit_code == code
+    assert outcome(of(), of(*mistakes)).exit_code == code
+
+
+def test_a_file_that_could_not_be_judged_is_2() -> None:
+    assert outcome(failed=(FAILED,)).exit_code == 2
+    assert outcome(of(ERROR), failed=(FAILED,)).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "expected"),
+    [
+        ((), "1 file judged: 0 errors, 0 warnings"),
+        ((ERROR,), "1 file judged: 1 error, 0 warnings"),
+        ((ERROR, ERROR, WARNING), "1 file judged: 2 errors, 1 warning"),
+        ((NOTE, NOTE), "1 file judged: 0 errors, 0 warnings, 2 notes"),
+        ((IGNORED, ERROR), "1 file judged: 1 error, 0 warnings, 1 ignored"),
+    ],
+)
+def test_the_summary_counts(mistakes: tuple[Mistake, ...], expected: str) -> None:
+    assert outcome(of(*mistakes)).headline == expected
+
+
+def test_the_summary_counts_files() -> None:
+    over = Linted("x.yml", "", unjudged=("is a hidden folder",))
+    assert outcome(of(), of(), over, failed=(FAILED, FAILED)).headline == (
+        "2 files judged: 0 errors, 0 warnings; 1 passed over; 2 could not be judged"
+    )
+    assert outcome(over).headline == "nothing to judge; 1 passed over"
+    assert outcome().headline == "nothing to judge"
+
+
+def test_what_has_no_kind_was_passed_over() -> None:
+    full = samples.full()
+    assert [item.file for item in full.judged] == ["compose.yml", "server.properties"]
+    assert [item.file for item in full.passed_over] == [".git"]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (Place("a.yml", 6, 46), "a.yml:6:46"),
+        (Place("a.yml", 6), "a.yml:6"),
+        (Place("a.yml"), "a.yml"),
+        (Place("a.yml", 0, 46), "a.yml"),
+    ],
+)
+def test_a_place_as_far_as_it_is_known(place: Place, expected: str) -> None:
+    assert where(replace(ERROR, place=place)) == expected
+
+
+def test_a_mistake_says_of_what() -> None:
+    assert said(NOTE) == (
+        "container kafka, broker 1, listener EXTERNAL (scope host): the host is not known"
+    )

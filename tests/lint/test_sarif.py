@@ -1,0 +1,235 @@
+"""SARIF against what the standard (2.1.0) and GitHub's code scanning ask for."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot import __version__
+from earshot.errors import EarshotError
+from earshot.lint.baseline import Recorded
+from earshot.lint.model import Linted, Mistake, Place
+from earshot.lint.outcome import Failed
+from earshot.lint.sarif import FINGERPRINT, sarif
+from earshot.rules.catalogue import RULES
+from tests.lint import samples
+from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, outcome
+
+# object: (its properties, those that must be there first); section numbers are the standard's
+SHAPE: dict[str, tuple[set[str], set[str]]] = {
+    "log": ({"version", "runs"}, {"$schema"}),  # 3.13
+    "run": ({"tool", "results"}, {"invocations", "columnKind"}),  # 3.14
+    "driver": ({"name"}, {"semanticVersion", "rules"}),  # 3.19
+    "rule": (  # 3.49; GitHub needs the descriptions and the help
+        {"id", "shortDescription", "fullDescription", "help"},
+        {"helpUri", "defaultConfiguration", "properties"},
+    ),
+    "result": (  # 3.27; GitHub needs a location
+        {"ruleId", "message", "locations", "level", "partialFingerprints", "suppressions"},
+        {"ruleIndex"},
+    ),
+    "suppression": ({"kind"}, {"justification"}),  # 3.35
+    "invocation": ({"executionSuccessful"}, {"exitCode", "toolExecutionNotifications"}),  # 3.20
+    "notification": ({"message"}, {"level", "locations"}),  # 3.58
+    "physicalLocation": ({"artifactLocation"}, {"region"}),  # 3.29
+    "artifactLocation": ({"uri"}, {"uriBaseId"}),  # 3.4
+    "region": ({"startLine"}, {"startColumn"}),  # 3.30
+}
+LEVELS = {"error", "warning", "note"}
+URI = re.compile(r"[A-Za-z0-9._~/:%-]+")
+
+
+def run_of(*mistakes: Mistake, failed: tuple[Failed, ...] = ()) -> Any:
+    linted = Linted("compose.yml", "Compose file", mistakes)
+    return json.loads(sarif(outcome(linted, failed=failed)))["runs"][0]
+
+
+def result_of(mistake: Mistake) -> Any:
+    (result,) = run_of(mistake)["results"]
+    return result
+
+
+def place_of(*place: Any) -> Any:
+    return result_of(replace(ERROR, place=Place(*place)))["locations"][0]["physicalLocation"]
+
+
+def has_shape(name: str, found: Any) -> None:
+    required, optional = SHAPE[name]
+    assert required <= set(found) <= required | optional, name
+
+
+def has_location(item: Any) -> None:
+    (location,) = item["locations"]
+    assert set(location) == {"physicalLocation"}
+    physical = location["physicalLocation"]
+    has_shape("physicalLocation", physical)
+    has_shape("artifactLocation", physical["artifactLocation"])
+    assert URI.fullmatch(physical["artifactLocation"]["uri"])
+    if "region" in physical:
+        has_shape("region", physical["region"])
+        assert all(type(number) is int and number >= 1 for number in physical["region"].values())
+
+
+def has_message(item: Any) -> None:
+    assert set(item["message"]) == {"text"} and item["message"]["text"]
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_every_object_has_its_properties(name: str) -> None:
+    log = json.loads(sarif(samples.ALL[name]()))
+    has_shape("log", log)
+    assert log["version"] == "2.1.0"
+    (run,) = log["runs"]
+    has_shape("run", run)
+    assert set(run["tool"]) == {"driver"}
+    driver = run["tool"]["driver"]
+    has_shape("driver", driver)
+    for rule in driver["rules"]:
+        has_shape("rule", rule)
+    for result in run["results"]:
+        has_shape("result", result)
+        has_message(result)
+        has_location(result)
+        assert result["level"] in LEVELS
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        for item in result["suppressions"]:
+            has_shape("suppression", item)
+            assert item["kind"] in {"inSource", "external"}
+    for invocation in run["invocations"]:
+        has_shape("invocation", invocation)
+        for item in invocation["toolExecutionNotifications"]:
+            has_shape("notification", item)
+            has_message(item)
+            has_location(item)
+            assert item["level"] in LEVELS
+
+
+def test_the_driver_is_earshot_with_every_rule() -> None:
+    driver = run_of()["tool"]["driver"]
+    assert (driver["name"], driver["semanticVersion"]) == ("earshot", __version__)
+    assert [rule["id"] for rule in driver["rules"]] == [rule.id for rule in RULES]
+
+
+def test_a_rule_has_help_and_its_source() -> None:
+    rule = RULES[0]
+    assert run_of()["tool"]["driver"]["rules"][0] == {
+        "id": rule.id,
+        "shortDescription": {"text": f"{rule.title}."},
+        "fullDescription": {"text": rule.reason},
+        "help": {
+            "text": f"Fix: {rule.remedy}.\nSource: {rule.source}",
+            "markdown": f"{rule.reason}\n\n**Fix**: {rule.remedy}.\n\n[Source]({rule.source})",
+        },
+        "helpUri": rule.source,
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["kafka"]},
+    }
+
+
+def test_a_result_in_full() -> None:
+    assert result_of(ERROR) == {
+        "ruleId": "KL003",
+        "ruleIndex": [rule.id for rule in RULES].index("KL003"),
+        "level": "error",
+        "message": {
+            "text": "container kafka, broker 1, listener EXTERNAL (scope host): "
+            "advertises 0.0.0.0, which is no address of anybody\n"
+            "expected: a name that the clients can resolve\n"
+            "fix: advertise localhost"
+        },
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": "compose.yml", "uriBaseId": "%SRCROOT%"},
+                    "region": {"startLine": 6, "startColumn": 46},
+                }
+            }
+        ],
+        "partialFingerprints": {FINGERPRINT: Recorded.of(ERROR, ROOT).fingerprint},
+        "suppressions": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("mistake", "level"), [(ERROR, "error"), (WARNING, "warning"), (NOTE, "note")]
+)
+def test_levels(mistake: Mistake, level: str) -> None:
+    assert result_of(mistake)["level"] == level
+
+
+def test_what_is_ignored_is_suppressed_where_it_was_ignored() -> None:
+    assert result_of(IGNORED)["suppressions"] == [
+        {"kind": "inSource", "justification": "a proxy publishes it"}
+    ]
+    assert result_of(KNOWN)["suppressions"] == [
+        {"kind": "external", "justification": "in the baseline"}
+    ]
+
+
+def test_a_region_as_far_as_it_is_known() -> None:
+    assert place_of("a.yml", 6, 46)["region"] == {"startLine": 6, "startColumn": 46}
+    assert place_of("a.yml", 6)["region"] == {"startLine": 6}
+    assert "region" not in place_of("a.yml")
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("a/b.yml", "a/b.yml"),
+        ("./a/../b.yml", "b.yml"),
+        ("/project/a.yml", "a.yml"),
+        ("kafka 1.yml", "kafka%201.yml"),
+        ("ä#?.yml", "%C3%A4%23%3F.yml"),
+        ("c:d.yml", "c%3Ad.yml"),
+        ("a\udcff.yml", "a%FF.yml"),
+    ],
+)
+def test_files_are_named_from_the_root(file: str, uri: str) -> None:
+    assert place_of(file)["artifactLocation"] == {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def test_a_file_elsewhere_is_named_whole() -> None:
+    assert place_of("/etc/kafka 1.yml")["artifactLocation"] == {"uri": "file:///etc/kafka%201.yml"}
+
+
+def test_a_moved_line_keeps_its_fingerprint() -> None:
+    moved = replace(ERROR, place=Place("compose.yml", 70, 1))
+    assert result_of(moved)["partialFingerprints"] == result_of(ERROR)["partialFingerprints"]
+
+
+def test_a_rule_that_is_in_no_catalogue_has_no_index() -> None:
+    assert "ruleIndex" not in result_of(replace(ERROR, finding=samples.finding("XX001")))
+
+
+def test_a_file_that_could_not_be_judged_is_a_run_without_success() -> None:
+    failed = Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
+    (invocation,) = run_of(ERROR, failed=(failed,))["invocations"]
+    location = {"physicalLocation": {"artifactLocation": {"uri": "broken.yml"}}}
+    location["physicalLocation"]["artifactLocation"]["uriBaseId"] = "%SRCROOT%"
+    assert invocation == {
+        "executionSuccessful": False,
+        "exitCode": 2,
+        "toolExecutionNotifications": [
+            {
+                "level": "error",
+                "message": {"text": "broken.yml: is no YAML"},
+                "locations": [location],
+            }
+        ],
+    }
+
+
+def test_a_mistake_is_a_success_of_the_run() -> None:
+    (invocation,) = run_of(ERROR)["invocations"]
+    assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, 1)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
+def test_every_name_is_a_uri(name: str) -> None:
+    assert URI.fullmatch(place_of(f"x{name}".replace("\0", ""))["artifactLocation"]["uri"])

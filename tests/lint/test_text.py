@@ -1,0 +1,55 @@
+"""The text for a reader, beyond its goldens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from earshot.lint.model import Linted
+from earshot.lint.text import text, unjudged
+from earshot.report.terminal import Terminal
+from tests.lint import samples
+from tests.lint.samples import ERROR, IGNORED, outcome
+
+
+def judged(name: str, *reasons: str) -> Linted:
+    return Linted(name, "Compose file", unjudged=reasons)
+
+
+def test_a_reason_stands_once_with_its_files() -> None:
+    found = [judged("a", "one", "two"), judged("b", "one"), judged("c", "three")]
+    assert unjudged(found) == ["one (a, b)", "two (a)", "three (c)"]
+
+
+def test_many_files_are_counted() -> None:
+    assert unjudged([judged(name, "one") for name in "abc"]) == ["one (a, b, c)"]
+    assert unjudged([judged(name, "one") for name in "abcd"]) == ["one (4 files, a the first)"]
+
+
+def test_a_file_without_mistakes_is_counted_only() -> None:
+    assert text(outcome(judged("a"), judged("b"))) == "2 files judged: 0 errors, 0 warnings\n"
+
+
+def test_what_is_ignored_is_one_line() -> None:
+    found = outcome(Linted("compose.yml", "Compose file", (IGNORED,)))
+    assert text(found) == (
+        "compose.yml (Compose file)\n\n"
+        "compose.yml:8:9: KL006 ignored: a proxy publishes it\n\n"
+        "1 file judged: 0 errors, 0 warnings, 1 ignored\n"
+    )
+
+
+def test_colours_are_only_where_they_can_be_shown() -> None:
+    assert "\x1b[1;31merror\x1b[0m KL003" in text(samples.full(), Terminal(colour=True))
+    assert "\x1b" not in text(samples.full(), Terminal())
+
+
+def test_a_narrow_terminal_wraps_and_cuts() -> None:
+    for line in text(samples.full(), Terminal(width=60)).splitlines():
+        # names and addresses stay whole, to be copied
+        assert len(line) <= 60 or "://" in line or "KL0" in line or ";" in line
+
+
+def test_a_line_that_is_not_there_any_more_is_left_out() -> None:
+    place = replace(ERROR.place, line=99)
+    shown = text(outcome(Linted("compose.yml", "Compose file", (replace(ERROR, place=place),))))
+    assert "compose.yml:99:46: error KL003" in shown and "|" not in shown
