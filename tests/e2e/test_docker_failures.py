@@ -10,6 +10,7 @@ import contextlib
 import errno
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -152,17 +153,27 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
 
 @contextlib.contextmanager
 def full(disk: Path) -> Iterator[None]:
-    """While something else has taken all that was free."""
-    filler = disk / "filler"
-    try:
+    """While something else takes all that is free, also what a broker frees as it stops."""
+    filler, over, filled = disk / "filler", threading.Event(), threading.Event()
+
+    def fill() -> None:
         with filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"\0" * 4096)
-    except OSError as reason:
-        assert reason.errno == errno.ENOSPC, reason
+            while not over.wait(0.02):
+                try:
+                    while not over.is_set():
+                        file.write(b"\0" * 4096)
+                except OSError as reason:
+                    assert reason.errno == errno.ENOSPC, reason
+                    filled.set()
+
+    thread = threading.Thread(target=fill)
+    thread.start()
     try:
+        assert filled.wait(60)
         yield
     finally:
+        over.set()
+        thread.join()
         filler.unlink()
 
 
