@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import tomllib
@@ -14,8 +13,6 @@ from toolchain.paths import LOCK_FILE, LOGS, ROOT
 from toolchain.pulumi_cli import go
 
 VALIDATOR_LOCK = ROOT / "earshot" / "remote" / "requirements.lock"
-NOT_FOR_THE_VALIDATOR = re.compile(r"(boto3|pulumi|docker)\b")
-"""Packages for deploying, which the validator does not do."""
 
 
 def write() -> None:
@@ -40,13 +37,13 @@ def write() -> None:
 
 
 def validator_requirements() -> list[str]:
-    """The project's requirements without the packages for deploying."""
+    """What the library and its Spark job need: the validator deploys nothing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [it for it in project["dependencies"] if not NOT_FOR_THE_VALIDATOR.match(it)]
+    return [*project["dependencies"], *project["optional-dependencies"]["spark"]]
 
 
 def _compile(uv: str, source: str | Path, target: Path, *options: str) -> None:
-    extras = ["--extra", "dev", *options] if source == "pyproject.toml" else [*options]
+    extras = ["--all-extras", *options] if source == "pyproject.toml" else [*options]
     progress.run(
         [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11",
          "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-annotate",

@@ -1,7 +1,7 @@
 """`make release-check`: build wheel and sdist, and run the command from the wheel elsewhere.
 
-The wheel goes into an environment of its own, with the locked packages, and its command runs in an
-empty folder: what lies in the checkout alone cannot help it.
+The wheel goes into an environment of its own, without any extra, and its command runs in an empty
+folder: neither what lies in the checkout nor what only deploying needs can help it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from earshot import __version__
 from earshot.errors import EarshotError
 from toolchain.paths import LOCK_FILE, ROOT
 
-COMMANDS = (("--version",), ("rules", "KL011"), ("plan", "--help"))
+COMMANDS = (
+    ("--version",),
+    ("rules", "KL011"),
+    ("plan", "--help"),
+    ("doctor", "--help"),
+    ("lint", "."),
+)
+EXTRAS = ("boto3", "docker", "pulumi", "pyspark")
+"""What a bare `pip install earshot` does not bring."""
 _BUILD = "import sys; from setuptools import build_meta; "
 _BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
@@ -64,6 +72,12 @@ def complete(archive: Path, held: Iterable[str], tracked: Iterable[str]) -> None
         )
 
 
+def pinned(lock: str) -> str:
+    """The versions of a lock file as pip takes them for constraints: without hashes."""
+    lines = (line.removesuffix("\\").strip() for line in lock.splitlines())
+    return "".join(f"{line}\n" for line in lines if re.match(r"[\w.-]+==", line))
+
+
 def _copied(tracked: Iterable[str], folder: Path) -> Path:
     for name in tracked:
         target = folder / name
@@ -82,10 +96,12 @@ def _try_out(wheel: Path, folder: Path) -> None:
     empty.mkdir()
     venv.create(home, with_pip=True)
     python = str(home / "bin" / "python")
-    flags = ("--no-build-isolation", "--no-compile", "--require-hashes", "-r", str(LOCK_FILE))
-    _run(python, *_PIP, "setuptools", cwd=empty)  # what the locked packages are built with
-    _run(python, *_PIP, *flags, cwd=empty)
-    _run(python, *_PIP, "--no-deps", str(wheel), cwd=empty)
+    constraints = folder / "constraints.txt"
+    constraints.write_text(pinned(LOCK_FILE.read_text()))
+    _run(python, *_PIP, "--constraint", str(constraints), str(wheel), cwd=empty)
+    for name in EXTRAS:
+        code = f"import importlib.util, sys; sys.exit(bool(importlib.util.find_spec({name!r})))"
+        _run(python, "-c", code, cwd=empty)
     for arguments in COMMANDS:
         _run(str(home / "bin" / "earshot"), *arguments, cwd=empty)
         print(f"  earshot {' '.join(arguments)}: well")

@@ -23,6 +23,8 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 DEBUG = "--debug"
+EXTRAS = {"boto3": "aws", "botocore": "aws", "docker": "docker", "pyspark": "spark"}
+"""Packages that not every command needs, and the extra that brings each."""
 
 
 def main() -> NoReturn:
@@ -55,11 +57,21 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as fault:
         if debug:
             traceback.print_exc()
+        if extra := _extra_for(fault):
+            _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
+            return USAGE
         kind = type(fault).__name__
         hint = "" if debug else f"; {DEBUG} shows where"
         _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
         return OWN_FAULT
     return 0
+
+
+def _extra_for(fault: Exception) -> str:
+    """The extra that brings the package whose import has failed, or an empty text."""
+    if not isinstance(fault, ModuleNotFoundError):
+        return ""
+    return EXTRAS.get((fault.name or "").partition(".")[0], "")
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

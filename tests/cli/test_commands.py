@@ -130,6 +130,23 @@ class TestGeneral:
         assert len(error.splitlines()) == 1
         assert "RuntimeError: out of ideas; --debug shows where" in error
 
+    def test_a_missing_extra_is_named(
+        self,
+        project: Project,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        for module, extra in (("docker.errors", "docker"), ("pyspark", "spark"), ("boto3", "aws")):
+
+            def bare(self: Project, stack: str, module: str = module) -> None:
+                raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+            monkeypatch.setattr(Project, "read_cluster", bare)
+            assert run(["plan", "--stack", "local"]) == 2
+            assert capsys.readouterr().err == (
+                f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'\n"
+            )
+
     def test_a_message_cannot_steer_the_terminal(
         self, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from earshot import __version__
 from earshot.errors import EarshotError
 from toolchain.paths import ROOT
-from toolchain.release import complete, dated
+from toolchain.release import complete, dated, pinned
 
 
 def test_this_version_is_dated() -> None:
@@ -32,3 +32,8 @@ def test_what_an_archive_lacks_is_counted_and_the_first_named() -> None:
     with pytest.raises(EarshotError) as caught:
         complete(Path("a.whl"), ["x.py"], ["z.py", "x.py", "y.py"])
     assert caught.value.line.startswith("a.whl: lacks 2 files, y.py first")
+
+
+def test_constraints_are_the_lock_s_versions_without_hashes() -> None:
+    lock = "# made by uv\na.b==1.0 ; python_version < '3.12' \\\n    --hash=sha256:00\nc==2 \\\n"
+    assert pinned(lock) == "a.b==1.0 ; python_version < '3.12'\nc==2\n"
