@@ -202,7 +202,7 @@ def validate(
     client_config: ClientConfig = None,
     records: Annotated[
         int | None,
-        typer.Option("--records", min=1, help="In all, in equal shares per producing listener."),
+        typer.Option("--records", min=0, help="In all, in equal shares per listener; 0: no Spark."),
     ] = None,
     deadline: Deadline = None,
     jars: Annotated[

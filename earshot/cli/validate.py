@@ -147,7 +147,7 @@ def _options(
 ) -> ValidationOptions:
     jars = tuple(Path(part.strip()) for part in (effort.jars or "").split(",") if part.strip())
     return ValidationOptions(
-        records=effort.records or defaults.records,
+        records=defaults.records if effort.records is None else effort.records,
         deadline=effort.deadline or float(defaults.deadline),
         client=client,
         jars=jars,

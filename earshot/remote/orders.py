@@ -37,7 +37,7 @@ class Order(Frozen):
     contract: Contract
     """With the listeners of its scope alone."""
     incarnations: dict[str, str] = Field(default_factory=dict)
-    records: int = Field(ge=1)
+    records: int = Field(ge=0)
     deadline: float = Field(gt=0)
     """Seconds for the whole run."""
 

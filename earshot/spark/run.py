@@ -34,6 +34,8 @@ DOCTOR_SECONDS: Final = 15.0
 RECORD_SECONDS: Final = 60.0
 """What a first run's JVM may take to write down the classes that it has loaded."""
 
+DOCTOR_ALONE: Final = "without Spark (records: 0): the doctor alone has proved each listener"
+
 OnEvent = Callable[[str], None]
 
 
@@ -42,7 +44,7 @@ class ValidationOptions:
     """What a run is asked for."""
 
     records: int = 3000
-    """Records in all, in equal shares per (listener, broker), rounded up."""
+    """Records in all, in equal shares per (listener, broker), rounded up; 0: without Spark."""
     deadline: float = 300.0
     """Seconds for the whole run."""
     client: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +76,7 @@ def validate(
     end = Deadline(options.deadline)
     run = run_id()
     notes: list[str] = []
-    with unwinding_on_sigterm(), _opening(options.spark) as spark:
+    with unwinding_on_sigterm(), _opening(options) as spark:
         on_event("doctor: one record to every broker through every listener")
         seen = examine(
             contract,
@@ -110,8 +112,11 @@ def validate(
 
 
 @contextlib.contextmanager
-def _opening(settings: SparkSettings) -> Iterator[Opening]:
-    opening = Opening(settings)
+def _opening(options: ValidationOptions) -> Iterator[Opening | None]:
+    if not options.records:
+        yield None
+        return
+    opening = Opening(options.spark)
     try:
         yield opening
     finally:
@@ -122,12 +127,15 @@ def _prove(
     contract: Contract,
     options: ValidationOptions,
     cells: Sequence[Cell],
-    spark: Opening,
+    spark: Opening | None,
     run: str,
     end: Deadline,
     notes: list[str],
     on_event: OnEvent,
 ) -> tuple[tuple[Cell, ...], Findings]:
+    if spark is None:
+        notes.append(DOCTOR_ALONE)
+        return tuple(cells), Findings()
     living = [cell for cell in cells if cell.verdict is Verdict.PASS]
     if not living:
         return tuple(cells), Findings()

@@ -384,7 +384,7 @@ def test_defaults_of_a_local_cluster() -> None:
 @pytest.mark.parametrize(
     ("key", "name", "least", "most"),
     [
-        ("validation", "records", 1, 10_000_000),
+        ("validation", "records", 0, 10_000_000),
         ("validation", "deadline", 10, 3600),
         ("controllers", "count", 1, 9),
         (None, "brokers", 1, 1000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from components.local.quorum import node_directory, recall
 from components.node_data import feature_level
 from earshot.jvm.jars import KAFKA_VERSION
+from earshot.spark.run import DOCTOR_ALONE
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 
@@ -29,8 +31,15 @@ GIB = 1024**3
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """Three brokers, up and validated; every test leaves them up."""
+    """Three brokers, up and validated; every test leaves them up.
+
+    Spark proves them once; after each change the doctor does, which says the same sooner.
+    """
     with deployment(tmp_path_factory.mktemp("stack") / "p") as made:
+        made.up()
+        report = json.loads((made.root.parent / "report.json").read_text())
+        assert {item["verdict"] for item in report["delivery"]} == {"pass"}
+        made.cluster["validation"]["records"] = 0
         made.up()
         yield made
 
@@ -94,7 +103,9 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     memory = recall(stack.root)
     assert memory is not None and outputs["contract"]["cluster_id"] == memory.cluster_id
     assert outputs["incarnations"].keys() == {"1", "2", "3"}
-    assert (stack.root.parent / "report.json").exists()
+    report = json.loads((stack.root.parent / "report.json").read_text())
+    assert report["delivery"] == [] and {item["verdict"] for item in report["cells"]} == {"pass"}
+    assert report["notes"] == [DOCTOR_ALONE]
 
 
 def test_a_second_update_changes_nothing(stack: Deployment) -> None:
