@@ -7,7 +7,8 @@ source and, where there is one, the line.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import yaml
 from yaml.composer import Composer
@@ -26,6 +27,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
+T = TypeVar("T")
 
 
 def read_yaml(text: str, shown: str) -> object:
@@ -33,7 +35,7 @@ def read_yaml(text: str, shown: str) -> object:
 
     ``shown`` names the source in messages. Raises EarshotError.
     """
-    return _read(text, shown, _VALUES, unique=True)
+    return _read(text, shown, _VALUES, unique=True, load=_loaded)
 
 
 def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
@@ -42,7 +44,16 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
     Of a key that stands twice the last one counts where keys need not be ``unique``.
     """
-    return _read(text, shown, _TEXTS, unique=unique)
+    return _read(text, shown, _TEXTS, unique=unique, load=_loaded)
+
+
+def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
+    """Every document in ``text`` as `read_yaml_texts` reads one, all together within one bound.
+
+    An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: nobody
+    here knows its value.
+    """
+    return _read(text, shown, _DOCUMENTS, unique=unique, load=_all_loaded)
 
 
 def read_cloud_config(text: str, shown: str) -> object:
@@ -50,7 +61,7 @@ def read_cloud_config(text: str, shown: str) -> object:
 
     Raises EarshotError.
     """
-    return _read(text, shown, (_Fast,), unique=False)
+    return _read(text, shown, (_Fast,), unique=False, load=_loaded)
 
 
 def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
@@ -58,17 +69,42 @@ def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
 
     None for an empty document. Raises EarshotError.
     """
+    return _composed(text, shown, _VALUES, _single_node)
+
+
+def yaml_nodes_of_documents(text: str, shown: str) -> list[yaml.Node]:
+    """The same for every document in ``text``, in its order. Raises EarshotError."""
+    return _composed(text, shown, _VALUES, _every_node)
+
+
+def _composed(
+    text: str, shown: str, kinds: tuple[type[Any], ...], compose: Callable[[Any], T]
+) -> T:
+    kind, *others = kinds
     try:
-        loader = _Fast(text)
+        loader = kind(text)
         try:
-            node: yaml.Node | None = loader.get_single_node()
+            return compose(loader)
         finally:
             loader.dispose()
     except _Refused as error:
         raise EarshotError(shown, observed=f"{_where(error.mark)}{error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
+        if others:
+            return _composed(text, shown, tuple(others), compose)
         raise _no_yaml(shown, error) from None
+
+
+def _single_node(loader: Any) -> yaml.Node | None:
+    node: yaml.Node | None = loader.get_single_node()
     return node
+
+
+def _every_node(loader: Any) -> list[yaml.Node]:
+    found = []
+    while loader.check_node():
+        found.append(loader.get_node())
+    return found
 
 
 class _Bounded(Composer):
@@ -112,18 +148,23 @@ def _refuse_tag(_loader: object, suffix: str, node: yaml.Node) -> object:
     )
 
 
-def _of_texts(kind: type[Any]) -> Any:
+def _leave_tag(_loader: object, suffix: str, _node: yaml.Node) -> object:
+    return f"${{{suffix}}}"
+
+
+def _of_texts(kind: type[Any], tagged: Callable[[Any, str, Any], object]) -> Any:
     resolvers = {
         first: [item for item in listed if item[0] in _KEPT_IN_TEXTS]
         for first, listed in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     made: Any = type(kind.__name__, (kind,), {"yaml_implicit_resolvers": resolvers})
-    made.add_multi_constructor("!", _refuse_tag)
+    made.add_multi_constructor("!", tagged)
     return made
 
 
 _VALUES = (_Fast, _Python)
-_TEXTS = tuple(map(_of_texts, _VALUES))
+_TEXTS = tuple(_of_texts(kind, _refuse_tag) for kind in _VALUES)
+_DOCUMENTS = tuple(_of_texts(kind, _leave_tag) for kind in _VALUES)
 
 
 class _Refused(Exception):
@@ -134,7 +175,14 @@ class _Refused(Exception):
         self.mark = mark
 
 
-def _read(text: str, shown: str, kinds: tuple[type[Any], ...], *, unique: bool) -> object:
+def _read(
+    text: str,
+    shown: str,
+    kinds: tuple[type[Any], ...],
+    *,
+    unique: bool,
+    load: Callable[[Any, bool], T],
+) -> T:
     if len(text) > MAX_CHARACTERS:
         raise EarshotError(
             shown,
@@ -143,7 +191,7 @@ def _read(text: str, shown: str, kinds: tuple[type[Any], ...], *, unique: bool) 
         )
     kind, *others = kinds
     try:
-        return _loaded(kind(text), unique)
+        return load(kind(text), unique)
     except _Refused as error:
         raise EarshotError(
             shown,
@@ -152,17 +200,30 @@ def _read(text: str, shown: str, kinds: tuple[type[Any], ...], *, unique: bool) 
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         if others:
-            return _read(text, shown, tuple(others), unique=unique)
+            return _read(text, shown, tuple(others), unique=unique, load=load)
         raise _no_yaml(shown, error) from None
 
 
 def _loaded(loader: Any, unique: bool) -> object:
     try:
-        node = loader.get_single_node()
+        node = _single_node(loader)
         if node is None:
             return None
         _Measure(unique).node(node)
         return _made(loader, node)
+    finally:
+        loader.dispose()
+
+
+def _all_loaded(loader: Any, unique: bool) -> list[object]:
+    try:
+        nodes, size = _every_node(loader), 0
+        for node in nodes:
+            size += _Measure(unique).node(node)[0]
+            if size > MAX_VALUES:
+                problem = f"with its aliases (*name) it holds more than {MAX_VALUES:,} values"
+                raise _Refused(problem, node.start_mark)
+        return [_made(loader, node) for node in nodes]
     finally:
         loader.dispose()
 

@@ -15,7 +15,10 @@ from earshot.yaml_document import (
     MAX_VALUES,
     read_cloud_config,
     read_yaml,
+    read_yaml_documents,
     read_yaml_texts,
+    yaml_nodes,
+    yaml_nodes_of_documents,
 )
 
 Reader = Callable[[str, str], object]
@@ -162,3 +165,116 @@ def test_a_large_file_of_many_services_that_share_anchors_is_read() -> None:
     found = read_yaml_texts(text, "compose.yml")
     assert isinstance(found, dict)
     assert len(found["services"]) == 300 and len(found["services"]["k7"]["environment"]) == 60
+
+
+def test_of_a_key_that_stands_twice_the_last_may_count() -> None:
+    assert read_yaml_texts("a: 1\nb: 2\na: 3", "x.yaml", unique=False) == {"a": "3", "b": "2"}
+
+
+def test_nodes_have_their_places() -> None:
+    root = yaml_nodes("a:\n  - &b {c: d}\n  - *b\n", "x.yaml")
+    assert isinstance(root, yaml.MappingNode)
+    (key, listed) = root.value[0]
+    assert (key.value, key.start_mark.line, key.start_mark.column) == ("a", 0, 0)
+    first, second = listed.value
+    assert first is second, "an alias is the node that it stands for"
+    assert (first.start_mark.line, first.start_mark.column) == (1, 4)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "---"])
+def test_an_empty_document_has_no_node_or_an_empty_one(text: str) -> None:
+    node = yaml_nodes(text, "x.yaml")
+    assert node is None or node.value == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "x.yaml: is no YAML; line "),
+        ("[" * 100, "x.yaml: line 1, column 65: is nested more than 64 levels deep"),
+        ("a\x01", "x.yaml: is no YAML ("),
+    ],
+)
+def test_of_what_is_no_yaml_there_are_no_nodes(text: str, said: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        yaml_nodes(text, "x.yaml")
+    assert str(caught.value).startswith(said)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=60))
+def test_any_text_has_nodes_or_is_refused(text: str) -> None:
+    try:
+        node = yaml_nodes(text, "x.yaml")
+    except EarshotError as error:
+        assert error.observed
+        return
+    assert node is None or isinstance(node, yaml.Node)
+
+
+def documents(text: str) -> list[object]:
+    return read_yaml_documents(text, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("# nothing\n", []),
+        ("a: 1", [{"a": "1"}]),
+        ("---\na: 010\n---\nb: on\n...\n", [{"a": "010"}, {"b": "on"}]),
+        (
+            "a: &x {k: v}\n---\n---\n{E:, F: &x g}\n",
+            [{"a": {"k": "v"}}, None, {"E": None, "F": "g"}],
+        ),
+        ("a: !secret name\nb: !Sub [x]\n", [{"a": "${secret}", "b": "${Sub}"}]),
+    ],
+)
+def test_documents(text: str, found: list[object]) -> None:
+    assert documents(text) == found
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_what_repeats_without_measure_is_refused_in_any_document(bomb: str) -> None:
+    with pytest.raises(EarshotError, match=r"its aliases .* repeat more than 100,000 values"):
+        documents(f"a: b\n---\n{bomb}\n")
+
+
+def test_documents_are_measured_together() -> None:
+    half = "\n".join(
+        ["a0: &a0 [" + "x," * 500 + "]", *(f"a{i}: [" + "*a0," * 20 + "]" for i in range(1, 6))]
+    )
+    assert len(documents(half)) == 1
+    with pytest.raises(EarshotError) as caught:
+        documents(f"{half}\n---\n{half}\n")
+    assert str(caught.value) == (
+        "x.yaml: line 8, column 1: with its aliases (*name) it holds more than 100,000 values\n"
+        "  fix: write it with fewer aliases (*name) and levels, or in several files"
+    )
+    with pytest.raises(EarshotError, match="holds more than 100,000 values"):
+        documents("---\n" * (MAX_VALUES + 1))
+
+
+def test_a_key_twice_in_one_document() -> None:
+    with pytest.raises(EarshotError, match="line 4, column 1: the key 'a' stands twice"):
+        documents("a: 1\n---\na: 1\na: 2\n")
+    assert read_yaml_documents("a: 1\na: 2\n", "x.yaml", unique=False) == [{"a": "2"}]
+
+
+def test_an_alias_ends_with_its_document() -> None:
+    with pytest.raises(EarshotError, match="is no YAML; line 3"):
+        documents("a: &x 1\n---\nb: *x\n")
+
+
+def test_nodes_of_documents_have_their_places() -> None:
+    found = yaml_nodes_of_documents("# c\n---\na: 1\n---\n---\nb: 2\n", "x.yaml")
+    assert [node.start_mark.line for node in found] == [2, 4, 5]
+    assert yaml_nodes("{E:, F:}", "x.yaml") is not None, "as compose reads it"
+
+
+@given(st.text(alphabet="ab:-{}[]&*<! \n'\"|>#%", max_size=80))
+def test_documents_of_any_text_are_read_or_refused(text: str) -> None:
+    try:
+        found = documents(text)
+        assert len(yaml_nodes_of_documents(text, "x.yaml")) == len(found)
+    except EarshotError:
+        pass

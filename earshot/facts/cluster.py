@@ -9,6 +9,7 @@ from earshot.facts.clients import Clients
 from earshot.facts.container import Container
 from earshot.facts.deployment import Deployment
 from earshot.facts.instance import Instance
+from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import notes, settings
@@ -37,6 +38,7 @@ class ClusterFacts:
     instances: Mapping[int, Instance] = field(default_factory=dict)
     clients: Clients | None = None
     deployment: Deployment | None = None
+    strimzi: tuple[StrimziKafka, ...] = ()
 
     @classmethod
     def of(

@@ -1,23 +1,33 @@
-"""One file, judged by what it is: a Compose file, or the properties of a broker."""
+"""One file, judged by what it is: Compose, Kubernetes, Strimzi, or the properties of a broker."""
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from earshot.checks import kubernetes
 from earshot.checks.deployment import mistakes
 from earshot.checks.properties import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import is_known
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.places import in_compose, in_properties
+from earshot.lint.places import at_paths, in_compose, in_properties, of_container, of_resource
+from earshot.listeners.images import broker_property
+from earshot.rules import kl018_strimzi
 from earshot.sources.compose import Compose, is_compose, read_compose
 from earshot.sources.deployment import brokers_among
 from earshot.sources.dotenv import read_env_file
+from earshot.sources.kubernetes import Manifest, read_manifest, resources
+from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.yaml_document import read_yaml_documents
 
 PROPERTIES = ".properties"
-_TEMPLATE = re.compile(r"^\s*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
+"""In what may be a manifest, or several documents."""
 
 
 def judge(file: Path, variables: Mapping[str, str]) -> Linted:
@@ -28,7 +38,7 @@ def judge(file: Path, variables: Mapping[str, str]) -> Linted:
     text = _text(file)
     if file.suffix == PROPERTIES:
         return _properties(text, str(file))
-    return _compose(text, file, variables)
+    return _yaml(text, file, variables)
 
 
 def _properties(text: str, shown: str) -> Linted:
@@ -39,11 +49,33 @@ def _properties(text: str, shown: str) -> Linted:
     return Linted(shown, "properties file", placed)
 
 
-def _compose(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
+def _yaml(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
     shown = str(file)
-    if _TEMPLATE.search(text):
+    if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
         why = "is a template: judge what it renders (`helm template`, `docker compose config`)"
         return Linted(shown, "", unjudged=(why,))
+    if _IN_DOCUMENTS.search(text):
+        documents = read_yaml_documents(text, shown, unique=False)
+        if any(resources(documents)):
+            return _manifest(text, shown, documents)
+        if len(documents) > 1:
+            return Linted(shown, "", unjudged=("holds several YAML documents: no Compose file",))
+    return _compose(text, file, variables)
+
+
+def _is_cut_by_braces(text: str, shown: str) -> bool:
+    """Whether it is no YAML, and `{{` says that something shall yet become of it."""
+    if "{{" not in text:
+        return False
+    try:
+        read_yaml_documents(text, shown, unique=False)
+    except EarshotError:
+        return True
+    return False
+
+
+def _compose(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
+    shown = str(file)
     if not is_compose(text, shown):
         return Linted(shown, "", unjudged=("is no Compose file",))
     compose = read_compose(
@@ -54,6 +86,48 @@ def _compose(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
     found = mistakes(compose.services)
     placed = tuple(Mistake(item, place) for item, place in in_compose(text, shown, found))
     return Linted(shown, "Compose file", placed, tuple(_unknown(compose)))
+
+
+def _manifest(text: str, shown: str, documents: Sequence[object]) -> Linted:
+    """The pods of a file, and what Strimzi shall make of it."""
+    manifest, kafkas = read_manifest(documents), read_strimzi(documents)
+    has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
+    if not (has_pods or kafkas):
+        return Linted(shown, "", unjudged=("no container of it runs a Kafka broker",))
+    containers = {item.name: item for item in manifest.containers}
+    found = [
+        (item, of_container(containers[item.container], item))
+        for item in kubernetes.mistakes(manifest)
+    ]
+    paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
+    facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
+    found += [
+        (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
+    ]
+    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
+    kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
+    return Linted(shown, kind, placed, (*_unknown_of(manifest), *_unread(kafkas)))
+
+
+def _unknown_of(manifest: Manifest) -> Iterator[str]:
+    """What the pods leave open, each once."""
+    for broker in manifest.brokers:
+        container = broker.service.container
+        for what in container.unknown:
+            yield f"container {broker.name}: {what} could not be read"
+        names = [
+            name
+            for name, value in container.env.items()
+            if not is_known(value) and broker_property(container.family, name)
+        ]
+        if names:
+            yield f"container {broker.name}: the file alone does not say {', '.join(names)}"
+
+
+def _unread(kafkas: Sequence[FoundKafka]) -> Iterator[str]:
+    for item in kafkas:
+        if not item.is_read:
+            yield f"Kafka {item.kafka.name}: spec.kafka.listeners is no list"
 
 
 def _unknown(compose: Compose) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import yaml
 
 from earshot.lint.model import Place
 from earshot.listeners.images import BITNAMI_PREFIX, PREFIX
 from earshot.rules.finding import Finding
-from earshot.yaml_document import yaml_nodes
+from earshot.sources.kubernetes import Keys, PodContainer
+from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
 
 
 def in_compose(
@@ -33,6 +34,57 @@ def in_properties(text: str, shown: str, finding: Finding) -> Place:
     return found
 
 
+def at_paths(
+    text: str, shown: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
+) -> Iterator[tuple[Finding, Place]]:
+    """Each finding with the first of its paths that is there, in a file of several documents."""
+    wanted = list(findings)
+    documents = yaml_nodes_of_documents(text, shown) if wanted else []
+    for finding, paths in wanted:
+        found = (_node(documents, path) for path in paths)
+        node = next((item for item in found if item is not None), None)
+        yield finding, Place(shown) if node is None else _at(node, shown)
+
+
+def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
+    """Where a finding about ``container`` may stand: its variable, its key, or the container."""
+    for name in finding.inputs:
+        for variable in _variables_of(name):
+            if variable in container.variables:
+                path = container.variables[variable]
+                yield (*path, "value")
+                yield path
+        yield (*container.path, name)
+        if name == "command":
+            yield (*container.path, "args")
+    yield (*container.path, "name")
+    yield container.path
+
+
+def of_resource(path: Keys, finding: Finding) -> Iterator[Keys]:
+    """Where a finding may stand whose inputs are such as `spec.kafka.listeners[0].port`."""
+    for name in finding.inputs:
+        keys = (int(key) if key.isdecimal() else key for key in re.findall(r"[^.\[\]]+", name))
+        yield (*path, *keys)
+    yield (*path, "kind")
+
+
+def _node(documents: Sequence[yaml.Node], path: Keys) -> yaml.Node | None:
+    """The key that ``path`` leads to, or the item of a list."""
+    key, value = None, None
+    for part in path:
+        if value is None and key is None:
+            key = value = documents[part] if isinstance(part, int) else None
+        elif isinstance(part, int):
+            listed = value.value if isinstance(value, yaml.SequenceNode) else []
+            key = value = listed[part] if part < len(listed) else None
+        else:
+            key, value = dict(_pairs(value)).get(part, (None, None))
+        if value is None:
+            return None
+    return key
+
+
 def _place(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding, shown: str) -> Place:
     if finding.container not in services:
         return Place(shown)
@@ -49,8 +101,7 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     parts = dict(_pairs(section))
     if name in parts:
         return parts[name][0]
-    dotted = name.upper().replace(".", "_")
-    variables = {name, PREFIX + dotted, BITNAMI_PREFIX + dotted}
+    variables = _variables_of(name)
     environment = parts.get("environment")
     if environment is None:
         return None
@@ -60,6 +111,12 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
                 return item if isinstance(item, yaml.Node) else None
         return None
     return next((key for found, (key, _) in _pairs(environment[1]) if found in variables), None)
+
+
+def _variables_of(name: str) -> set[str]:
+    """A variable, or those that set a property of this name."""
+    dotted = name.upper().replace(".", "_")
+    return {name, PREFIX + dotted, BITNAMI_PREFIX + dotted}
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:

@@ -14,11 +14,15 @@ MASK = "***"
 MAX_CHARACTERS = 10_000
 """A longer line is data, and not shown."""
 _CUT = "..."
-# `KAFKA_SSL_KEY_PASSWORD: x`, `"sasl.jaas.config"=x`, but no listener's address (TOKEN://host)
+_WORDS = "(?:PASSWORD|PASSPHRASE|SECRET|TOKEN|JAAS|CREDENTIAL|KEY)"
+# `KAFKA_SSL_KEY_PASSWORD: x`, `"sasl.jaas.config"=x`, but no listener's address (TOKEN://host);
+# `{name: KAFKA_SSL_KEY_PASSWORD, value: x}`
 _SECRET = re.compile(
-    r"(?:PASSWORD|PASSPHRASE|SECRET|TOKEN|JAAS|CREDENTIAL|KEY)[\w.-]{0,100}[\"']?\s*[:=](?!//)\s*",
-    re.IGNORECASE,
+    rf"{_WORDS}[\w.-]{{0,100}}[\"']?\s*(?:,\s*[\"']?value[\"']?\s*)?[:=](?!//)\s*", re.IGNORECASE
 )
+_NAMED = re.compile(rf"\bname[\"']?\s*:\s*[\"']?[\w.-]*{_WORDS}", re.IGNORECASE)
+_VALUE = re.compile(r"\s*(?:-\s+)?[\"']?value[\"']?\s*:\s*")
+"""Of a pair of lines, as in a manifest: `name: KAFKA_SSL_KEY_PASSWORD`, `value: x`."""
 _MARKED = re.compile(r"(?:[&!]\S*(?:\s+|$))*(?:#.*)?")
 _KEY_OR_ITEM = re.compile(r"\s*(-\s|[\w.\"'-]+\s*[:=])")
 
@@ -66,11 +70,20 @@ def masked(lines: Sequence[str], number: int) -> str:
     blanks = line[: len(line) - len(line.lstrip())]
     if len(line) > MAX_CHARACTERS or _within_a_secret(lines, number - 1):
         return blanks + MASK
-    match = _SECRET.search(line)
+    match = _SECRET.search(line) or _value_of_a_secret(lines, number - 1)
     head = line[: match.end()] if match else line
     if reveals("", head) or reveals("sasl.jaas.config", head):
         return blanks + MASK
     return head + MASK if match and match.end() < len(line) else line
+
+
+def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None:
+    """How far the line goes before a value whose name, that of a secret, stands beside it."""
+    before, after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
+    beside = () if lines[index].lstrip().startswith("-") else before
+    own = (*beside, *(item for item in after if not item.lstrip().startswith("-")))
+    named = any(_NAMED.search(item, 0, MAX_CHARACTERS) for item in own)
+    return _VALUE.match(lines[index].rstrip()) if named else None
 
 
 def _within_a_secret(lines: Sequence[str], index: int) -> bool:

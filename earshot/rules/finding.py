@@ -47,6 +47,8 @@ class Finding:
     """The properties or facts that the rule looked at."""
     container: str = ""
     """What the node runs in, where it runs in a container."""
+    resource: str = ""
+    """What declares the node, where that is a resource of an operator: `Kafka my-cluster`."""
 
     @property
     def is_certain_error(self) -> bool:
@@ -55,8 +57,10 @@ class Finding:
 
     @property
     def subject(self) -> str:
-        """Of what: `broker 2, listener EXTERNAL (scope external)`, a container's name first."""
-        parts = [f"container {self.container}"] if self.container else []
+        """Of what: `broker 2, listener EXTERNAL (scope external)`, what holds it first."""
+        parts = [self.resource] if self.resource else []
+        if self.container:
+            parts.append(f"container {self.container}")
         if self.node is not None:
             parts.append(f"{self.role} {self.node}")
         if self.where:

@@ -46,8 +46,13 @@ class Rule:
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    needs: Literal["plan", "settings", "containers", "instances", "deployment"] = "plan"
+    needs: Literal["plan", "settings", "containers", "instances", "deployment", "strimzi"] = "plan"
     """What must be there for the rule to be judged at all."""
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether it judges whole files, which `earshot lint` alone does."""
+        return self.needs in ("deployment", "strimzi")
 
     def finding(
         self,
@@ -123,8 +128,9 @@ class Rule:
             return "no node's settings are known"
         if self.needs == "containers" and not facts.containers:
             return "no node is known to run in a container"
-        if self.needs == "deployment" and facts.deployment is None:
-            return "takes a file with all containers"
+        there = facts.deployment is not None if self.needs == "deployment" else facts.strimzi
+        if self.is_of_files and not there:
+            return "left to `earshot lint`, which judges whole files"
         if self.needs == "instances" and not (facts.instances and facts.plan is not None):
             return "no node is known to run on an EC2 instance"
         return ""

@@ -229,3 +229,24 @@ class TestSourceLines:
         os.mkfifo(tmp_path / "pipe.yml")
         lines = SourceLines(tmp_path)
         assert [lines(name) for name in ("nowhere", "pipe.yml", ".", "\0")] == [(), (), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "shown"),
+    [
+        (
+            "env: [{name: A_PASSWORD, value: x}, {name: B, value: y}]",
+            1,
+            "env: [{name: A_PASSWORD, value: ***",
+        ),
+        ("- name: A_PASSWORD\n  value: x", 2, "  value: ***"),
+        ("- value: x\n  name: A_PASSWORD", 1, "- value: ***"),
+        ("- name: A_PASSWORD\n  value:", 2, "  value:"),
+        ("- name: KAFKA_LISTENERS\n  value: x", 2, "  value: x"),
+        ("- name: A_PASSWORD\n- value: x\n  name: B", 2, "- value: x"),
+        ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 2, "  value: x"),
+        ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 4, "  value: ***"),
+    ],
+)
+def test_values_of_variables_in_a_manifest(text: str, number: int, shown: str) -> None:
+    assert masked(text.split("\n"), number) == shown

@@ -1,0 +1,139 @@
+"""The manifests of one file: what its images and Kafka refuse, and clients that ask for nothing.
+
+Who reaches whom in a cluster is not followed, for other files, policies and the cluster itself
+decide it. Sources: `configure` in `kafka/include/etc/confluent/docker` and
+`server/include/etc/confluent/docker` of confluentinc/kafka-images; the Kubernetes documentation on
+Services (environment variables, headless Services).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from earshot.checks.deployment import kafka_refusals, refusals
+from earshot.facts.deployment import Bootstrap
+from earshot.listeners.address import Address
+from earshot.listeners.images import broker_settings, repository_of
+from earshot.rules import kl014_image, kl015_clients
+from earshot.rules.finding import Finding
+from earshot.sources.bootstraps import bootstraps
+from earshot.sources.deployment import Settings, settings_of
+from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
+
+OLDEST = (3, 9)
+"""Of an image that does not tell its Kafka, what this release refuses too."""
+_LINKED = "kafka"
+"""The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
+_REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")
+_START = "/etc/confluent/docker/run"
+
+
+def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
+    """What is certainly wrong; `Finding.container` is WORKLOAD/CONTAINER."""
+    found: list[Finding] = []
+    for broker in manifest.brokers:
+        found += [*_refusals(broker)] or [*_linked(broker, manifest)]
+    return (*found, *_clients(manifest))
+
+
+def asks_for_a_service(manifest: Manifest) -> bool:
+    """Whether a client in it begins with a Service of the same file."""
+    places = {item.name: item for item in manifest.containers}
+    return any(
+        _meant(manifest, places[item.service], address)
+        for item in _bootstraps(manifest)
+        for address in item.addresses
+    )
+
+
+def _refusals(broker: PodContainer) -> Iterator[Finding]:
+    settings = _settings(broker)
+    found = list(refusals(broker.service, settings))
+    if settings.release is None:
+        earlier = kafka_refusals(replace(settings, release=OLDEST))
+        told = {item.observed for item in earlier}
+        found = [item for item in found if item.observed in told]
+    yield from found
+
+
+def _settings(broker: PodContainer) -> Settings:
+    """Without what the image would derive from variables that are not all known."""
+    settings = settings_of(broker.service)
+    container = broker.service.container
+    given = broker_settings(container.family, container.env).values
+    if not container.unknown or "listeners" in given or "advertised.listeners" not in given:
+        return settings
+    values = {key: value for key, value in settings.values.items() if key != "listeners"}
+    return replace(settings, values=values)
+
+
+def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:
+    """A Service called kafka comes in as KAFKA_PORT, and Confluent's script takes it for one."""
+    container = broker.service.container
+    if not broker.has_service_links or not _REFUSES_PORT.fullmatch(repository_of(container.image)):
+        return
+    if "KAFKA_PORT" in container.env or {"envFrom", "mounted files"} & set(container.unknown):
+        return  # set to an empty text it takes the place of the Service's
+    if broker.service.command and _START not in " ".join(broker.service.command):
+        return
+    for service in manifest.called(_LINKED, broker.namespace):
+        if service.has_address and service.ports:
+            yield kl014_image.RULE.finding(
+                f"the Service {_LINKED} gives it KAFKA_PORT=tcp://ADDRESS:{service.ports[0]}, and "
+                f"{container.image} refuses to start",
+                f"no KAFKA_PORT: `enableServiceLinks: false`, or a Service that is not called "
+                f"{_LINKED}",
+                container=broker.name,
+                remedy="set enableServiceLinks to false in the pod's spec",
+                inputs=("enableServiceLinks",),
+            )
+            return
+
+
+def _clients(manifest: Manifest) -> Iterator[Finding]:
+    """Those that have no address but ports that a Service of the file does not have."""
+    places = {item.name: item for item in manifest.containers}
+    for item in _bootstraps(manifest):
+        meant = [_meant(manifest, places[item.service], address) for address in item.addresses]
+        if all(map(_has_not, meant, item.addresses)):
+            told = "; ".join(map(_told, meant, item.addresses))
+            offers = list(dict.fromkeys(_offers(meant)))
+            yield kl015_clients.RULE.finding(
+                f"{item.setting}: {told}",
+                f"one of {', '.join(offers)}" if len(offers) > 1 else offers[0],
+                container=item.service,
+                remedy="bootstrap to a port of the Service, or give the Service this port",
+                inputs=(item.setting,),
+            )
+
+
+def _bootstraps(manifest: Manifest) -> Iterator[Bootstrap]:
+    brokers = [item.name for item in manifest.brokers]
+    return bootstraps((item.service for item in manifest.containers), brokers)
+
+
+def _meant(manifest: Manifest, client: PodContainer, address: Address) -> Sequence[ClusterService]:
+    if not client.asks_cluster or address.host.lower() in client.service.container.extra_hosts:
+        return ()
+    return manifest.called(address.host, client.namespace)
+
+
+def _has_not(meant: Sequence[ClusterService], address: Address) -> bool:
+    """Whether all that ``address`` can mean is certain, and has not its port."""
+    return bool(meant) and all(
+        item.has_address and item.ports and address.port not in item.ports for item in meant
+    )
+
+
+def _told(meant: Sequence[ClusterService], address: Address) -> str:
+    ports = sorted({port for item in meant for port in item.ports or ()})
+    listed = ", ".join(map(str, ports))
+    return f"{address} is the Service {meant[0].name}, which has no port but {listed}"
+
+
+def _offers(meant: Sequence[Sequence[ClusterService]]) -> Iterator[str]:
+    for listed in meant:
+        for item in listed:
+            yield from (f"{item.name}:{port}" for port in item.ports or ())

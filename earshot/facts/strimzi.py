@@ -1,0 +1,53 @@
+"""A `Kafka` resource of Strimzi, as far as its listeners go; None stands for what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BEYOND = ("route", "loadbalancer", "nodeport", "ingress", "tlsroute")
+"""Types of listeners for clients outside the cluster."""
+TYPES = ("internal", "cluster-ip", *BEYOND)
+
+
+@dataclass(frozen=True)
+class StrimziBroker:
+    """What `configuration.brokers` says of one broker; ``place`` is such as `brokers[0]`."""
+
+    id: int | None
+    place: str
+    has_host: bool = False
+    advertised_host: str | None = ""
+    advertised_port: int | None = None
+
+
+@dataclass(frozen=True)
+class StrimziListener:
+    """One of `spec.kafka.listeners`; an empty text says that nothing is set.
+
+    ``place`` leads to it from the resource, as in `spec.kafka.listeners[0]`. ``brokers`` is None
+    where its configuration is not known.
+    """
+
+    place: str
+    name: str | None
+    port: int | None
+    type: str | None
+    tls: bool | None
+    authentication: str | None = ""
+    has_bootstrap_host: bool = False
+    has_host_template: bool = False
+    brokers: tuple[StrimziBroker, ...] | None = ()
+
+    @property
+    def is_beyond(self) -> bool:
+        """For clients outside the cluster."""
+        return self.type in BEYOND
+
+
+@dataclass(frozen=True)
+class StrimziKafka:
+    """The resource; ``brokers`` is how many it has, where no node pools decide that."""
+
+    name: str
+    listeners: tuple[StrimziListener, ...]
+    brokers: int | None = None

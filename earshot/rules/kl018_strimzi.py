@@ -1,0 +1,198 @@
+"""KL018: Strimzi takes the listeners of a `Kafka` resource, and their clients can connect.
+
+What Strimzi's `ListenersValidator`, or the schema of the resource (`GenericKafkaListener`,
+`KafkaListenerType`), refuses is never deployed: the resource keeps the state NotReady.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import is_loopback
+from earshot.facts.strimzi import TYPES, StrimziKafka, StrimziListener
+from earshot.listeners.address import Address
+from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.registry import Rule
+
+LOWEST_PORT = 9092
+RESERVED_PORTS = (9404, 9999)
+"""Of Strimzi's own metrics and JMX."""
+_NAME = re.compile(r"[a-z0-9]{1,11}", re.ASCII)
+_TLS_ONLY = ("route", "ingress", "tlsroute")
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Each resource: names and ports of all listeners, then each listener by itself."""
+    for kafka in facts.strimzi:
+        for finding in _findings(kafka):
+            yield replace(finding, resource=f"Kafka {kafka.name}")
+
+
+def _findings(kafka: StrimziKafka) -> Iterator[Finding]:
+    yield from _distinct(kafka, "name", lambda item: item.name or None)
+    yield from _distinct(kafka, "port", lambda item: item.port)
+    for listener in kafka.listeners:
+        yield from _name(listener)
+        yield from _port(listener)
+        yield from _type(listener)
+        yield from _tls(listener)
+        if listener.type == "ingress":
+            yield from _hosts(kafka, listener)
+        yield from _advertised(listener)
+
+
+def _distinct(
+    kafka: StrimziKafka, what: str, value: Callable[[StrimziListener], object]
+) -> Iterator[Finding]:
+    holders: dict[object, StrimziListener] = {}
+    for listener in kafka.listeners:
+        found = value(listener)
+        if found is None:
+            continue
+        other = holders.setdefault(found, listener)
+        if other is not listener:
+            whose = f", as {other.name} has" if what != "name" and other.name else ""
+            yield RULE.finding(
+                f"has the {what} {found}{whose or ' a second time'}; Strimzi refuses the resource",
+                f"a {what} of its own for every listener",
+                listener=listener.name or None,
+                remedy=f"give one of them another {what}",
+                inputs=(f"{listener.place}.{what}",),
+            )
+
+
+def _name(listener: StrimziListener) -> Iterator[Finding]:
+    if listener.name and not _NAME.fullmatch(listener.name):
+        yield RULE.finding(
+            f"is called {listener.name}; Strimzi refuses the resource",
+            "1 to 11 lower-case letters and digits",
+            listener=listener.name,
+            remedy="give it another name",
+            inputs=(f"{listener.place}.name",),
+        )
+
+
+def _port(listener: StrimziListener) -> Iterator[Finding]:
+    port = listener.port
+    if port is not None and (port < LOWEST_PORT or port in RESERVED_PORTS):
+        yield RULE.finding(
+            f"has the port {port}, which Strimzi keeps for itself; it refuses the resource",
+            f"a port from {LOWEST_PORT} on, but not {' or '.join(map(str, RESERVED_PORTS))}",
+            listener=listener.name,
+            remedy="give it another port",
+            inputs=(f"{listener.place}.port",),
+        )
+
+
+def _type(listener: StrimziListener) -> Iterator[Finding]:
+    if listener.type and listener.type not in TYPES:
+        yield RULE.finding(
+            f"has the type {listener.type}, which Strimzi does not know; it refuses the resource",
+            f"one of {', '.join(TYPES)}",
+            listener=listener.name,
+            remedy="correct the type",
+            inputs=(f"{listener.place}.type",),
+        )
+
+
+def _tls(listener: StrimziListener) -> Iterator[Finding]:
+    if listener.tls is not False:
+        return
+    if listener.type in _TLS_ONLY:
+        needs = f"is of the type {listener.type}, which goes by the name in the TLS handshake"
+    elif listener.authentication == "tls":
+        needs = "has authentication of the type tls"
+    else:
+        return
+    yield RULE.finding(
+        f"{needs}, and has no TLS; Strimzi refuses the resource",
+        "tls: true",
+        listener=listener.name,
+        remedy="set tls: true",
+        inputs=(f"{listener.place}.tls", f"{listener.place}.type"),
+    )
+
+
+def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
+    """An Ingress has no name of its own: all of them must be given."""
+    if listener.brokers is None:
+        return
+    missing = [] if listener.has_bootstrap_host else ["bootstrap.host"]
+    if not listener.has_host_template:
+        if not listener.brokers:
+            missing.append("brokers[].host")
+        elif kafka.brokers is not None and all(item.id is not None for item in listener.brokers):
+            named = {item.id for item in listener.brokers if item.has_host}
+            lacking = [str(id) for id in range(min(kafka.brokers, 1_000)) if id not in named]
+            if lacking:
+                missing.append(f"the host of broker {', '.join(lacking)}")
+    if missing:
+        yield RULE.finding(
+            f"is of the type ingress and lacks {' and '.join(missing)}; Strimzi refuses the "
+            "resource",
+            "configuration.bootstrap.host, and a host for every broker in configuration.brokers",
+            listener=listener.name,
+            remedy="name the hosts",
+            inputs=(f"{listener.place}.configuration", f"{listener.place}.type"),
+        )
+
+
+def _advertised(listener: StrimziListener) -> Iterator[Finding]:
+    holders: dict[Address, int] = {}
+    for broker in listener.brokers or ():
+        host = broker.advertised_host
+        if not host:
+            continue
+        place = f"{broker.place}.advertisedHost"
+        if kind_of(host) is NameKind.ANY_ADDRESS:
+            yield RULE.finding(
+                f"advertises {host}, which is no address of anybody",
+                "a name that the clients can resolve",
+                node=broker.id,
+                listener=listener.name,
+                remedy="advertise a name at which the clients reach this broker",
+                inputs=(place,),
+            )
+        elif listener.is_beyond and is_loopback(host):
+            yield RULE.finding(
+                f"advertises {host} to clients outside the cluster: each of them takes itself for "
+                "the broker",
+                "a name that leads to the broker from where the clients are",
+                node=broker.id,
+                listener=listener.name,
+                severity=Severity.WARNING,
+                remedy="advertise a name of the node or of the load balancer, unless the cluster "
+                "runs on the clients' own machine",
+                inputs=(place,),
+            )
+        if broker.advertised_port is None or broker.id is None:
+            continue
+        address = Address(host.lower(), broker.advertised_port)
+        other = holders.setdefault(address, broker.id)
+        if other != broker.id:
+            yield RULE.finding(
+                f"advertises {address}, as broker {other} does",
+                "an address of its own for every broker",
+                node=broker.id,
+                listener=listener.name,
+                remedy="give it another advertisedHost or advertisedPort",
+                inputs=(f"{broker.place}.advertisedPort",),
+            )
+
+
+RULE = Rule(
+    id="KL018",
+    title="Strimzi takes the listeners of a Kafka resource, and their clients can connect",
+    reason="A resource that the operator refuses is never rolled out, and its status alone says "
+    "why.",
+    remedy="correct the listener",
+    source="https://github.com/strimzi/strimzi-kafka-operator/blob/main/cluster-operator/src/main"
+    "/java/io/strimzi/operator/cluster/model/ListenersValidator.java",
+    check=check,
+    kafka=">=2.5",
+    needs="strimzi",
+)

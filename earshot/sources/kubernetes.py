@@ -1,0 +1,390 @@
+"""Kubernetes manifests: the containers of their pods with variables and command, and Services.
+
+A file is read by itself. What it does not hold (a Secret, a field of the pod, a ConfigMap of
+another file) is not known: the variable stays there as `$(NAME)`, or `Container.unknown` names what
+is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from earshot.facts.container import Container
+from earshot.sources.compose import Service
+from earshot.sources.deployment import brokers_among
+
+Keys = tuple[int | str, ...]
+"""A place in a file: the document, counted from 0, then keys and indices."""
+Resource = Mapping[str, object]
+MAX_EXPANDED = 4_000
+"""Characters of a value with others in it; a longer one is left as it is written."""
+_TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
+_POD_IN: Mapping[str, Keys] = {
+    "Pod": ("spec",),
+    "StatefulSet": _TEMPLATE_OF_POD,
+    "Deployment": _TEMPLATE_OF_POD,
+    "DaemonSet": _TEMPLATE_OF_POD,
+    "ReplicaSet": _TEMPLATE_OF_POD,
+    "ReplicationController": _TEMPLATE_OF_POD,
+    "DeploymentConfig": _TEMPLATE_OF_POD,
+    "Job": _TEMPLATE_OF_POD,
+    "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
+}
+_ENDS = ("Job", "CronJob")
+"""Their pods come to an end: no broker runs there."""
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
+_SET_BY_SHELL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", re.ASCII)
+_UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*)+)", re.ASCII)
+_GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
+_OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
+_SECRETS = "/etc/kafka/secrets"
+
+
+@dataclass(frozen=True)
+class PodContainer:
+    """One container of a pod; its service is called WORKLOAD/CONTAINER.
+
+    ``variables`` says where each variable is set, ``path`` where the container stands.
+    """
+
+    service: Service
+    namespace: str
+    path: Keys
+    variables: Mapping[str, Keys]
+    lasts: bool
+    """Neither of a job nor an init container: a broker may run in it."""
+    has_service_links: bool
+    """Services of its namespace come in as variables (`KAFKA_PORT`)."""
+    asks_cluster: bool
+    """Names mean what the cluster's DNS says, looked up in its own namespace first."""
+
+    @property
+    def name(self) -> str:
+        return self.service.name
+
+
+@dataclass(frozen=True)
+class ClusterService:
+    """A Service; ``ports`` are its TCP ports, None where they are not all known.
+
+    Without an address of its own (headless, or another name) its ports filter nothing, and no
+    variables tell of it.
+    """
+
+    name: str
+    namespace: str
+    ports: tuple[int, ...] | None
+    has_address: bool
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All containers of a file, and its Services."""
+
+    containers: tuple[PodContainer, ...]
+    services: tuple[ClusterService, ...]
+
+    @property
+    def brokers(self) -> tuple[PodContainer, ...]:
+        """Those that run a broker or a controller."""
+        lasting = [item for item in self.containers if item.lasts]
+        found = {item.name for item in brokers_among([item.service for item in lasting])}
+        return tuple(item for item in lasting if item.name in found)
+
+    def called(self, host: str, namespace: str) -> tuple[ClusterService, ...]:
+        """The Services that ``host`` means for a pod in ``namespace``."""
+        parts = host.lower().rstrip(".").split(".")
+        if parts[3:] == ["cluster", "local"]:
+            del parts[3:]
+        if parts[2:] == ["svc"]:
+            del parts[2:]
+        if len(parts) > 2:
+            return ()
+        return self._named.get((parts[0], parts[1] if len(parts) > 1 else namespace), ())
+
+    @cached_property
+    def _named(self) -> Mapping[tuple[str, str], tuple[ClusterService, ...]]:
+        found: dict[tuple[str, str], tuple[ClusterService, ...]] = {}
+        for item in self.services:
+            key = (item.name, item.namespace)
+            found[key] = (*found.get(key, ()), item)
+        return found
+
+
+def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
+    """The resources in a file's documents with their places, those of a List each by itself."""
+    for index, document in enumerate(documents):
+        found = _map(document)
+        if not (_text(found, "apiVersion") and _text(found, "kind")):
+            continue
+        if found["kind"] != "List":
+            yield (index,), found
+            continue
+        for i, item in enumerate(_list(found.get("items"))):
+            yield (index, "items", i), _map(item)
+
+
+def read_manifest(documents: Sequence[object]) -> Manifest:
+    """What the documents of a file (`read_yaml_documents`) say; what has another shape is left out.
+
+    Of two containers of one name, the second is called `WORKLOAD/CONTAINER#2`.
+    """
+    listed = list(resources(documents))
+    maps = {
+        (namespace_of(item), name_of(item)): _ConfigMap(path, _map(item.get("data")))
+        for path, item in listed
+        if _is_core(item, "ConfigMap")
+    }
+    taken: set[str] = set()
+    containers = []
+    for path, item in listed:
+        for pod in _pods(path, item):
+            containers += list(pod.containers(maps, taken))
+    services = (_service(item) for _, item in listed if _is_core(item, "Service"))
+    return Manifest(tuple(containers), tuple(services))
+
+
+def _is_core(resource: Resource, kind: str) -> bool:
+    """Of Kubernetes itself: others have a kind called Service too."""
+    return resource.get("apiVersion") == "v1" and resource.get("kind") == kind
+
+
+def name_of(resource: Resource) -> str:
+    """`metadata.name`."""
+    return _text(_map(resource.get("metadata")), "name")
+
+
+def namespace_of(resource: Resource) -> str:
+    """`metadata.namespace`; an empty text where whoever applies the file says it."""
+    return _text(_map(resource.get("metadata")), "namespace")
+
+
+@dataclass(frozen=True)
+class _ConfigMap:
+    path: Keys
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class _Pod:
+    """The pod of one workload: its `spec`, and where that stands."""
+
+    kind: str
+    workload: str
+    namespace: str
+    path: Keys
+    spec: Mapping[str, object]
+
+    def containers(
+        self, maps: Mapping[tuple[str, str], _ConfigMap], taken: set[str]
+    ) -> Iterator[PodContainer]:
+        for key in ("initContainers", "containers"):
+            for i, item in enumerate(_list(self.spec.get(key))):
+                section = _map(item)
+                if not section:
+                    continue
+                workload = self.workload or self.kind
+                name = _free(f"{workload}/{_text(section, 'name') or i}", taken)
+                lasts = key == "containers" and self.kind not in _ENDS
+                yield self._container(name, section, (*self.path, key, i), lasts, maps)
+
+    def _container(
+        self,
+        name: str,
+        section: Mapping[str, object],
+        path: Keys,
+        lasts: bool,
+        maps: Mapping[tuple[str, str], _ConfigMap],
+    ) -> PodContainer:
+        variables = _Variables(self.namespace, maps)
+        variables.read(section, path)
+        words = tuple(
+            variables.expanded(str(word))
+            for key in ("command", "args")
+            for word in _list(section.get(key))
+        )
+        variables.forget(" ".join(words))
+        mounts = tuple(
+            _text(_map(item), "mountPath") for item in _list(section.get("volumeMounts"))
+        )
+        unknown = [*variables.unknown, *(["mounted files"] if self._replaces(section) else [])]
+        container = Container(
+            name=name,
+            image=_text(section, "image"),
+            env=variables.values,
+            mounts=mounts,
+            unknown=tuple(dict.fromkeys(unknown)),
+            extra_hosts=dict(self._aliases()),
+        )
+        return PodContainer(
+            service=Service(name, container, words),
+            namespace=self.namespace,
+            path=path,
+            variables=variables.places,
+            lasts=lasts,
+            has_service_links=not is_off(self.spec.get("enableServiceLinks")),
+            asks_cluster=self._asks_cluster(),
+        )
+
+    def _replaces(self, section: Mapping[str, object]) -> bool:
+        """Whether files from elsewhere may stand where the image has its scripts and settings."""
+        volumes = {
+            _text(_map(item), "name"): set(_map(item)) for item in _list(self.spec.get("volumes"))
+        }
+        kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
+        for item in _list(section.get("volumeMounts")):
+            mount = _map(item)
+            target = _text(mount, "mountPath")
+            if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
+                continue
+            if kinds & volumes.get(_text(mount, "name"), set()):
+                return True
+        return False
+
+    def _aliases(self) -> Iterator[tuple[str, str]]:
+        for item in _list(self.spec.get("hostAliases")):
+            alias = _map(item)
+            for name in _list(alias.get("hostnames")):
+                yield str(name).lower(), _text(alias, "ip")
+
+    def _asks_cluster(self) -> bool:
+        policy = _text(self.spec, "dnsPolicy") or "ClusterFirst"
+        on_host = "hostNetwork" in self.spec and not is_off(self.spec["hostNetwork"])
+        wanted = "ClusterFirstWithHostNet" if on_host else "ClusterFirst"
+        return policy in (wanted, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
+
+
+class _Variables:
+    """The variables of one container in the order in which the kubelet sets them."""
+
+    def __init__(self, namespace: str, maps: Mapping[tuple[str, str], _ConfigMap]) -> None:
+        self.values: dict[str, str] = {}
+        self.places: dict[str, Keys] = {}
+        self.unknown: list[str] = []
+        self._namespace = namespace
+        self._maps = maps
+
+    def read(self, section: Mapping[str, object], path: Keys) -> None:
+        for item in _list(section.get("envFrom")):
+            source = _map(item)
+            config_map = self._map_of(source.get("configMapRef"))
+            if config_map is None:
+                self.unknown.append("envFrom")
+                continue
+            prefix = _text(source, "prefix")
+            for key, value in config_map.data.items():
+                self._set(prefix + key, value, (*config_map.path, "data", key))
+        for i, item in enumerate(_list(section.get("env"))):
+            variable = _map(item)
+            if name := _text(variable, "name"):
+                self._one(name, variable, (*path, "env", i))
+
+    def expanded(self, text: str) -> str:
+        """``text`` with the values of `$(NAME)`, those that are known so far."""
+
+        def value(match: re.Match[str]) -> str:
+            return "$" if match[1] is None else self.values.get(match[1], match[0])
+
+        if len(text) > MAX_EXPANDED:
+            return text
+        found = _REFERENCE.sub(value, text)
+        return found if len(found) <= MAX_EXPANDED else text
+
+    def forget(self, command: str) -> None:
+        """What a command sets or unsets for itself is not known."""
+        names = set(_SET_BY_SHELL.findall(command))
+        for listed in _UNSET_BY_SHELL.findall(command):
+            names |= set(listed.split())
+        for name in names:
+            if name in self.values or name.startswith("KAFKA_"):
+                self.values[name] = _unknown(name)
+
+    def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
+        source = _map(variable.get("valueFrom"))
+        if not source:
+            value = variable.get("value")
+            self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
+            return
+        reference = _map(source.get("configMapKeyRef"))
+        config_map = self._map_of(reference)
+        key = _text(reference, "key")
+        if config_map is None or key not in config_map.data:
+            self._set(name, _unknown(name), path)
+            return
+        self._set(name, config_map.data[key], (*config_map.path, "data", key))
+
+    def _set(self, name: str, value: object, path: Keys) -> None:
+        """No value is an empty one; what is no text is not known."""
+        self.values[name] = value if isinstance(value, str) else _unknown(name) if value else ""
+        self.places[name] = path
+
+    def _map_of(self, reference: object) -> _ConfigMap | None:
+        return self._maps.get((self._namespace, _text(_map(reference), "name")))
+
+
+def _unknown(name: str) -> str:
+    """The value of a variable that the file does not hold."""
+    return f"$({name})"
+
+
+def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
+    kind = _text(resource, "kind")
+    if kind not in _POD_IN:
+        return
+    spec: Mapping[str, object] = resource
+    for key in _POD_IN[kind]:
+        spec = _map(spec.get(str(key)))
+    yield _Pod(kind, name_of(resource), namespace_of(resource), (*path, *_POD_IN[kind]), spec)
+
+
+def _service(resource: Resource) -> ClusterService:
+    spec = _map(resource.get("spec"))
+    addresses = [_text(spec, "clusterIP"), *map(str, _list(spec.get("clusterIPs")))]
+    return ClusterService(
+        name_of(resource),
+        namespace_of(resource),
+        _ports(_list(spec.get("ports"))),
+        "None" not in addresses and _text(spec, "type") != "ExternalName",
+    )
+
+
+def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
+    found = []
+    for item in listed:
+        port = _map(item)
+        number = _text(port, "port")
+        if not re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
+            return None
+        if (_text(port, "protocol") or "TCP") == "TCP":
+            found.append(int(number))
+    return tuple(found)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}#{number}"
+    taken.add(found)
+    return found
+
+
+def is_off(value: object) -> bool:
+    """Whether a boolean is false, as YAML 1.1 may write it; what is not there is not."""
+    return str(value).lower() in ("false", "no", "off", "n")
+
+
+def _text(section: Mapping[str, object], key: str) -> str:
+    value = section.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _map(value: object) -> Mapping[str, object]:
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

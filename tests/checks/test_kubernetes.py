@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from earshot.checks.kubernetes import asks_for_a_service, mistakes
+from earshot.sources.kubernetes import Manifest, read_manifest
+from earshot.yaml_document import read_yaml_documents
+
+BROKER = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {{name: broker}}
+spec:
+  template:
+    spec:
+      {spec}
+      containers:
+        - name: kafka
+          image: {image}
+{more}
+          env:
+            - {{name: KAFKA_ZOOKEEPER_CONNECT, value: "zookeeper:2181"}}
+            - {{name: KAFKA_ADVERTISED_LISTENERS, value: "PLAINTEXT://$(POD).brokers:9092"}}
+{env}
+"""
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: kafka}
+spec: {ports: [{port: 9092}]}
+"""
+CLIENT = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: app}}
+spec:
+  {spec}
+  containers:
+    - name: main
+      image: registry.example.org/app:1
+      env: [{{name: KAFKA_BOOTSTRAP_SERVERS, value: "{servers}"}}]
+"""
+
+
+def read(*documents: str) -> Manifest:
+    return read_manifest(read_yaml_documents("---\n".join(documents), "m.yaml"))
+
+
+def found(*documents: str) -> list[str]:
+    return [item.line for item in mistakes(read(*documents))]
+
+
+def broker(
+    image: str = "confluentinc/cp-kafka:7.5.0", *, more: str = "", env: str = "", spec: str = ""
+) -> str:
+    return BROKER.format(
+        image=image,
+        more=textwrap.indent(more, " " * 10),
+        env=textwrap.indent(env, " " * 12),
+        spec=spec,
+    )
+
+
+def client(servers: str, spec: str = "") -> str:
+    return CLIENT.format(servers=servers, spec=spec)
+
+
+LINKED = (
+    "container broker/kafka: the Service kafka gives it KAFKA_PORT=tcp://ADDRESS:9092, and "
+    "{image} refuses to start - expected no KAFKA_PORT: `enableServiceLinks: false`, or a Service "
+    "that is not called kafka - set enableServiceLinks to false in the pod's spec [KL014] "
+    "https://hub.docker.com/r/apache/kafka"
+)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "confluentinc/cp-kafka:7.5.0",
+        "confluentinc/cp-enterprise-kafka:5.5.0",
+        "mirror.example.org/confluentinc/cp-server:7.5.0",
+        "confluentinc/cp-kafka:${TAG}",
+    ],
+)
+def test_a_service_called_kafka_comes_in_as_a_variable(image: str) -> None:
+    assert found(broker(image), SERVICE) == [LINKED.format(image=image)]
+
+
+def test_the_image_starts_by_its_own_script_from_the_command_too() -> None:
+    more = "command: [sh, -c, 'export A=b && exec /etc/confluent/docker/run']"
+    image = "confluentinc/cp-kafka:7.5.0"
+    assert found(broker(more=more), SERVICE) == [LINKED.format(image=image)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "service"),
+    [
+        ({"spec": "enableServiceLinks: false"}, SERVICE),
+        ({"image": "apache/kafka:3.9.1"}, SERVICE),
+        ({"image": "confluentinc/confluent-local:7.5.0"}, SERVICE),
+        ({"env": "- {name: KAFKA_PORT, value: ''}"}, SERVICE),
+        ({"more": "envFrom: [{secretRef: {name: s}}]"}, SERVICE),
+        ({"more": "command: [sh, -c, 'unset KAFKA_PORT; /etc/confluent/docker/run']"}, SERVICE),
+        ({"more": "command: [kafka-server-start, /etc/kafka/server.properties]"}, SERVICE),
+        ({}, SERVICE.replace("ports:", "clusterIP: None, ports:")),
+        ({}, SERVICE.replace("ports:", "type: ExternalName, ports:")),
+        ({}, SERVICE.replace("name: kafka", "name: kafka-headless")),
+        ({}, SERVICE.replace("name: kafka", "name: kafka, namespace: other")),
+        ({}, SERVICE.replace("port: 9092", 'port: "${PORT}"')),
+    ],
+)
+def test_no_variable_that_the_image_refuses(changed: dict[str, str], service: str) -> None:
+    assert found(broker(**changed), service) == []
+
+
+def test_what_the_image_refuses() -> None:
+    env = "- {name: KAFKA_PORT, value: '9092'}"
+    assert found(broker(env=env)) == [
+        (
+            "container broker/kafka: sets KAFKA_PORT, and confluentinc/cp-kafka:7.5.0 refuses to "
+            "start - expected KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it - "
+            "take KAFKA_PORT away [KL014] https://hub.docker.com/r/apache/kafka"
+        )
+    ]
+
+
+def test_what_kafka_refuses() -> None:
+    env = "- {name: KAFKA_LISTENERS, value: 'PLAINTEXT://:9092,OTHER://:9092'}"
+    (line,) = found(broker("confluentinc/cp-kafka:7.5.0", env=env))
+    assert line.startswith("container broker/kafka, listener ")
+    assert line.endswith("[KL002] https://kafka.apache.org/documentation/#brokerconfigs")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "envFrom: [{secretRef: {name: s}}]",
+        "command: [sh, -c, 'KAFKA_LISTENERS=A://:1 /etc/confluent/docker/run']",
+        "volumeMounts: [{name: v, mountPath: /etc/confluent/docker}]",
+    ],
+)
+def test_what_is_set_elsewhere_may_be_right(more: str) -> None:
+    """KAFKA_ADVERTISED_LISTENERS alone would lack the controller's listener."""
+    env = (
+        "- {name: KAFKA_PROCESS_ROLES, value: 'broker,controller'}\n"
+        "- {name: KAFKA_NODE_ID, value: '1'}\n"
+        "- {name: KAFKA_CONTROLLER_LISTENER_NAMES, value: CONTROLLER}\n"
+        "- {name: KAFKA_CONTROLLER_QUORUM_VOTERS, value: '1@localhost:9093'}\n"
+        "- {name: CLUSTER_ID, value: '5L6g3nShT-eMCtK--X86sw'}"
+    )
+    spec = "volumes: [{name: v, configMap: {name: scripts}}]"
+    assert found(broker("confluentinc/cp-kafka:8.0.0", env=env, more=more, spec=spec)) == []
+
+
+def test_of_an_image_that_does_not_tell_its_kafka_only_what_every_kafka_refuses() -> None:
+    doubled = "- {name: KAFKA_LISTENERS, value: 'PLAINTEXT://:9092,,'}"
+    assert found(broker("registry.example.org/kafka", env=doubled)) == []
+
+
+def test_a_secret_is_not_absent() -> None:
+    text = broker().replace(
+        'value: "PLAINTEXT://$(POD).brokers:9092"',
+        "valueFrom: {secretKeyRef: {name: s, key: k}}",
+    )
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "servers",
+    ["kafka:9093", "kafka:9093,kafka:29092", "PLAINTEXT://kafka:9093"],
+)
+def test_a_client_that_asks_for_a_port_that_its_service_does_not_have(servers: str) -> None:
+    told = "; ".join(
+        f"{item.rpartition('/')[2]} is the Service kafka, which has no port but 9092"
+        for item in servers.split(",")
+    )
+    assert found(client(servers), SERVICE) == [
+        (
+            f"container app/main: KAFKA_BOOTSTRAP_SERVERS: {told} - expected kafka:9092 - "
+            "bootstrap to a port of the Service, or give the Service this port [KL015] "
+            "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+        )
+    ]
+
+
+def test_a_client_is_offered_all_ports() -> None:
+    service = SERVICE.replace("{port: 9092}", "{port: 9092}, {port: 9094}")
+    (line,) = found(client("kafka:9093"), service)
+    assert "has no port but 9092, 9094 - expected one of kafka:9092, kafka:9094 - " in line
+
+
+def test_a_job_asks_by_its_command() -> None:
+    job = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: topics}
+spec:
+  template:
+    spec:
+      containers:
+        - name: main
+          image: apache/kafka:4.1.1
+          args: [kafka-topics.sh, --list, --bootstrap-server, "kafka:9093"]
+"""
+    (line,) = found(job, SERVICE)
+    assert line.startswith("container topics/main: command: kafka:9093 is the Service kafka, ")
+
+
+@pytest.mark.parametrize(
+    ("servers", "spec", "service"),
+    [
+        ("kafka:9092", "", SERVICE),
+        ("kafka:9093,kafka:9092", "", SERVICE),
+        ("kafka:9093,elsewhere:9093", "", SERVICE),
+        ("kafka-0.kafka:9093", "", SERVICE),
+        ("kafka.example.org:9093", "", SERVICE),
+        ("kafka:$(PORT)", "", SERVICE),
+        ("kafka:9093", "hostAliases: [{ip: 10.0.0.1, hostnames: [kafka]}]", SERVICE),
+        ("kafka:9093", "hostNetwork: true", SERVICE),
+        ("kafka:9093", "", SERVICE.replace("ports:", "clusterIP: None, ports:")),
+        ("kafka:9093", "", SERVICE.replace("name: kafka", "name: kafka, namespace: other")),
+        ("kafka:9093", "", SERVICE.replace("port: 9092", 'port: "${PORT}"')),
+        ("kafka:9093", "", f"{SERVICE}---\n{SERVICE.replace('9092', '9093')}"),
+    ],
+)
+def test_a_client_that_may_be_right(servers: str, spec: str, service: str) -> None:
+    assert found(client(servers, spec), service) == []
+
+
+def test_whether_a_client_asks_for_a_service_of_the_file() -> None:
+    assert asks_for_a_service(read(client("kafka:9092"), SERVICE))
+    assert not asks_for_a_service(read(client("elsewhere:9092"), SERVICE))
+    assert not asks_for_a_service(read(client("kafka:9092")))

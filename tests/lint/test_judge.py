@@ -1,0 +1,195 @@
+"""One file on disk, judged by what it is."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from earshot.errors import EarshotError
+from earshot.lint.judge import judge
+from earshot.lint.model import Linted, Place
+
+COMPOSE = """\
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://${NAME:-localhost}:9092
+  ui:
+    image: example/ui
+    environment:
+      - BOOTSTRAP_SERVERS=kafka:9092
+"""
+PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
+
+
+def judged(
+    folder: Path, text: str, name: str = "compose.yml", variables: dict[str, str] | None = None
+) -> Linted:
+    file = folder / name
+    file.write_text(text)
+    return judge(file, variables or {})
+
+
+def said(linted: Linted) -> list[tuple[str, str, int, int]]:
+    """Rule, container, line and column of each mistake."""
+    return [
+        (item.finding.rule, item.finding.container, item.place.line, item.place.column)
+        for item in linted.mistakes
+    ]
+
+
+def test_a_compose_file(tmp_path: Path) -> None:
+    found = judged(tmp_path, COMPOSE)
+    assert (found.file, found.kind, found.unjudged) == (
+        str(tmp_path / "compose.yml"),
+        "Compose file",
+        (),
+    )
+    assert said(found) == [("KL015", "kafka", 7, 7)]
+    assert found.mistakes[0].finding.observed == (
+        "ui bootstraps to PLAINTEXT and is sent on: "
+        "localhost:9092 is the client's own container, where no broker listens"
+    )
+
+
+def test_variables_of_the_caller_come_before_those_of_a_dotenv_beside_the_file(
+    tmp_path: Path,
+) -> None:
+    published = COMPOSE.replace('    ports: ["9092:9092"]\n', "")
+    (tmp_path / ".env").write_text("NAME=kafka\n")
+    assert said(judged(tmp_path, published)) == []
+    assert said(judged(tmp_path, published, variables={"NAME": "localhost"})) == [
+        ("KL015", "kafka", 6, 7)
+    ]
+
+
+def test_what_the_file_leaves_open_is_named(tmp_path: Path) -> None:
+    text = COMPOSE.replace("${NAME:-localhost}", "$NAME").replace(
+        '["9092:9092"]', '["9092:9092", "$PORTS"]'
+    )
+    found = judged(tmp_path, text)
+    assert found.mistakes == ()
+    assert found.unjudged == (
+        "PORTS is not set: what depends on it is not known",
+        "NAME is not set: what depends on it is not known",
+        "service kafka: ports could not be read",
+    )
+
+
+def test_files_beside_it_are_read(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "base.yml").write_text(COMPOSE)
+    text = "services:\n  kafka: {extends: {file: sub/base.yml, service: kafka}}\n" + "".join(
+        COMPOSE.partition("  ui:")[1:]
+    )
+    assert said(judged(tmp_path, text)) == [("KL015", "kafka", 2, 3)]
+
+
+def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.env")
+    text = COMPOSE.replace("    ports:", "    env_file: x.env\n    ports:")
+    assert judged(tmp_path, text).unjudged == ("service kafka: env_file could not be read",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("services: {web: {image: nginx}}", "no service of it runs a Kafka broker"),
+        (
+            "services: {ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}}",
+            "no service of it runs a Kafka broker",
+        ),
+        ("kafka: {listeners: []}", "is no Compose file"),
+        ("- kafka", "is no Compose file"),
+        ("", "is no Compose file"),
+        (
+            "services:\n{{- if .Values.kafka }}\n  kafka: {image: apache/kafka}\n{{- end }}\n",
+            "is a template: judge what it renders (`helm template`, `docker compose config`)",
+        ),
+    ],
+)
+def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
+    found = judged(tmp_path, text)
+    assert (found.kind, found.mistakes, found.unjudged) == ("", (), (why,))
+
+
+def test_properties(tmp_path: Path) -> None:
+    found = judged(tmp_path, PROPERTIES, "server.properties")
+    assert (found.kind, found.unjudged) == ("properties file", ())
+    (mistake,) = found.mistakes
+    assert mistake.place == Place(str(tmp_path / "server.properties"), 3, 1)
+    assert mistake.finding.observed == (
+        "listeners: A has no protocol: listener.security.protocol.map is not set; "
+        "Kafka does not start"
+    )
+    assert judged(tmp_path, PROPERTIES.replace("A:", "PLAINTEXT:"), "s.properties").mistakes == ()
+
+
+def test_properties_of_a_client(tmp_path: Path) -> None:
+    found = judged(tmp_path, "bootstrap.servers=kafka:9092\n", "client.properties")
+    assert (found.kind, found.unjudged) == ("", ("holds no settings of a broker",))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"services: [", "is no YAML"),
+        (b"\xff", "is no UTF-8 text"),
+        (b"services: {kafka: [image]}", "services.kafka: found ['image']"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, data: bytes, message: str) -> None:
+    file = tmp_path / "compose.yml"
+    file.write_bytes(data)
+    with pytest.raises(EarshotError) as caught:
+        judge(file, {})
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(EarshotError) as caught:
+        judge(tmp_path / "gone.yml", {})
+    assert str(caught.value) == (
+        f"file {tmp_path / 'gone.yml'}: cannot be read (No such file or directory)"
+    )
+
+
+@pytest.mark.parametrize("blank", ["\n", " ", "\t\n", "{{\n"])
+def test_much_of_nothing_takes_no_long_time(tmp_path: Path, blank: str) -> None:
+    began = time.monotonic()
+    try:
+        judged(tmp_path, "# kafka\n" + blank * (900_000 // len(blank)))
+    except EarshotError as error:
+        assert error.observed
+    assert time.monotonic() - began < 20
+
+
+pieces = st.sampled_from(
+    [*COMPOSE.splitlines(keepends=True), *PROPERTIES.splitlines(keepends=True), "---\n", "  ", "{",
+     "    image: confluentinc/cp-kafka:8.0.0\n", "    <<: *a\n", "  k: &a\n", "!x ", "services:\n"]
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(pieces, max_size=20).map("".join) | st.text(max_size=40), st.booleans())
+def test_any_text_is_judged_or_refused_in_one_clear_error(
+    tmp_path: Path, text: str, is_yaml: bool
+) -> None:
+    file = tmp_path / ("a.yml" if is_yaml else "a.properties")
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        found = judge(file, {})
+    except EarshotError as error:
+        assert str(error)
+        return
+    assert bool(found.kind) or (found.unjudged and not found.mistakes)
+    for item in found.mistakes:
+        assert item.place.file == str(file) and item.place.line >= 1

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
+from earshot.rules.kl018_strimzi import RULE
+from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.yaml_document import read_yaml_documents
+
+
+def read(text: str) -> tuple[FoundKafka, ...]:
+    return read_strimzi(read_yaml_documents(textwrap.dedent(text), "k.yaml", unique=False))
+
+
+def one(listener: str) -> StrimziListener:
+    head = "apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}"
+    (found,) = read(f"{{{head}, spec: {{kafka: {{listeners: [{{{listener}}}]}}}}}}")
+    return found.kafka.listeners[0]
+
+
+def test_a_resource() -> None:
+    (found,) = read("""
+        apiVersion: v1
+        kind: ConfigMap
+        ---
+        apiVersion: kafka.strimzi.io/v1beta2
+        kind: Kafka
+        metadata: {name: mine}
+        spec:
+          kafka:
+            replicas: 2
+            listeners:
+              - name: plain
+                port: 9092
+                type: internal
+                tls: false
+              - name: outside
+                port: 9094
+                type: ingress
+                tls: true
+                authentication: {type: tls}
+                configuration:
+                  bootstrap: {host: kafka.example.org}
+                  hostTemplate: b{nodeId}
+                  brokers: [{broker: 0, host: b0, advertisedHost: a, advertisedPort: 443}]
+    """)
+    place = "spec.kafka.listeners[1]"
+    broker = StrimziBroker(0, f"{place}.configuration.brokers[0]", True, "a", 443)
+    listeners = (
+        StrimziListener("spec.kafka.listeners[0]", "plain", 9092, "internal", False),
+        StrimziListener(place, "outside", 9094, "ingress", True, "tls", True, True, (broker,)),
+    )
+    assert found == FoundKafka(StrimziKafka("mine", listeners, 2), (1,), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "tls"),
+    [
+        ("tls: true", True),
+        ("tls: yes", True),
+        ("tls: 'true'", True),
+        ("tls: false", False),
+        ("tls: No", False),
+        ("name: a", False),
+        ("tls: '${TLS}'", None),
+        ("tls: [true]", None),
+    ],
+)
+def test_tls(text: str, tls: bool | None) -> None:
+    assert one(text).tls is tls
+
+
+def test_what_is_not_known() -> None:
+    found = one('name: "${A}", port: "${B}", type: [x], configuration: {brokers: "${C}"}')
+    assert (found.name, found.port, found.type, found.brokers) == (None, None, None, None)
+    assert one('configuration: "${A}"').brokers is None
+    assert one("name: a").brokers == ()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "more", "brokers"),
+    [
+        ("name: k", "", 3),
+        ("name: k, annotations: {strimzi.io/node-pools: disabled}", "", None),
+        ("name: k, annotations: {strimzi.io/node-pools: enabled}", "", None),
+        ("name: k", "---\n{apiVersion: kafka.strimzi.io/v1beta2, kind: KafkaNodePool}", None),
+    ],
+)
+def test_how_many_brokers_where_no_pools_decide(
+    metadata: str, more: str, brokers: int | None
+) -> None:
+    head = f"apiVersion: kafka.strimzi.io/v1beta2, kind: Kafka, metadata: {{{metadata}}}"
+    (found,) = read(f"---\n{{{head}, spec: {{kafka: {{replicas: 3, listeners: []}}}}}}\n{more}")
+    assert found.kafka.brokers == brokers
+
+
+def test_others_have_a_kind_called_kafka_too() -> None:
+    assert read("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}") == ()
+
+
+def test_two_of_one_name() -> None:
+    text = "{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}}"
+    found = read(f"---\n{text}\n---\n{text}\n---\n{text}")
+    assert [item.kafka.name for item in found] == ["k", "k#2", "k#3"]
+    assert not any(item.is_read for item in found)
+
+
+NAMES = """
+name port type tls authentication configuration bootstrap brokers broker host
+advertisedHost advertisedPort hostTemplate ingress nodeport true 9092 0 localhost ${A}
+"""
+WORDS = st.sampled_from(NAMES.split())
+LISTENERS = st.recursive(
+    WORDS | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(LISTENERS)
+def test_no_shape_ends_in_a_trace(listeners: object) -> None:
+    resource = {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "Kafka",
+        "spec": {"kafka": {"replicas": "2", "listeners": listeners}},
+    }
+    (found,) = read_strimzi([resource])
+    list(RULE.check(ClusterFacts(plan=None, strimzi=(found.kafka,))))
