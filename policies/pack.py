@@ -1,4 +1,4 @@
-"""The policies of the pack: one per rule, and what they share.
+"""The policies of the pack: one per rule that resources can break, and what they share.
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container` or
 `aws.ec2.Instance` that runs a broker or a controller. The pack's configuration can set a policy's
@@ -59,7 +59,7 @@ def policies() -> list[Policy]:
     evaluations = Evaluations()
     return [
         _names(evaluations),
-        *(_rule(evaluations, rule) for rule in RULES),
+        *(_rule(evaluations, rule) for rule in RULES if not rule.is_of_files),
         _same_listeners(evaluations),
         _advice(evaluations),
         _not_known_yet(evaluations),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from earshot.adopt.adoption import Adoption, Question, Understood
@@ -25,7 +25,7 @@ def as_text(adoption: Adoption, terminal: Terminal) -> str:
         ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
         ("not carried over", (visible(str(item)) for item in adoption.leftovers)),
         ("notes", (visible(item) for item in adoption.notes)),
-        ("not judged here", adoption.unjudged),
+        ("not judged here", _by_reason(adoption.unjudged)),
     )
     for title, items in parts:
         listed = list(items)
@@ -85,6 +85,15 @@ def _row(item: Understood) -> tuple[str, ...]:
             told.why,
         )
     )
+
+
+def _by_reason(unjudged: Iterable[str]) -> Iterator[str]:
+    """`KL011: reason` and `KL012: reason` on one line."""
+    rules: dict[str, list[str]] = {}
+    for item in unjudged:
+        rule, _, reason = item.partition(": ")
+        rules.setdefault(reason, []).append(rule)
+    return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())
 
 
 def _facts(item: Understood) -> dict[str, Any]:

@@ -5,14 +5,15 @@ What Kafka or an image refuses stands alone: of a broker that does not start, no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
-from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.facts.settings import ForeignSettings, Unreadable, is_known
 from earshot.listeners.grammar import Bad
-from earshot.listeners.images import Family
+from earshot.listeners.images import Family, tag_of
 from earshot.rules import (
     kl002_kafka,
     kl014_image,
@@ -25,7 +26,10 @@ from earshot.sources.compose import Service
 from earshot.sources.deployment import Settings, brokers_among, deployment, settings_of
 
 KRAFT_ONLY = (4, 0)
+OLDEST = (3, 3)
+"""Of what an unknown image may hold, as far as the rules know Kafka."""
 _CONFLUENT_REFUSES = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
+_WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
 _ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": False}
 _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 
@@ -60,6 +64,8 @@ def _image(service: Service, settings: Settings) -> Iterator[Finding]:
     """What the start script of the image refuses, or what its Kafka does not have any more."""
     release, image = settings.release, service.container.image
     family = service.container.family
+    if family is Family.WURSTMEISTER:
+        yield from _wurstmeister(service)
     if release is None or family in (Family.UNKNOWN, Family.WURSTMEISTER):
         return
     if release >= KRAFT_ONLY and settings.is_zookeeper:
@@ -86,11 +92,32 @@ def _image(service: Service, settings: Settings) -> Iterator[Finding]:
         )
 
 
+def _wurstmeister(service: Service) -> Iterator[Finding]:
+    """Source: `start-kafka.sh` of wurstmeister/kafka-docker, with Kafka 2 and later."""
+    container = service.container
+    told = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
+    if service.command or service.is_built or container.unknown:
+        return
+    if not _WURSTMEISTER.fullmatch(tag_of(container.image)):
+        return
+    if any(container.env.get(name) for name in told):
+        return
+    advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
+    if advertised or not container.env.get("HOSTNAME_COMMAND"):
+        what = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
+        yield kl014_image.RULE.finding(
+            f"sets {what}, and {container.image} refuses to start",
+            "KAFKA_LISTENERS too",
+            remedy="set KAFKA_LISTENERS",
+            inputs=("listeners", "advertised.listeners", "image"),
+        )
+
+
 def _confluent(service: Service, settings: Settings, release: tuple[int, int]) -> Iterator[Finding]:
     """Source: `configure` in `kafka/include/etc/confluent/docker` of confluentinc/kafka-images."""
     env, image = service.container.env, service.container.image
     for name in _CONFLUENT_REFUSES:
-        if env.get(name):
+        if env.get(name) and is_known(env[name]):
             yield kl014_image.RULE.finding(
                 f"sets {name}, and {image} refuses to start",
                 "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
@@ -119,11 +146,14 @@ def _confluent(service: Service, settings: Settings, release: tuple[int, int]) -
 
 def kafka_refusals(settings: Settings) -> tuple[Finding, ...]:
     """Why Kafka does not start with ``settings``, as far as they are known."""
-    return tuple(_kafka(settings))
+    found = tuple(_kafka(settings.read()))
+    if settings.release is None:  # what an older Kafka takes is not certain
+        older = {item.observed for item in _kafka(settings.read(OLDEST))}
+        found = tuple(item for item in found if item.observed in older)
+    return found
 
 
-def _kafka(settings: Settings) -> Iterator[Finding]:
-    view = settings.read()
+def _kafka(view: ForeignSettings) -> Iterator[Finding]:
     for key, item in _unread(view):
         yield kl002_kafka.RULE.finding(
             f"{key}: {item.error.object} {item.error.observed}",

@@ -16,22 +16,29 @@ from earshot.sources.deployment import NEWEST, Settings
 OLDEST = (3, 9)
 _OF_BROKER = {"advertised.listeners", "process.roles", "zookeeper.connect", "broker.id", "node.id"}
 _OF_CLIENT = re.compile(r"bootstrap\.servers|kafkastore\.|.*\.bootstrap\.servers|group\.id")
+_STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
+"""Of a template language, which may leave lines out or add some."""
 
 
 def is_of_broker(text: str) -> bool:
     """Whether the properties are a broker's or a controller's: clients have listeners too."""
-    keys = set(read_properties(text).values)
-    if any(_OF_CLIENT.fullmatch(key) for key in keys):
+    values = read_properties(text).values
+    if any(_OF_CLIENT.fullmatch(key) for key in values):
         return False
-    return bool(_OF_BROKER & keys)
+    if re.match(r"\s*https?://", values.get("listeners", ""), re.IGNORECASE):
+        return False  # of a REST proxy, which knew ZooKeeper too
+    return bool(_OF_BROKER & set(values))
 
 
 def mistakes_in_properties(text: str) -> tuple[Finding, ...]:
     """What Kafka has against them; the first alone, for it stops there."""
     values = {key: value for key, value in read_properties(text).values.items() if value != ""}
-    settings = Settings(values, complete=True, release=OLDEST)
+    # without listeners it is a part of a file, or a template: something else completes it
+    complete = "listeners" in values and not _STATEMENT.search(text)
+    settings = Settings(values, complete=complete, release=OLDEST)
     found = kafka_refusals(settings)
     if not settings.is_zookeeper:
-        later = {item.observed for item in kafka_refusals(Settings(values, True, NEWEST))}
+        newest = Settings(values, settings.complete, NEWEST)
+        later = {item.observed for item in kafka_refusals(newest)}
         found = tuple(item for item in found if item.observed in later)
     return found[:1]

@@ -395,7 +395,7 @@ def lint(
         ),
     ] = None,
 ) -> None:
-    """Name the mistakes in Compose files and properties of brokers, with their lines.
+    """Name the mistakes in Compose files, Kubernetes manifests and properties, with their lines.
 
     Nothing is started or connected to. A file that is named is judged; of a
     folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on

@@ -7,7 +7,7 @@ container name, hostname, aliases, and `name.network`. The default bridge resolv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from earshot.listeners.images import Family, family_told
 from earshot.names.kinds import NameKind, ip_of, kind_of
@@ -80,7 +80,10 @@ class Container:
     extra_hosts: Mapping[str, str] = field(default_factory=dict)
     """Names that its own hosts file has, with their addresses."""
     open_networks: bool = False
-    """Containers that nobody has described may be on its networks too."""
+    """Its networks may have names that nobody has described: of other containers, or by links."""
+
+    profiles: tuple[str, ...] = ()
+    """Compose profiles of which one has to be chosen for it to run; none means always."""
 
     @property
     def family(self) -> Family:
@@ -109,6 +112,11 @@ class Container:
     def addresses(self) -> frozenset[str]:
         """Its own fixed addresses."""
         return frozenset(str(ip_of(item.address)) for item in self.networks if item.address)
+
+    def known_as(self, network: JoinedNetwork) -> frozenset[str]:
+        """Its names, in lower case, and its fixed address on one of its networks."""
+        there = replace(self, networks=(network,))
+        return there.names | there.addresses
 
     def answers_to(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses inside its networks."""

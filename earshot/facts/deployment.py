@@ -6,11 +6,14 @@ What containers of other files, DNS or the user's machine decide is not known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from earshot.facts.container import Container, is_loopback
+from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
@@ -120,13 +123,48 @@ class Deployment:
     def members(self, broker: Broker) -> Iterator[Broker]:
         """Brokers of the same cluster, itself too."""
         for other in self.brokers:
-            if other is broker or (other.is_broker and other.cluster == broker.cluster):
+            same = other.is_broker and other.cluster == broker.cluster
+            if other is broker or (same and not self.apart(broker.service, other.service)):
                 yield other
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether two services are alternatives: no profile runs both."""
+        both = [self.containers[name].profiles for name in (one, other) if name in self.containers]
+        return len(both) == 2 and all(both) and not set(both[0]) & set(both[1])
+
+    def may_be_machine(self, address: Address) -> bool:
+        """Whether the machine may be called so: a published port, under nobody's name."""
+        host = address.host.lower()
+        told = is_loopback(host) or ip_of(host) is not None or host in self._names
+        return not told and any(
+            item.on_host_network or item.behind(address.port) for item in self.containers.values()
+        )
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        named = {name for item in self.containers.values() for name in item.names}
+        return frozenset(named | {name.lower() for name in self.containers})
+
+    @cached_property
+    def _known(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """Services by a network and what they are called there."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for service, container in self.containers.items():
+            for network in container.networks:
+                for name in container.known_as(network) | {service.lower()}:
+                    found.setdefault((network.name, name), []).append(service)
+        return found
+
+    @cached_property
+    def _brokers(self) -> Mapping[str, Broker]:
+        return {item.service: item for item in self.brokers}
 
     def _target(self, place: str, host: str) -> Collection[str] | End | None:
         """Services that ``host`` may mean; None for the machine."""
         own = self.containers.get(place)
         on_host = own is None or own.on_host_network
+        if own is not None and own.network_mode.startswith(("service:", "container:")):
+            return End.UNKNOWN
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
@@ -137,27 +175,32 @@ class Deployment:
             return self._seen_from_host(place, host)
         assert own is not None
         number = ip_of(host)
-        if own.network_mode.startswith(("service:", "container:")):
-            return End.UNKNOWN
-        networks = {item.name for item in own.networks}
-        found = [
-            name
-            for name, other in self.containers.items()
-            if (networks & {item.name for item in other.networks} or name == place)
-            and (other.answers_to(host) or name.lower() == host)
-        ]
-        if found:
-            return found
+        known = host if number is None else str(number)
+        found = {
+            name: None for item in own.networks for name in self._known.get((item.name, known), ())
+        }
+        if own.answers_to(host) or host == place.lower():
+            found[place] = None
+        if found:  # of alternatives that may be chosen together, nothing is certain
+            return tuple(it for it in found if not self.apart(place, it)) or End.UNKNOWN
         if number is not None or "." in host or own.open_networks or own.unknown:
             return End.UNKNOWN
-        return End.NOWHERE
+        return End.UNKNOWN if self._may_be_generated(host) else End.NOWHERE
+
+    def _may_be_generated(self, host: str) -> bool:
+        """Compose calls containers `PROJECT-SERVICE-1`; a hostname may hold a variable."""
+        if any(not is_known(item.hostname) for item in self.containers.values()):
+            return True
+        head = re.fullmatch(r"(.+)[-_][0-9]+", host)
+        return head is not None and any(
+            head[1].endswith((f"-{name.lower()}", f"_{name.lower()}")) for name in self.containers
+        )
 
     def _seen_from_host(self, place: str, host: str) -> Collection[str] | End | None:
         """A container's name means nothing to the machine; any other may mean anything."""
         if ip_of(host) is not None or "." in host:
             return End.UNKNOWN
-        known = {name for item in self.containers.values() for name in item.names}
-        return End.NOWHERE if host in known or host in self.containers else End.UNKNOWN
+        return End.NOWHERE if host in self._names else End.UNKNOWN
 
     def _on_host(self, port: int, is_user: bool) -> Way:
         """Who gets a connection to a port of the machine."""
@@ -171,7 +214,7 @@ class Deployment:
         return End.UNKNOWN
 
     def _listens(self, service: str, port: int, *, from_itself: bool) -> Way:
-        broker = next((item for item in self.brokers if item.service == service), None)
+        broker = self._brokers.get(service)
         if broker is None:
             return End.REFUSED if from_itself else End.UNKNOWN
         if broker.endpoints is None:

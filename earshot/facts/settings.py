@@ -24,7 +24,9 @@ from earshot.listeners.model import Protocol as SecurityProtocol
 from earshot.listeners.model import Role
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
-_TEMPLATE = re.compile(r"\$[A-Za-z_({]|\{\{|\}\}|`|_\{")
+_TEMPLATE = re.compile(
+    r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\(", re.ASCII
+)
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")

@@ -124,7 +124,7 @@ def tag_of(image: str) -> str:
 
 def release_of(image: str) -> tuple[int, int] | None:
     """Which Kafka (major, minor) is in ``image``, as far as its tag tells."""
-    numbers = re.match(r"(\d+)\.(\d+)", tag_of(image), re.ASCII)
+    numbers = re.match(r"(\d{1,4})\.(\d{1,4})", tag_of(image), re.ASCII)
     family = family_of(image)
     if family is Family.WURSTMEISTER:
         return 2, 8  # its last; its tags begin with Scala's version

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from earshot.errors import AddressError
-from earshot.listeners.address import Address
+from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.grammar import (
     LISTENERS_ALLOWED,
     MAP_ALLOWED,
@@ -26,11 +26,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _ENDPOINT = re.compile(r"(.*)://(\[?)([0-9a-zA-Z\-%._:]*)(\]?):(-?[0-9]+)", re.ASCII | re.DOTALL)
-_SERVER = re.compile(r"(?:[^:]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
+_SERVER = re.compile(r"(?:[^:]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:0*([0-9]{1,5})", re.ASCII)
 
 
 def read_listeners(text: str) -> Iterator[tuple[str, Address] | Bad]:
-    """`NAME://host:port,…`; names in upper case, as Kafka compares them."""
+    """`NAME://host:port,…`; names in upper case, as Kafka compares them.
+
+    An entry that stands twice word by word counts once, as Kafka 4.3 has it.
+    """
     yield from _distinct(_entries(text, _listener))
 
 
@@ -68,16 +71,18 @@ def _entries(text: str, read: Callable[[str], tuple[K, V]]) -> Iterator[tuple[K,
 
 
 def _distinct(items: Iterator[tuple[str, V] | Bad]) -> Iterator[tuple[str, V] | Bad]:
-    seen: set[str] = set()
+    seen: dict[str, V] = {}
     for item in items:
         if not isinstance(item, Bad):
+            if seen.get(item[0]) == item[1]:
+                continue
             if item[0] in seen:
                 error = AddressError(
                     item[0], observed="stands twice in one list", allowed="each name once"
                 )
                 yield Bad(item[0], error)
                 continue
-            seen.add(item[0])
+            seen[item[0]] = item[1]
         yield item
 
 
@@ -107,7 +112,8 @@ def _protocol(entry: str) -> tuple[str, Protocol]:
 def _voter(entry: str) -> tuple[int, Address]:
     id, at, address = entry.partition("@")
     match = _SERVER.fullmatch(address.strip())
-    if not at or not re.fullmatch(r"-?[0-9]{1,10}", id.strip()) or match is None:
+    is_id = re.fullmatch(r"-?[0-9]{1,10}", id.strip(), re.ASCII)
+    if not at or not is_id or match is None or int(match[2]) > MAX_PORT:
         raise AddressError(
             f"voter entry {entry!r}",
             observed="cannot be read" if at else "has no @",
@@ -118,7 +124,7 @@ def _voter(entry: str) -> tuple[int, Address]:
 
 def _server(entry: str) -> tuple[Address, None]:
     match = _SERVER.fullmatch(entry)
-    if match is None or not match[1]:
+    if match is None or not match[1] or int(match[2]) > MAX_PORT:
         raise AddressError(
             f"server entry {entry!r}", observed="cannot be read", allowed="host:port entries"
         )

@@ -61,9 +61,14 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
         return
     for check in checks:
         try:
-            yield from (item for item in check(view) if item.refused)
+            yield from (item for item in check(view) if item.refused or _stops(item, view))
         except Unreadable:
             continue
+
+
+def _stops(item: Objection, view: ForeignSettings) -> bool:
+    """Accepted, and stopped by while it starts: a voter at 0.0.0.0 (run with 4.1.1)."""
+    return item.check == "R4a" and view.version >= (4, 1)
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -78,15 +78,17 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     if protocol is None or not protocol.sasl:
         return
     used = view.text("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
-    text = view.text(ENABLED, "GSSAPI")
+    own = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
+    key = own if own in view.values else ENABLED  # the listener's own counts first
+    text = view.text(key, "GSSAPI")
     enabled = [item.strip() for item in text.split(",")]
     if used not in enabled:
         yield Objection(
             "I5",
             "sasl.mechanism.inter.broker.protocol",
-            f"is {used}, and sasl.enabled.mechanisms has {text or 'none'}",
-            "a mechanism that sasl.enabled.mechanisms has",
-            remedy=f"add {used} to sasl.enabled.mechanisms",
+            f"is {used}, and {key} has {text or 'none'}",
+            f"a mechanism that {key} has",
+            remedy=f"add {used} to {key}",
             listener=view.inter_broker,
         )
 

@@ -13,7 +13,8 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
     """P2, P3: one port, one listener; an IPv4 and an IPv6 address may share it (KIP-797)."""
     holders: dict[int, list[str]] = defaultdict(list)
     for name, address in view.listeners.items():
-        holders[address.port].append(name)
+        if address.port:  # 0 stands for whichever is free
+            holders[address.port].append(name)
     for port, names in holders.items():
         hosts = [view.listeners[name].host for name in names]
         paired = sorted(family(host) or 0 for host in hosts) == [4, 6]

@@ -6,12 +6,13 @@ the client came in on, and everything after that goes there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.grouped import shortened
 from earshot.rules.registry import Rule
 
 
@@ -31,13 +32,18 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 for broker, problem in _answers(facts.deployment, item.service, way):
                     key = (broker.service, way.endpoint.name, problem)
                     sent.setdefault(key, []).append(item.service)
+    brokers = {broker.service: broker for broker in facts.deployment.brokers}
     for (service, listener, problem), clients in sent.items():
-        named = ", ".join(dict.fromkeys(clients))
+        endpoint = brokers[service].named(listener)
+        advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
+        named = list(dict.fromkeys(clients))
+        verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
         yield RULE.finding(
-            f"{named} bootstraps to {listener} and is sent on: {problem}",
+            f"{shortened(named)} {verb.format(listener)} sent on: {problem}",
             "an address that works where these clients are",
             listener=listener,
             container=service,
+            severity=_severity(facts.deployment, advertised),
             remedy=f"advertise {listener} under the name that these containers have for {service}, "
             "and give clients elsewhere a listener of their own",
             inputs=("advertised.listeners",),
@@ -56,6 +62,12 @@ def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
     if way in (End.REFUSED, End.SELF):
         return f"nobody listens at {address}"
     return ""
+
+
+def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity | None:
+    """A name that nobody in the file has may be the machine's: then it works there."""
+    may_work = any(deployment.may_be_machine(address) for address in addresses)
+    return Severity.WARNING if may_work else None
 
 
 def _is_dead(way: Way) -> bool:
@@ -79,6 +91,7 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
         f"{item.setting}: {told}",
         f"one of {', '.join(offers)}" if offers else "a listener of a broker",
         container=item.service,
+        severity=_severity(deployment, item.addresses),
         remedy="bootstrap to a listener whose advertised address works in this container",
         inputs=(item.setting,),
     )

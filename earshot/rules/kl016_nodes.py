@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
-from earshot.facts.deployment import Arrival, Broker, Deployment, End
+from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint
+from earshot.listeners.address import Address
 from earshot.rules.finding import Finding
+from earshot.rules.grouped import shortened
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Rule
 
@@ -28,7 +30,7 @@ def _ids(deployment: Deployment) -> Iterator[Finding]:
         if broker.id is None or broker.id < 0:
             continue
         other = holders.setdefault((broker.cluster, broker.id), broker)
-        if other is not broker:
+        if other is not broker and not deployment.apart(broker.service, other.service):
             yield RULE.finding(
                 f"has the node id {broker.id}, as {other.service} of the same cluster has",
                 "an id of its own for every node",
@@ -51,7 +53,7 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
                     "an address of its own for every broker",
                     listener=endpoint.name,
                     container=broker.service,
-                    remedy=f"advertise {endpoint.name}://{broker.service}:{endpoint.bind.port}",
+                    remedy=_to_advertise(broker, endpoint),
                     inputs=("advertised.listeners",),
                 )
 
@@ -68,16 +70,20 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             way = deployment.way(other.service, endpoint.advertised)
             if isinstance(way, Arrival) and not is_loopback(endpoint.advertised.host):
                 continue  # another broker's address, as said above
-            if problem := failure(way, endpoint.advertised, other.service, broker):
+            problem = failure(way, endpoint.advertised, other.service, broker)
+            is_itself = isinstance(way, Arrival) and way.broker is other and not _on_host(other)
+            if is_itself or way is End.SELF:
+                problem = f"{endpoint.advertised} is the asking broker itself"
+            if problem:
                 problems.setdefault(problem, []).append(other.service)
         for problem, others in problems.items():
             yield RULE.finding(
                 f"advertises {endpoint.advertised} to other brokers, and for "
-                f"{', '.join(others)} {problem}",
+                f"{shortened(others)} {problem}",
                 "an address at which the other brokers reach this one",
                 listener=endpoint.name,
                 container=broker.service,
-                remedy=f"advertise {endpoint.name}://{broker.service}:{endpoint.bind.port}",
+                remedy=_to_advertise(broker, endpoint),
                 inputs=("advertised.listeners",),
             )
 
@@ -89,6 +95,8 @@ def _quorum(deployment: Deployment) -> Iterator[Finding]:
         for id, address in broker.voters.items():
             voter = nodes.get((broker.cluster, id))
             if voter is None or (broker.cluster, id) in told or not voter.endpoints:
+                continue
+            if deployment.apart(broker.service, voter.service):
                 continue
             way = deployment.way(broker.service, address)
             problem = failure(way, address, broker.service, voter)
@@ -103,14 +111,33 @@ def _quorum(deployment: Deployment) -> Iterator[Finding]:
                     f"controller.quorum.voters places voter {id} at {address}, and {problem}",
                     "the address of that node's controller listener",
                     container=broker.service,
-                    remedy=f"write {id}@{_controller(voter)}, on every node",
+                    remedy=_to_list(id, voter, address),
                     inputs=("controller.quorum.voters",),
                 )
 
 
-def _controller(node: Broker) -> str:
-    port = next((item.bind.port for item in node.endpoints or () if item.is_controller), "PORT")
-    return f"{node.service}:{port}"
+def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
+    """What to do about an advertised address that leads other brokers nowhere."""
+    host = broker.service
+    if _on_host(broker) and endpoint.advertised is not None:
+        host = endpoint.advertised.host
+    own = Address(host, endpoint.bind.port)
+    if own == endpoint.advertised:
+        return "put the brokers on one network"
+    return f"advertise {endpoint.name}://{own}"
+
+
+def _on_host(broker: Broker) -> bool:
+    return broker.container.on_host_network
+
+
+def _to_list(id: int, voter: Broker, listed: Address) -> str:
+    """What to do about a voter that is not where it is ``listed``."""
+    host = listed.host if _on_host(voter) else voter.service
+    port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
+    if f"{host}:{port}" == str(listed):
+        return "put the nodes on one network"
+    return f"write {id}@{host}:{port}, on every node"
 
 
 RULE = Rule(

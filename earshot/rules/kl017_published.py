@@ -21,7 +21,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for broker in facts.deployment.brokers:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
-        named: list[tuple[Endpoint, PublishedPort]] = []
+        named: list[tuple[Endpoint, str]] = []
         for endpoint in broker.endpoints or ():
             if endpoint.is_controller or endpoint.advertised is None:
                 continue
@@ -30,8 +30,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 continue  # Docker chooses it: no client can be meant to know it
             if is_loopback(endpoint.advertised.host):
                 yield from _for_host(facts.deployment, broker, endpoint, published)
-            elif published := published or _by_proxy(facts.deployment, broker, endpoint):
-                named.append((endpoint, published[0]))
+            elif published:
+                named.append((endpoint, str(published[0])))
+            elif proxied := _by_proxy(facts.deployment, endpoint):
+                named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
         yield from _named(facts.deployment, broker, named)
 
 
@@ -45,8 +47,8 @@ def _for_host(
     assert endpoint.advertised is not None
     leads = broker.container.behind(endpoint.advertised.port)
     way = deployment.way(HOST, endpoint.advertised)
-    if isinstance(way, Arrival) and way.broker is broker:
-        return
+    if isinstance(way, Arrival) and (way.broker is broker or set(leads) & set(published)):
+        return  # two that publish one port never run together
     if not published and not leads:
         return  # only the broker itself can mean it
     to = f"{published[0]}" if published else f"{leads[0]}"
@@ -72,7 +74,7 @@ def _for_host(
 
 
 def _named(
-    deployment: Deployment, broker: Broker, found: list[tuple[Endpoint, PublishedPort]]
+    deployment: Deployment, broker: Broker, found: list[tuple[Endpoint, str]]
 ) -> Iterator[Finding]:
     """Advertised under names that the machine has no reason to know: they serve nobody there."""
     lost = [
@@ -83,7 +85,7 @@ def _named(
     if not lost or _serves_host(deployment, broker):
         return
     endpoints = [endpoint for endpoint, _ in lost]
-    ports = ", ".join(dict.fromkeys(str(port) for _, port in lost))
+    ports = ", ".join(dict.fromkeys(port for _, port in lost))
     hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
     certain = broker.is_told or not any(_users(deployment, item) for item in endpoints)
     yield RULE.finding(
@@ -120,9 +122,7 @@ def _serves_host(deployment: Deployment, broker: Broker) -> bool:
     )
 
 
-def _by_proxy(
-    deployment: Deployment, broker: Broker, endpoint: Endpoint
-) -> tuple[PublishedPort, ...]:
+def _by_proxy(deployment: Deployment, endpoint: Endpoint) -> tuple[PublishedPort, ...]:
     """Ports of another container under whose name the listener is advertised."""
     assert endpoint.advertised is not None
     others = (item.service for item in deployment.brokers)

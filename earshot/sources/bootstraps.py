@@ -21,32 +21,50 @@ _SETTING = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _ADDRESS = re.compile(
-    r"(?:[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
+    r"(?:(?!https?:)[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
 )
 _OPTION = re.compile(
-    r"--(?:bootstrap-servers?|broker-list|kafka-server|kafka\.server|brokers?)[= ]([^\s'\";|&]+)"
-    r"|\b(?:cub kafka-ready (?:-b|.*? -b)|kcat -b|kafkacat -b) ([^\s'\";|&]+)",
+    r"(?<![\w.-])(?:--|-D)(?:[\w.-]*bootstrap[.-]servers?|broker-list|kafka-server|brokers?)"
+    r"[= ]([^\s'\";|&]+)"
+    r"|\b(?:cub kafka-ready (?:-b|.{0,200}? -b)|kcat -b|kafkacat -b) ([^\s'\";|&]+)",
     re.ASCII,
 )
+_REPORTERS = "KAFKA_METRIC_REPORTERS"
+_REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
+_WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
+"""In a variable that holds a whole configuration, as AKHQ's."""
 
 
 def bootstraps(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
     """Those of ``services``; of ``brokers``, their listeners' own settings are none."""
     own = set(brokers)
     for service in services:
-        for name, value in service.container.env.items():
-            if not _SETTING.fullmatch(name):
-                continue
-            if service.name in own and "QUORUM" in name.upper():
-                continue
+        listed = [*_in_variables(service, is_broker=service.name in own)]
+        if service.name not in own:
+            listed += _in_command(" ".join(service.command))
+        for setting, value in listed:
             if found := _addresses(value):
-                yield Bootstrap(service.name, name, found)
-        if service.name in own:
+                yield Bootstrap(service.name, setting, found)
+
+
+def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:
+    env = service.container.env
+    for name, value in env.items():
+        if not _SETTING.fullmatch(name):
+            yield from ((name, item) for item in dict.fromkeys(_WITHIN.findall(value)))
             continue
-        text = " ".join(service.command)
-        for match in _OPTION.finditer(text):
-            if found := _addresses(match[1] or match[2]):
-                yield Bootstrap(service.name, "command", found)
+        if is_broker and "QUORUM" in name.upper():
+            continue
+        if "METRICS_REPORTER" in name.upper() and not env.get(_REPORTERS):
+            continue  # nobody reads it
+        yield name, value
+
+
+def _in_command(text: str) -> Iterator[tuple[str, str]]:
+    for match in _OPTION.finditer(text):
+        yield "command", match[1] or match[2]
+    if servers := _REPEATED.findall(text):  # one each, and all of one client
+        yield "command", ",".join(servers)
 
 
 def _addresses(text: str) -> tuple[Address, ...]:

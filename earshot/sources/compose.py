@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from earshot.errors import EarshotError
-from earshot.facts.container import HOST_NETWORK, Container, JoinedNetwork, PublishedPort
+from earshot.facts.container import (
+    DEFAULT_BRIDGES,
+    HOST_NETWORK,
+    Container,
+    JoinedNetwork,
+    PublishedPort,
+)
 from earshot.sources.compose_ports import read_port
 from earshot.sources.dotenv import read_env_file
 from earshot.sources.substitution import Variables
@@ -23,7 +29,7 @@ Read = Callable[[str], str]
 Section = Mapping[str, object]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
-_LISTENERS = re.compile(r"^\s*(?:advertised\.)?listeners\s*[=:]", re.MULTILINE)
+_LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
 _LISTS = ("ports", "volumes", "env_file")
@@ -65,9 +71,10 @@ def read_compose(
     """
     files = _Files(shown, Variables(variables, keep=lenient), read, lenient)
     sections, networks = files.sections(text, shown)
+    whole = {name: files.resolved(name, sections, shown, ()) for name in sections}
+    files.is_whole = files.is_whole and not _is_overlay(whole)
     services = tuple(
-        files.service(name, files.resolved(name, sections, shown, ()), networks, shown)
-        for name in sections
+        files.service(name, section, networks, shown) for name, section in whole.items()
     )
     return Compose(services, tuple(files.variables.missing))
 
@@ -86,6 +93,18 @@ def is_compose(text: str, shown: str) -> bool:
 
 def _is_service(item: object) -> bool:
     return isinstance(item, Mapping) and bool({"image", "build", "extends"} & set(item))
+
+
+def _is_overlay(services: Mapping[str, Section]) -> bool:
+    """Whether another file must hold the rest: no image, or a service that is not there."""
+    for section in services.values():
+        needed = section.get("depends_on")
+        if not (section.get("image") or "build" in section):
+            return True
+        names = needed if isinstance(needed, (list, Mapping)) else ()
+        if any(str(item) not in services for item in names):
+            return True
+    return False
 
 
 class _Files:
@@ -203,6 +222,7 @@ class _Files:
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(_extra_hosts(section, where)),
             open_networks=not self.is_whole or _is_open(section, top),
+            profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
         )
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
@@ -346,12 +366,16 @@ def _networks(name: str, section: Section, top: Section, where: str) -> Iterator
 
 
 def _is_open(section: Section, top: Section) -> bool:
-    """Whether containers of other files may be on its networks."""
+    """Whether there may be more names on its networks than the services say."""
     joined = _map(section.get("networks"), "networks") or {"default": None}
     external = [
         item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
     ]
-    return bool(external or section.get("external_links"))
+    links = section.get("links")
+    renamed = any(":" in str(item) for item in links) if isinstance(links, list) else False
+    mode = str(section.get("network_mode") or "")
+    by_mode = bool(mode) and (bool(links) or mode not in (*DEFAULT_BRIDGES, "none"))
+    return bool(external or section.get("external_links") or renamed or by_mode)
 
 
 def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:

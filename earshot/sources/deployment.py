@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from earshot.facts.container import Container
+from earshot.facts.container import Container, is_loopback
 from earshot.facts.deployment import Broker, Deployment, Endpoint
 from earshot.facts.settings import ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
-from earshot.listeners.images import Family, derived_listeners, family_of, is_broker, release_of
+from earshot.listeners.images import (
+    Family,
+    broker_property,
+    derived_listeners,
+    family_of,
+    is_broker,
+    release_of,
+    repository_of,
+)
 from earshot.listeners.kafka_grammar import read_voters
 from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
@@ -31,6 +39,7 @@ _CLIENT = re.compile(
     r"|\bkcat\b|\bkafkacat\b|\bcub\b|\bsleep (?:infinity|\d)|\btail -f /dev/null",
     re.ASCII,
 )
+_SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 
@@ -68,19 +77,57 @@ def settings_of(service: Service) -> Settings:
     text = " ".join(service.command)
     family = container.family
     old = family is Family.WURSTMEISTER or (released(container.image) or NEWEST) < (3, 0)
-    values = effective(container) if old else dict(handed_over(container))
+    values = effective(_with_port(container)) if old else dict(handed_over(container))
     if service.properties:
         values = dict(read_properties(service.properties).values) | values
     elif "kafka-server-start" in text:
         values = dict(_OVERRIDE.findall(text))
     values = {key: value for key, value in values.items() if value != ""}
+    scripted = {broker_property(family, name) for name in _SET_IN_COMMAND.findall(text)}
+    if _derives_no_more(container) or "advertised.listeners" in scripted:
+        scripted |= {"listeners"} if "KAFKA_LISTENERS" not in container.env else set()
+    values = {key: value for key, value in values.items() if key not in scripted}
+    if family is Family.BITNAMI:
+        values = _with_bitnami_s(values)
     complete = (
         family in (Family.APACHE, Family.CONFLUENT)
-        and not container.image.partition(":")[0].endswith("confluent-local")
+        and not _is_local(container.image)
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )
     return Settings(values, complete, released(container.image))
+
+
+def _is_local(image: str) -> bool:
+    """Whether it is confluent-local, which has listeners of its own."""
+    return repository_of(image).endswith("confluent-local")
+
+
+def _derives_no_more(container: Container) -> bool:
+    """Whether its listeners may be set where nobody has read them."""
+    return bool({"env_file", "extends"} & set(container.unknown)) or _is_local(container.image)
+
+
+def _with_port(container: Container) -> Container:
+    """With Docker's socket, wurstmeister's image asks Docker for the published port."""
+    env = container.env
+    given = ("KAFKA_ADVERTISED_PORT", "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS")
+    if container.family is not Family.WURSTMEISTER or any(env.get(name) for name in given):
+        return container
+    if not any(path.endswith("docker.sock") for path in container.mounts):
+        return container
+    port = env.get("KAFKA_PORT", "9092")
+    published = container.published_at(int(port)) if re.fullmatch(r"[0-9]{1,5}", port) else ()
+    known = published[0].host_port if len(published) == 1 else None
+    return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(known or "${PORT}")})
+
+
+def _with_bitnami_s(values: Mapping[str, str]) -> dict[str, str]:
+    """Every release of bitnami's listens with PLAINTEXT at 9092 where nothing is set."""
+    found = dict(values)
+    if re.fullmatch(r"PLAINTEXT://[^,]*", values.get("advertised.listeners", ""), re.IGNORECASE):
+        found.setdefault("listeners", "PLAINTEXT://:9092")
+    return found
 
 
 def released(image: str) -> tuple[int, int] | None:
@@ -94,8 +141,9 @@ def released(image: str) -> tuple[int, int] | None:
         return release_of(image)
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag in ("", "latest"):
-        return NEWEST
-    if re.fullmatch(r"\d+", tag):
+        # cp-server took the place of this one: which Kafka its latest holds is not known
+        return None if repository_of(image).endswith("cp-enterprise-kafka") else NEWEST
+    if re.fullmatch(r"\d{1,4}", tag, re.ASCII):
         major = int(tag) - 4 if family is Family.CONFLUENT else int(tag)
         return NEWEST if major >= 4 else (3, 9) if major == 3 else (2, 8)
     return release_of(image)
@@ -118,6 +166,9 @@ def _runs_broker(service: Service) -> bool:
         return False
     if "kafka-server-start" in text or service.properties:
         return True
+    known = service.container.family is not Family.UNKNOWN
+    if known and text and not _RUNS_BROKER.search(text):
+        return False  # some other command in an image that starts a broker by itself
     return is_broker(service.container.image, service.container.env, service.command)
 
 
@@ -128,7 +179,7 @@ def _broker(service: Service) -> Broker:
     listeners = tuple(_endpoints(service.container, view)) or None
     roles = values.get("process.roles", "")
     voters = {
-        item[0]: item[1]
+        item[0]: item[1] if item[1].host else Address("localhost", item[1].port)
         for item in (read_voters(values.get("controller.quorum.voters", "")))
         if isinstance(item, tuple) and is_known(values["controller.quorum.voters"])
     }
@@ -139,7 +190,7 @@ def _broker(service: Service) -> Broker:
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=listeners,
         inter_broker=_inter_broker(view),
-        cluster=_cluster(service.name, values),
+        cluster=_cluster(service, values),
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
         voters=voters,
@@ -151,7 +202,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
     """None where some of them are not known."""
     values = dict(view.values)
     if "listeners" not in values and "advertised.listeners" in values:
-        if container.family not in _DERIVING:
+        if container.family not in _DERIVING or _derives_no_more(container):
             return
         values["listeners"] = derived_listeners(values["advertised.listeners"])
     if "listeners" not in values and not view.complete:
@@ -167,8 +218,9 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         return
     for name, bind in binds.items():
         address = advertised.get(name)
-        if address is not None and not address.host:
-            address = Address(container.hostname or container.name, address.port)
+        if address is not None and not address.host:  # on the host's network its name counts
+            own = container.hostname or container.name
+            address = None if container.on_host_network else Address(own, address.port)
         is_controller = name in controllers
         unknown = is_controller or guessed or address is None
         yield Endpoint(name, bind, None if unknown else address, is_controller)
@@ -182,10 +234,20 @@ def _inter_broker(view: ForeignSettings) -> str:
         return ""
 
 
-def _cluster(service: str, values: Mapping[str, str]) -> str:
-    for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
-        if values.get(key) and is_known(values[key]):
-            return ",".join(sorted(values[key].replace(" ", "").split(",")))
-    if values.get("zookeeper.connect") and is_known(values["zookeeper.connect"]):
-        return values["zookeeper.connect"].strip()
-    return f"of {service} alone"
+def _cluster(service: Service, values: Mapping[str, str]) -> str:
+    """What nodes of one cluster have in common; who asks only itself is alone."""
+    alone = f"of {service.name} alone"
+    for key in (
+        "controller.quorum.voters",
+        "controller.quorum.bootstrap.servers",
+        "zookeeper.connect",
+    ):
+        listed = values.get(key, "").replace(" ", "")
+        if not listed or not is_known(listed):
+            continue
+        host = listed.rpartition("@")[2].rpartition(":")[0]
+        itself = host in ("", "0.0.0.0") or is_loopback(host)
+        if "," not in listed and itself and not service.container.on_host_network:
+            return alone
+        return listed if key == "zookeeper.connect" else ",".join(sorted(listed.split(",")))
+    return alone

@@ -143,6 +143,9 @@ def test_every_rule_has_a_policy_of_its_level() -> None:
     by_name = {policy.name: policy for policy in policies()}
     assert next(iter(by_name)) == "names", "the resolvers are configured before anything is judged"
     for rule in RULES:
+        if rule.is_of_files:  # `earshot lint` alone can judge it
+            assert rule.id.lower() not in by_name
+            continue
         policy = by_name[rule.id.lower()]
         assert rule.title in policy.description
         mandatory = policy.enforcement_level is EnforcementLevel.MANDATORY

@@ -11,9 +11,9 @@ from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import FindingState
 from tests.rules.examples import described, files, load
 
-RAW = ("KL001", "KL002", "KL006", "KL014")
-"""Their examples are settings that need not even be readable, or a container's inputs; they have
-tests of their own."""
+RAW = ("KL001", "KL002", "KL006", "KL014", "KL015", "KL016", "KL017", "KL018")
+"""Their examples are settings that need not even be readable, a container's inputs, or whole
+files; they have tests of their own."""
 RULE_OF = {rule.id: rule for rule in RULES}
 
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import textwrap
+import time
 from collections.abc import Mapping
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.sources.compose import Compose, Service, read_compose
+from earshot.sources.compose import Compose, Service, is_compose, read_compose
 
 
 def read(
@@ -223,7 +227,13 @@ def test_what_is_empty_is_nothing() -> None:
         """
     )
     assert service == Service(
-        "k", Container("k", networks=(JoinedNetwork("default", ("k",)),), mounts=("", ""))
+        "k",
+        Container(
+            "k",
+            networks=(JoinedNetwork("default", ("k",)),),
+            mounts=("", ""),
+            open_networks=True,  # without an image it is a part of a service
+        ),
     )
 
 
@@ -320,6 +330,7 @@ def test_what_is_extended_is_merged_as_compose_does() -> None:
             networks=(JoinedNetwork("one", ("k", "a")), JoinedNetwork("two", ("k",))),
             env={"F": "b", "G": "a", "A": "1"},
             mounts=("/x", "/y"),
+            open_networks=True,
         ),
         ("own",),
     )
@@ -418,3 +429,209 @@ def test_a_file_that_many_services_extend_is_read_once() -> None:
     links = (f"{name}: {{extends: {{file: b.yml, service: {name}}}}}" for name in "ab")
     read_compose(f"services: {{{', '.join(links)}}}", "c.yml", {}, open_file)
     assert asked == ["b.yml"]
+
+
+def lenient(
+    text: str, variables: Mapping[str, str] | None = None, files: Mapping[str, str] | None = None
+) -> Compose:
+    """The same as `earshot lint` reads it."""
+    given = files or {}
+
+    def open_file(path: str) -> str:
+        if path not in given:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return given[path]
+
+    return read_compose(textwrap.dedent(text), "c.yml", variables or {}, open_file, lenient=True)
+
+
+def lenient_container(text: str, **more: Mapping[str, str]) -> Container:
+    body = textwrap.indent(textwrap.dedent(text), "    ")
+    return lenient(f"services:\n  k:\n{body}", **more).services[0].container
+
+
+def test_a_variable_that_nobody_has_set_stays_where_it_is_not_known() -> None:
+    found = lenient("services: {k: {image: 'a:$TAG', environment: {A: '${B:-b}${C:?no}$D'}}}")
+    assert found.services[0].container.image == "a:${TAG}"
+    assert found.services[0].container.env == {"A": "b${C}${D}"}
+    assert found.missing == ("TAG", "C", "D")
+
+
+def test_a_form_that_compose_does_not_know_stays_as_it_is() -> None:
+    assert lenient_container("environment: {A: 'x$'}").env == {"A": "x$"}
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("ports: ['${PORTS}', '1:1']", ("ports",)),
+        ("ports: ['${A}', '${B}']", ("ports",)),
+        ("env_file: gone.env", ("env_file",)),
+        ("extends: {file: gone.yml, service: k}", ("extends",)),
+        ("env_file: [{path: gone.env, required: false}]", ()),
+        ("image: a", ()),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(
+    text: str, unknown: tuple[str, ...]
+) -> None:
+    found = lenient_container(f"{text}\nhostname: h")
+    assert (found.unknown, found.hostname) == (unknown, "h")
+    if "1:1" in text:
+        assert found.published == (PublishedPort(1, 1),)
+
+
+def test_a_file_that_is_there_is_extended() -> None:
+    found = lenient_container(
+        "extends: {file: b.yml, service: b}", files={"b.yml": "services: {b: {image: i}}"}
+    )
+    assert (found.image, found.unknown) == ("i", ())
+
+
+def test_of_a_key_that_stands_twice_the_last_counts() -> None:
+    assert lenient("services: {k: {image: a, image: b}}").services[0].container.image == "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("services: {k: {image: i}}", False),
+        ("services: {k: {build: .}}", False),
+        ("services: {k: {image: i, networks: [n]}}\nnetworks: {n: {}}", False),
+        ("services: {k: {image: i, networks: [n]}}\nnetworks: {n: {external: true}}", True),
+        ("services: {k: {image: i}}\nnetworks: {n: {external: true}}", False),
+        ("services: {k: {image: i}}\nnetworks: {default: {external: true, name: x}}", True),
+        ("services: {k: {image: i, external_links: [other]}}", True),
+        ("services: {k: {image: i, links: ['z:kafka']}, z: {image: i}}", True),
+        ("services: {k: {image: i, links: [z]}, z: {image: i}}", False),
+        ("services: {k: {image: i, network_mode: bridge}}", False),
+        ("services: {k: {image: i, network_mode: bridge, links: [z]}, z: {image: i}}", True),
+        ("services: {k: {image: i, network_mode: shared}}", True),
+        ("services: {k: {image: i}, z: {image: i, depends_on: [k]}}", False),
+        ("services: {k: {image: i}, z: {image: i, depends_on: [other]}}", True),
+        ("services: {k: {image: i}, z: {image: i, depends_on: {other: {}}}}", True),
+        ("services: {k: {image: i}, z: {hostname: z}}", True),
+        ("include: [other.yml]\nservices: {k: {image: i}}", True),
+    ],
+)
+def test_whether_there_may_be_more_names_on_its_networks(text: str, is_open: bool) -> None:
+    assert lenient(text).services[0].container.open_networks is is_open
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "extra_hosts: {A.b: 10.0.0.1, six: '::1'}",
+        "extra_hosts: ['A.b:10.0.0.1', 'six:[::1]']",
+        "extra_hosts: ['A.b=10.0.0.1', 'six=::1']",
+    ],
+)
+def test_names_of_the_container_s_own_hosts_file(text: str) -> None:
+    assert lenient_container(text).extra_hosts == {"a.b": "10.0.0.1", "six": "::1"}
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        "./server.properties:/opt/kafka/config/server.properties",
+        "./conf:/mnt/shared/config",
+        "{type: bind, source: ./server.properties, target: /x}",
+    ],
+)
+def test_a_mounted_file_of_a_broker_is_read(volume: str) -> None:
+    text = "a=b\nlisteners=A://:1\n"
+    files = {"./server.properties": text, "./conf/server.properties": text}
+    found = lenient(f"services: {{k: {{volumes: [{volume}]}}}}", files=files)
+    assert found.services[0].properties == text
+
+
+@pytest.mark.parametrize(
+    ("volume", "files"),
+    [
+        ("./server.properties:/x", {}),
+        ("./server.properties:/x", {"./server.properties": "bootstrap.servers=k:1\n"}),
+        ("data.properties:/x", {"data.properties": "listeners=A://:1"}),  # a volume of that name
+        ("/etc/server.properties:/x", {"/etc/server.properties": "listeners=A://:1"}),
+    ],
+)
+def test_other_mounted_files_are_not(volume: str, files: dict[str, str]) -> None:
+    found = lenient(f"services: {{k: {{volumes: ['{volume}']}}}}", files=files)
+    assert found.services[0].properties == ""
+
+
+def test_only_a_lenient_reader_reads_mounted_files() -> None:
+    text = "services: {k: {volumes: ['./server.properties:/x']}}"
+    assert (
+        read(text, files={"./server.properties": "listeners=A://:1"}).services[0].properties == ""
+    )
+
+
+def test_an_image_that_is_built_is_known_to_be() -> None:
+    assert one("build: .\nimage: a").is_built
+    assert not one("image: a").is_built
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("services: {k: {image: i}}", True),
+        ("services: {}", True),
+        ("version: '3'\nservices: {k: {}}", True),
+        ("k: {image: i}\nz: {build: .}\nx-y: {a: b}", True),
+        ("k: {extends: {file: b.yml}}", True),
+        ("services: [a]", False),
+        ("services:", False),
+        ("k: {image: i}\nz: {a: b}", False),
+        ("name: x\nk: {image: i}", False),
+        ("apiVersion: v1\nkind: Pod\nspec: {image: i}", False),
+        ("apiVersion: {image: i}", False),
+        ("- image: i", False),
+        ("text", False),
+        ("", False),
+        ("x-a: {image: i}", False),
+    ],
+)
+def test_what_a_compose_file_is(text: str, expected: bool) -> None:
+    assert is_compose(text, "c.yml") is expected
+
+
+def test_what_is_no_yaml_is_said() -> None:
+    with pytest.raises(EarshotError) as caught:
+        is_compose("a: [", "c.yml")
+    assert str(caught.value).startswith("c.yml: is no YAML; line 1, column 5: ")
+
+
+def test_many_blank_lines_take_no_long_time() -> None:
+    files = {"./server.properties": "\n" * 1_000_000}
+    began = time.monotonic()
+    found = lenient("services: {k: {volumes: ['./server.properties:/x']}}", files=files)
+    assert found.services[0].properties == ""
+    assert time.monotonic() - began < 10
+
+
+SCALARS = st.none() | st.text(max_size=8) | st.sampled_from(["9092:9092", "${X}", "a=b", "./c"])
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda items: (
+        st.lists(items, max_size=3)
+        | st.dictionaries(st.sampled_from(["target", "path", "aliases", "file", "service"]), items)
+    ),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["image", "environment", "ports", "networks", "volumes", "env_file", "extends", "command",
+     "entrypoint", "hostname", "container_name", "extra_hosts", "network_mode", "deploy", "links",
+     "build", "scale", "external_links"]
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from("abk"), st.dictionaries(KEYS, ANYTHING)), ANYTHING)
+def test_any_services_are_read_or_refused(services: dict[str, object], networks: object) -> None:
+    text = yaml.safe_dump({"services": services, "networks": networks})
+    for way_of_reading in (read, lenient):
+        try:
+            found = way_of_reading(text)
+        except EarshotError as error:
+            assert str(error)
+            continue
+        assert [item.name for item in found.services] == sorted(services)

@@ -109,3 +109,40 @@ def test_defaults_follow_their_rule(name: str, default: str, value: str | None) 
     variables = Variables({} if value is None else {name: value})
     assert variables.substitute(f"${{{name}:-{default}}}") == (value or default)
     assert variables.substitute(f"${{{name}-{default}}}") == (default if value is None else value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$NO", "${NO}"),
+        ("a-${NO}:1", "a-${NO}:1"),
+        ("${NO:?give it}", "${NO}"),
+        ("${EMPTY:?}", ""),
+        ("${EMPTY?}", ""),
+        ("${NO:-y}", "y"),
+        ("${NO:-$ALSO}", "${ALSO}"),
+        ("${NO:+y}", ""),
+        ("$A$$NO", "one$NO"),
+    ],
+)
+def test_a_variable_that_nobody_has_set_may_stay(text: str, expected: str) -> None:
+    assert Variables(VALUES, keep=True).substitute(text) == expected
+
+
+def test_a_variable_that_stays_is_remembered() -> None:
+    variables = Variables(VALUES, keep=True)
+    assert variables.substitute("${NO:?}$GONE$A") == "${NO}${GONE}one"
+    assert list(variables.missing) == ["NO", "GONE"]
+
+
+@given(st.text(alphabet="abAB09 :/,._-${}?+", max_size=40))
+def test_what_is_known_is_the_same_where_the_rest_stays(text: str) -> None:
+    strict, lenient = Variables(VALUES), Variables(VALUES, keep=True)
+    try:
+        expected = strict.substitute(text)
+    except EarshotError:
+        return
+    found = lenient.substitute(text)
+    assert lenient.missing == strict.missing
+    if not strict.missing:
+        assert found == expected

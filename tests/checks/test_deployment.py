@@ -1,0 +1,389 @@
+"""What an image or Kafka refuses, which then stands alone; and whole deployments without a mistake.
+
+What the rules about several containers find is in `tests/rules/examples`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earshot.checks.deployment import kafka_refusals, mistakes
+from earshot.errors import EarshotError
+from earshot.rules.finding import Finding
+from earshot.sources.deployment import Settings
+from tests.listeners.oracle import VERSIONS
+from tests.rules.deployment_examples import services
+from tests.rules.vectors import VECTORS, Vector
+
+ZOOKEEPER = {
+    "KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181",
+    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092",
+}
+KRAFT = {
+    "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk",
+    "KAFKA_NODE_ID": "1",
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER://:9093",
+    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka:9093",
+}
+CONTROLLER = {
+    "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk",
+    "KAFKA_NODE_ID": "1",
+    "KAFKA_PROCESS_ROLES": "controller",
+    "KAFKA_LISTENERS": "CONTROLLER://:9093",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka:9093",
+}
+CP7, CP8 = "confluentinc/cp-kafka:7.6.0", "confluentinc/cp-kafka:8.0.0"
+APACHE = "apache/kafka:4.1.1"
+
+
+def compose(image: str, env: Mapping[str, str | None], **keys: object) -> str:
+    """A file with one broker; a variable that is None is taken away."""
+    given = {name: value for name, value in env.items() if value is not None}
+    return yaml.safe_dump({"services": {"kafka": {"image": image, "environment": given, **keys}}})
+
+
+def found(image: str, env: Mapping[str, str | None], **keys: object) -> tuple[Finding, ...]:
+    return mistakes(services(compose(image, env, **keys)))
+
+
+def told(image: str, env: Mapping[str, str | None], **keys: object) -> list[tuple[str, str]]:
+    return [(item.rule, item.observed) for item in found(image, env, **keys)]
+
+
+@pytest.mark.parametrize(
+    ("image", "env"),
+    [
+        (CP7, ZOOKEEPER),
+        (CP7, KRAFT),
+        (CP8, KRAFT),
+        (APACHE, KRAFT),
+        ("apache/kafka", {}),
+        ("apache/kafka:3.9.1", KRAFT | {"CLUSTER_ID": None}),
+        (CP8, CONTROLLER),
+        (APACHE, CONTROLLER),
+        ("bitnami/kafka:3.6.0", ZOOKEEPER),
+        ("example/kafka", ZOOKEEPER),
+        ("wurstmeister/kafka", ZOOKEEPER | {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}),
+    ],
+)
+def test_what_starts(image: str, env: dict[str, str | None]) -> None:
+    assert told(image, env) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "kafka"),
+    [
+        (CP8, 4),
+        ("confluentinc/cp-kafka:latest", 4),
+        ("confluentinc/cp-kafka", 4),
+        ("confluentinc/cp-server:8.1.0", 4),
+        (APACHE, 4),
+        ("apache/kafka:latest", 4),
+        ("bitnami/kafka:4.0.0", 4),
+        ("bitnami/kafka:latest", 4),
+        ("registry.example.com/bitnamilegacy/kafka:4.0", 4),
+    ],
+)
+def test_zookeeper_on_a_kafka_that_has_none(image: str, kafka: int) -> None:
+    (one,) = found(image, ZOOKEEPER)
+    assert (one.rule, one.container, one.observed, one.expected, one.remedy) == (
+        "KL014",
+        "kafka",
+        f"{image} is Kafka {kafka}, which has no ZooKeeper, and zookeeper.connect is set",
+        "process.roles, node.id and a KRaft quorum, or an image of Kafka 3",
+        "`earshot adopt` writes the settings for KRaft",
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "more"),
+    [
+        (CP7, {}),
+        ("bitnami/kafka:3.9.0", {}),
+        ("example/kafka:4.0.0", {}),  # whose image it is nobody knows
+        ("confluentinc/cp-kafka:${TAG}", {}),
+    ],
+)
+def test_zookeeper_on_a_kafka_that_may_have_it(image: str, more: dict[str, str]) -> None:
+    assert told(image, ZOOKEEPER | more) == []
+
+
+def test_a_forgotten_zookeeper_beside_kraft_is_no_refusal() -> None:
+    assert told(APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "missing"),
+    [
+        (CP7, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, CONTROLLER | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+        (CP8, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
+        (
+            CP7,
+            KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None, "CLUSTER_ID": None},
+            "KAFKA_ADVERTISED_LISTENERS, CLUSTER_ID",
+        ),
+        (CP7, ZOOKEEPER | {"KAFKA_ZOOKEEPER_CONNECT": None}, "KAFKA_ZOOKEEPER_CONNECT"),
+        (CP7, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
+        (CP8, {"KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}, "KAFKA_PROCESS_ROLES"),
+    ],
+)
+def test_what_cp_kafka_asks_for(image: str, env: dict[str, str | None], missing: str) -> None:
+    (one,) = found(image, env)
+    assert (one.rule, one.observed, one.expected, one.remedy) == (
+        "KL014",
+        f"does not set {missing}, and {image} refuses to start",
+        missing,
+        f"set {missing}",
+    )
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"env_file": "gone.env"},
+        {"command": "sh -c 'CLUSTER_ID=$$(make-one) /etc/confluent/docker/run'"},
+        {"build": "."},
+        {"extends": {"file": "gone.yml", "service": "kafka"}},
+        {"volumes": ["./x:/etc/kafka/server.properties"]},
+    ],
+)
+def test_what_is_missing_may_come_from_elsewhere(keys: dict[str, object]) -> None:
+    assert told(CP8, KRAFT | {"CLUSTER_ID": None}, **keys) == []
+
+
+def test_an_empty_cluster_id_is_for_the_script_of_the_image() -> None:
+    assert told(CP8, KRAFT | {"CLUSTER_ID": ""}) == []
+
+
+@pytest.mark.parametrize("image", [CP7, CP8, APACHE])
+def test_a_controller_alone_that_advertises_by_the_images_variable(image: str) -> None:
+    advertised = {"KAFKA_ADVERTISED_LISTENERS": "CONTROLLER://kafka:9093"}
+    (one,) = found(image, CONTROLLER | advertised)
+    assert (one.rule, one.observed, one.expected, one.remedy) == (
+        "KL014",
+        "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
+        "no such variable on a controller",
+        "take KAFKA_ADVERTISED_LISTENERS away",
+    )
+
+
+@pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
+def test_variables_that_cp_kafka_refuses(name: str) -> None:
+    (one,) = found(CP7, ZOOKEEPER | {name: "x"})
+    assert (one.observed, one.expected, one.remedy) == (
+        f"sets {name}, and {CP7} refuses to start",
+        "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
+        f"take {name} away",
+    )
+    assert told("example/kafka", ZOOKEEPER | {name: "x"}) == []
+
+
+def test_two_listeners_that_are_derived_on_one_port() -> None:
+    env = ZOOKEEPER | {
+        "KAFKA_ADVERTISED_LISTENERS": "INNER://kafka:9092,OUTER://localhost:9092",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INNER:PLAINTEXT,OUTER:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "INNER",
+    }
+    (one,) = found(CP7, env)
+    assert (one.rule, one.listener, one.observed, one.expected, one.remedy) == (
+        "KL002",
+        "OUTER",
+        (
+            "listeners: port 9092 is bound by INNER://0.0.0.0:9092 and OUTER://0.0.0.0:9092; "
+            "Kafka does not start"
+        ),
+        "a port of its own for each listener, or exactly one IPv4 and one IPv6 address on it",
+        "move OUTER to another port",
+    )
+    apart = "INNER://kafka:9092,OUTER://localhost:29092"
+    assert told(CP7, env | {"KAFKA_ADVERTISED_LISTENERS": apart}) == []
+    bound = {"KAFKA_LISTENERS": "INNER://:9092,OUTER://:9093"}
+    assert told(CP7, env | bound, ports=["9092:9093"]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "observed"),
+    [
+        (
+            {"KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER//:9093"},
+            "listeners: listener entry 'CONTROLLER//:9093' cannot be read",
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka"},
+            "advertised.listeners: listener entry 'PLAINTEXT://kafka' cannot be read",
+        ),
+        (
+            {"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:TLS,CONTROLLER:PLAINTEXT"},
+            (
+                "listener.security.protocol.map: protocol map entry 'PLAINTEXT:TLS' names the "
+                "protocol 'TLS'"
+            ),
+        ),
+        (
+            {"KAFKA_CONTROLLER_QUORUM_VOTERS": "kafka:9093"},
+            "controller.quorum.voters: voter entry 'kafka:9093' has no @",
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://0.0.0.0:9092"},
+            "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start",
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "OUTER://kafka:9092"},
+            (
+                "advertised.listeners: OUTER has no protocol: listener.security.protocol.map has "
+                "PLAINTEXT, CONTROLLER; Kafka does not start"
+            ),
+        ),
+    ],
+)
+def test_what_kafka_refuses(change: dict[str, str], observed: str) -> None:
+    assert told(APACHE, KRAFT | change) == [("KL002", observed)]
+
+
+def test_of_a_broker_that_does_not_start_nothing_more_is_said() -> None:
+    ui = "\n  ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}\n"
+    wrong = compose(CP8, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092"})
+    assert [item.rule for item in mistakes(services(wrong + ui))] == ["KL014"]
+    starts = wrong.replace(CP8, CP7)
+    assert [item.rule for item in mistakes(services(starts + ui))] == ["KL015"]
+
+
+def test_the_first_refusal_alone_is_told() -> None:
+    env = ZOOKEEPER | {"KAFKA_PORT": "1", "KAFKA_ADVERTISED_HOST": "x"}
+    assert told(CP7, env) == [("KL014", f"sets KAFKA_ADVERTISED_HOST, and {CP7} refuses to start")]
+
+
+# what the refusals may say although Kafka's own validation lets it pass
+STRICTER = {
+    ("V86", "4.1.1"): "9@0.0.0.0:9093",  # validated, and stopped by while it starts
+    ("V86", "4.3.1"): "9@0.0.0.0:9093",
+    ("V87", "3.9.2"): "9@c 9:9093",  # takes the host for "9"
+    ("V98", "3.9.2"): "9@127.0.0.1:9093",  # one name in two cases
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "vector", VECTORS, ids=[f"{index}-{vector.name}" for index, vector in enumerate(VECTORS)]
+)
+def test_what_kafka_takes_is_not_refused(vector: Vector, version: str) -> None:
+    release = tuple(map(int, version.split(".")[:2]))
+    assert len(release) == 2
+    found = kafka_refusals(Settings(vector.values, True, (release[0], release[1])))
+    takes = vector.kafka[VERSIONS.index(version)] == "."
+    voters = vector.values.get("controller.quorum.voters")
+    if takes and STRICTER.get((vector.name, version)) != voters:
+        assert found == ()
+
+
+names = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(lambda it: it != "localhost")
+ports = st.integers(1025, 65_535)
+
+
+@st.composite
+def sound(draw: st.DrawFn) -> str:
+    """A cluster that tells containers its services' names, and the machine its published ports."""
+    brokers = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    published = draw(st.lists(ports, min_size=4, max_size=4, unique=True))
+    inner, outer, control = draw(st.lists(ports, min_size=3, max_size=3, unique=True))
+    voters = ",".join(f"{id}@{name}:{control}" for id, name in enumerate(brokers, 1))
+    made: dict[str, object] = {}
+    for id, (name, port) in enumerate(zip(brokers, published, strict=False), 1):
+        made[name] = {
+            "image": draw(st.sampled_from([APACHE, CP7, CP8, "example/kafka"])),
+            "ports": [f"{port}:{outer}"],
+            "environment": KRAFT | {
+                "KAFKA_NODE_ID": str(id),
+                "KAFKA_LISTENERS": f"IN://:{inner},OUT://0.0.0.0:{outer},CONTROLLER://:{control}",
+                "KAFKA_ADVERTISED_LISTENERS": f"IN://{name}:{inner},OUT://localhost:{port}",
+                "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":
+                    "IN:PLAINTEXT,OUT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "KAFKA_INTER_BROKER_LISTENER_NAME": "IN",
+                "KAFKA_CONTROLLER_QUORUM_VOTERS": voters,
+            },
+        }  # fmt: skip
+    begins = draw(st.lists(st.sampled_from(brokers), min_size=1, unique=True))
+    made["the-client"] = {
+        "image": "example/app",
+        "environment": {"BOOTSTRAP_SERVERS": ",".join(f"{name}:{inner}" for name in begins)},
+    }
+    made["on-the-machine"] = {
+        "image": "example/app",
+        "network_mode": "host",
+        "environment": {"BOOTSTRAP_SERVERS": f"localhost:{published[0]}"},
+    }
+    return yaml.safe_dump({"services": made})
+
+
+@settings(max_examples=50)
+@given(sound())
+def test_a_cluster_that_tells_everybody_his_own_address_has_no_mistake(text: str) -> None:
+    assert mistakes(services(text)) == ()
+
+
+@settings(max_examples=50)
+@given(sound())
+def test_a_client_that_begins_at_the_listener_for_the_machine_is_sent_astray(text: str) -> None:
+    document = yaml.safe_load(text)
+    brokers = [name for name in document["services"] if "-" not in name]
+    settings = document["services"][brokers[0]]["environment"]["KAFKA_LISTENERS"]
+    outer = re.search(r"OUT://0.0.0.0:(\d+)", settings)
+    assert outer is not None
+    env = document["services"]["the-client"]["environment"]
+    env["BOOTSTRAP_SERVERS"] = f"{brokers[0]}:{outer[1]}"
+    found = mistakes(services(yaml.safe_dump(document)))
+    assert [(item.rule, item.container, item.listener) for item in found] == [
+        ("KL015", name, "OUT") for name in sorted(brokers)
+    ]
+
+
+values = st.text(max_size=12) | st.sampled_from(
+    ["A://:1", "A://h:1,B://localhost:2", "broker,controller", "${X}", "1", "1@a:1", "9" * 5000,
+     "A:PLAINTEXT,B:SSL", "A", "z:2181", "localhost:9092", "a:1,b:1"]
+)  # fmt: skip
+variables = st.sampled_from(
+    [*KRAFT, *ZOOKEEPER, "KAFKA_CFG_NODE_ID", "KAFKA_INTER_BROKER_LISTENER_NAME", "KAFKA_BROKERS",
+     "KAFKA_BROKER_ID", "KAFKA_PORT", "BOOTSTRAP_SERVERS", "KAFKA_ADVERTISED_HOST_NAME"]
+)  # fmt: skip
+any_service = st.fixed_dictionaries(
+    {"environment": st.dictionaries(variables, values)},
+    optional={
+        "image": st.sampled_from([CP7, CP8, APACHE, "bitnami/kafka", "wurstmeister/kafka", "x/y"]),
+        "ports": st.lists(st.sampled_from(["9092", "9092:9092", "1:1", "9-8:1", "${X}"])),
+        "network_mode": st.sampled_from(["host", "none", "bridge", "service:a", "service:z", "n"]),
+        "hostname": st.sampled_from(["a", "h", "${X}", "a.b"]),
+        "command": values,
+        "profiles": st.lists(st.sampled_from("xy")),
+        "extra_hosts": st.lists(st.sampled_from(["h:127.0.0.1", "h", "a:host-gateway", ":"])),
+        "networks": st.lists(st.sampled_from(["n", "m"]), unique=True),
+    },
+)
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.sampled_from("abcd"), any_service, min_size=1))
+def test_any_services_are_judged_or_refused_in_one_clear_error(
+    made: dict[str, dict[str, object]],
+) -> None:
+    try:
+        found = mistakes(services(yaml.safe_dump({"services": made})))
+    except EarshotError as error:
+        assert str(error)
+        return
+    for item in found:
+        assert item.container in made
+        assert item.observed and item.expected and item.remedy

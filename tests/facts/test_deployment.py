@@ -1,0 +1,220 @@
+"""Where a client gets to from where it stands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.facts.container import Container, JoinedNetwork, PublishedPort
+from earshot.facts.deployment import (
+    GATEWAYS,
+    HOST,
+    Arrival,
+    Broker,
+    Deployment,
+    End,
+    Endpoint,
+    Way,
+)
+from earshot.listeners.address import Address, parse_address
+
+BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
+KAFKA = Container(
+    "kafka-1", hostname="k1", networks=(BACK,), published=(PublishedPort(9092, 29092),)
+)
+APP = Container("app", networks=(JoinedNetwork("back", ("app",)),))
+
+
+def broker(service: str, container: Container, *binds: str) -> Broker:
+    """A broker that listens at ``binds``; one without any is not known."""
+    endpoints = tuple(
+        Endpoint(f"L{i}", Address(*parse_bind(text)), None) for i, text in enumerate(binds)
+    )
+    return Broker(service, container, 1, endpoints or None)
+
+
+def parse_bind(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+def deployed(
+    app: Container = APP, kafka: Container = KAFKA, *binds: str, **others: Container
+) -> Deployment:
+    return Deployment(
+        {"app": app, "kafka": kafka, **others},
+        (broker("kafka", kafka, *(binds or (":9092", "127.0.0.1:9999"))),),
+    )
+
+
+def way(found: Deployment, place: str, address: str) -> str:
+    """`kafka L0`, or where it ends."""
+    end: Way = found.way(place, Address(*parse_address(address)))
+    return f"{end.broker.service} {end.endpoint.name}" if isinstance(end, Arrival) else end.value
+
+
+@pytest.mark.parametrize(
+    ("place", "address", "end"),
+    [
+        ("app", "kafka:9092", "kafka L0"),  # the service, an alias
+        ("app", "BROKER:9092", "kafka L0"),
+        ("app", "kafka-1:9092", "kafka L0"),  # the container's name
+        ("app", "k1:9092", "kafka L0"),  # its hostname
+        ("app", "kafka-1.back:9092", "kafka L0"),
+        ("app", "172.30.0.2:9092", "kafka L0"),
+        ("app", "kafka:29092", "nobody listens"),  # the published port is the machine's
+        ("app", "kafka:9999", "nobody listens"),  # bound to the broker's own loopback
+        ("app", "kafak:9092", "no such name"),
+        ("app", "172.30.0.3:9092", "unknown"),
+        ("app", "kafka.example.com:9092", "unknown"),
+        ("app", "localhost:9092", "the client itself"),
+        ("app", "127.0.0.1:9092", "the client itself"),
+        ("app", "0.0.0.0:9092", "the client itself"),
+        ("app", "app:9092", "the client itself"),
+        ("kafka", "localhost:9999", "kafka L1"),
+        ("kafka", "kafka:9999", "kafka L1"),
+        ("kafka", "localhost:1", "the client itself"),
+        ("app", "host.docker.internal:29092", "kafka L0"),
+        ("app", "host.docker.internal:9092", "unknown"),  # whatever runs on the machine
+        (HOST, "localhost:29092", "kafka L0"),
+        (HOST, "localhost:9092", "unknown"),
+        (HOST, "kafka:9092", "no such name"),
+        (HOST, "broker:29092", "no such name"),
+        (HOST, "machine:29092", "unknown"),
+        (HOST, "192.0.2.7:29092", "unknown"),
+    ],
+)
+def test_a_way(place: str, address: str, end: str) -> None:
+    assert way(deployed(), place, address) == end
+
+
+def test_names_are_those_of_a_network_that_both_are_on() -> None:
+    front = JoinedNetwork("front", ("kafka", "outer"), "172.31.0.2")
+    found = deployed(kafka=Container("kafka", networks=(front, BACK)))
+    for host in ("kafka", "broker", "172.30.0.2"):
+        assert way(found, "app", f"{host}:9092") == "kafka L0"
+    assert way(found, "app", "outer:9092") == "no such name"
+    assert way(found, "app", "172.31.0.2:9092") == "unknown"
+    assert way(found, "kafka", "outer:9092") == "kafka L0"
+
+
+def test_no_network_in_common_is_no_name() -> None:
+    front = Container("app", networks=(JoinedNetwork("front", ("app",)),))
+    assert way(deployed(front), "app", "kafka:9092") == "no such name"
+
+
+@pytest.mark.parametrize(
+    ("app", "end"),
+    [
+        (Container("app", networks=APP.networks, open_networks=True), "unknown"),
+        (Container("app", networks=APP.networks, unknown=("extends",)), "unknown"),
+        (APP, "no such name"),
+    ],
+)
+def test_a_name_that_is_not_there_may_be_one_that_nobody_has_described(
+    app: Container, end: str
+) -> None:
+    assert way(deployed(app), "app", "other:9092") == end
+
+
+@pytest.mark.parametrize("mode", ["service:kafka", "container:kafka-1"])
+def test_whose_network_a_container_shares_is_not_followed(mode: str) -> None:
+    found = deployed(Container("app", network_mode=mode))
+    for host in ("localhost", "kafka", "kafka.example.com"):
+        assert way(found, "app", f"{host}:9092") == "unknown"
+
+
+def test_on_the_host_network_a_client_is_where_the_machine_is() -> None:
+    found = deployed(Container("app", network_mode="host"))
+    assert way(found, "app", "localhost:29092") == "kafka L0"
+    assert way(found, "app", "kafka:9092") == "no such name"
+    assert way(found, "app", "machine:9092") == "unknown"
+
+
+@pytest.mark.parametrize(("place", "host"), [(HOST, "localhost"), ("app", "host-gateway")])
+def test_a_broker_on_the_host_network_has_the_machines_ports(place: str, host: str) -> None:
+    found = deployed(APP, Container("kafka", network_mode="host"))
+    assert way(found, place, f"{host}:9092") == "kafka L0"
+    assert way(found, place, f"{host}:9999") == "kafka L1"
+    assert way(found, place, f"{host}:1") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("to", "end"),
+    [
+        ("127.0.0.1", "the client itself"),
+        ("host-gateway", "kafka L0"),
+        ("172.30.0.2", "nobody listens"),
+        ("192.0.2.7", "unknown"),
+    ],
+)
+def test_a_container_s_own_hosts_file_comes_first(to: str, end: str) -> None:
+    app = Container("app", networks=APP.networks, extra_hosts={"kafka.test": to})
+    assert way(deployed(app), "app", "Kafka.test:29092") == end
+
+
+def test_a_published_port_leads_to_a_port_of_its_container() -> None:
+    ports = (
+        PublishedPort(9092, 1),
+        PublishedPort(7, 2),
+        PublishedPort(9092, 3, protocol="udp"),
+        PublishedPort(9999, 4),
+    )
+    found = deployed(APP, Container("kafka", published=ports))
+    ends = [way(found, HOST, f"localhost:{port}") for port in (1, 2, 3, 4)]
+    assert ends == ["kafka L0", "nobody listens", "unknown", "nobody listens"]
+
+
+def test_who_is_behind_a_container_that_is_no_broker_is_not_known() -> None:
+    proxy = Container("proxy", networks=APP.networks, published=(PublishedPort(9092, 8080),))
+    found = deployed(APP, KAFKA, proxy=proxy)
+    assert way(found, "app", "proxy:9092") == "unknown"
+    assert way(found, HOST, "localhost:8080") == "unknown"
+
+
+def test_a_broker_whose_listeners_are_not_known_may_listen_anywhere() -> None:
+    found = Deployment({"app": APP, "kafka": KAFKA}, (broker("kafka", KAFKA),))
+    assert way(found, "app", "kafka:1") == "unknown"
+    assert way(found, HOST, "localhost:29092") == "unknown"
+
+
+def test_of_two_that_have_one_name_the_one_that_listens_counts() -> None:
+    shared = {name: Container(name, networks=(JoinedNetwork("back", ("kafka",)),)) for name in "ab"}
+    brokers = (broker("a", shared["a"], ":1"), broker("b", shared["b"], ":2"))
+    found = Deployment({"app": APP, **shared}, brokers)
+    assert way(found, "app", "kafka:2") == "b L0"
+    assert way(found, "app", "kafka:3") == "nobody listens"
+    known = Deployment({"app": APP, **shared}, brokers[:1])
+    assert way(known, "app", "kafka:2") == "unknown"
+
+
+def test_members_are_the_brokers_of_the_cluster_and_itself() -> None:
+    found = [
+        Broker("a", KAFKA, 1, None, cluster="x"),
+        Broker("b", KAFKA, 2, None, cluster="x"),
+        Broker("c", KAFKA, 3, None, cluster="x", is_broker=False, is_controller=True),
+        Broker("d", KAFKA, 4, None, cluster="y"),
+    ]
+    whole = Deployment({}, tuple(found))
+    assert [[it.service for it in whole.members(one)] for one in found] == [
+        ["a", "b"], ["a", "b"], ["a", "b", "c"], ["d"]
+    ]  # fmt: skip
+
+
+def test_a_listener_by_its_name() -> None:
+    one = broker("kafka", KAFKA, ":1", ":2")
+    assert one.named("L1") == Endpoint("L1", Address("", 2), None)
+    assert one.named("L2") is None
+    assert broker("kafka", KAFKA).named("L1") is None
+
+
+hosts = st.sampled_from(
+    ["", "kafka", "app", "k1", "localhost", "::1", "172.30.0.2", "x.y", "[", "é", *GATEWAYS]
+) | st.text(max_size=8)
+
+
+@given(hosts, st.integers(-1, 70_000), st.sampled_from(["app", "kafka", HOST, "nobody"]))
+def test_every_way_has_an_end(host: str, port: int, place: str) -> None:
+    end = deployed().way(place, Address(host, port))
+    assert isinstance(end, Arrival) or end in End

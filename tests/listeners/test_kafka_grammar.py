@@ -1,0 +1,211 @@
+"""Kafka's own reading of its lists; what Kafka itself says of a text is known from the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners import grammar
+from earshot.listeners.address import Address
+from earshot.listeners.grammar import Bad
+from earshot.listeners.kafka_grammar import (
+    read_listeners,
+    read_name,
+    read_names,
+    read_protocols,
+    read_servers,
+    read_voters,
+)
+from earshot.listeners.model import Protocol
+from tests.listeners.clusters import hosts, names, ports, protocols
+from tests.listeners.test_grammar import KAFKA_REFUSES, KAFKA_TAKES
+
+TAKEN_OTHERWISE = {
+    "A://b1:9092;B://b1:9093": ("A://B1:9092;B", Address("b1", 9093)),
+    "A://b1:9092 B://b1:9093": ("A://B1:9092 B", Address("b1", 9093)),
+    "PLAINTEXT://:tcp://10.1.1.1:9092": ("PLAINTEXT://:TCP", Address("10.1.1.1", 9092)),
+}
+"""Kafka reads these, and refuses the names that it has read: no protocol belongs to them."""
+
+
+def bad(read: Callable[[str], Iterator[Any]], text: str) -> list[str]:
+    """What is said of each entry that is refused, its listener first."""
+    return [f"{item.name}: {item.error.line}" for item in read(text) if isinstance(item, Bad)]
+
+
+@pytest.mark.parametrize("text", KAFKA_TAKES)
+def test_a_listener_list_that_kafka_takes(text: str) -> None:
+    assert list(read_listeners(text)) and bad(read_listeners, text) == []
+
+
+@pytest.mark.parametrize("text", KAFKA_REFUSES)
+def test_a_listener_list_that_kafka_refuses(text: str) -> None:
+    if text in TAKEN_OTHERWISE:
+        assert list(read_listeners(text)) == [TAKEN_OTHERWISE[text]]
+    elif not text.strip():
+        assert list(read_listeners(text)) == []
+    else:
+        assert len(bad(read_listeners, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("internal://b_1:9092", [("INTERNAL", Address("b_1", 9092))]),
+        ("A://[::1]:1,B://::1:2", [("A", Address("::1", 1)), ("B", Address("::1", 2))]),
+        (" A://:0 ,, B://h:2 ,", [("A", Address("", 0)), ("B", Address("h", 2))]),
+        ("A://h:-1", [("A", Address("h", -1))]),
+        ("A://h:1,A://h:1", [("A", Address("h", 1))]),
+    ],
+)
+def test_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
+    assert list(read_listeners(text)) == entries
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "A://b1",
+            (
+                "A: listener entry 'A://b1': cannot be read; "
+                "allowed: NAME://host:port entries with one comma between them"
+            ),
+        ),
+        (
+            "b1:9092",
+            (
+                "b1: listener entry 'b1:9092': cannot be read; "
+                "allowed: NAME://host:port entries with one comma between them"
+            ),
+        ),
+        (
+            "A://h:2147483648",
+            (
+                "A: listener entry 'A://h:2147483648': cannot be read; "
+                "allowed: NAME://host:port entries with one comma between them"
+            ),
+        ),
+        ("a://h:1,A://h:2", "A: A: stands twice in one list; allowed: each name once"),
+    ],
+)
+def test_what_is_said_of_a_listener_that_is_refused(text: str, said: str) -> None:
+    assert bad(read_listeners, text) == [said]
+
+
+def test_good_entries_are_read_beside_bad_ones() -> None:
+    found = list(read_listeners("A://h:1,B,C://h:3"))
+    assert [item for item in found if not isinstance(item, Bad)] == [
+        ("A", Address("h", 1)),
+        ("C", Address("h", 3)),
+    ]
+    assert len(found) == 3
+
+
+def test_a_protocol_map() -> None:
+    text = "a:plaintext, B : SASL_SSL ,A:SSL,"
+    assert list(read_protocols(text)) == [
+        ("A", Protocol.PLAINTEXT),
+        ("B", Protocol.SASL_SSL),
+        ("A", Protocol.SSL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A", "A: protocol map entry 'A': has no colon"),
+        ("A:", "A: protocol map entry 'A:': names the protocol ''"),
+        ("A:TLS", "A: protocol map entry 'A:TLS': names the protocol 'TLS'"),
+        ("A=SSL", "A=SSL: protocol map entry 'A=SSL': has no colon"),
+    ],
+)
+def test_what_is_said_of_a_protocol_that_is_refused(text: str, said: str) -> None:
+    allowed = (
+        "allowed: NAME:PROTOCOL entries, PROTOCOL being one of "
+        "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+    )
+    assert bad(read_protocols, text) == [f"{said}; {allowed}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "voters"),
+    [
+        ("9@c9:9093", [(9, Address("c9", 9093))]),
+        ("-1@c_9:1, 01@[::1]:2,", [(-1, Address("c_9", 1)), (1, Address("::1", 2))]),
+        ("9@CONTROLLER://c9:9093", [(9, Address("c9", 9093))]),
+        ("9@:9093", [(9, Address("", 9093))]),
+    ],
+)
+def test_voters(text: str, voters: list[tuple[int, Address]]) -> None:
+    assert list(read_voters(text)) == voters
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("c9:9093", "c9: voter entry 'c9:9093': has no @"),
+        ("x@c9:9093", "x@c9: voter entry 'x@c9:9093': cannot be read"),
+        ("9@c9", "9@c9: voter entry '9@c9': cannot be read"),
+        ("9@c9:", "9@c9: voter entry '9@c9:': cannot be read"),
+        ("9@c9:65536", "9@c9: voter entry '9@c9:65536': cannot be read"),
+        ("٩@c9:1", "٩@c9: voter entry '٩@c9:1': cannot be read"),
+    ],
+)
+def test_what_is_said_of_a_voter_that_is_refused(text: str, said: str) -> None:
+    assert bad(read_voters, text) == [
+        f"{said}; allowed: id@host:port entries with one comma between them"
+    ]
+
+
+def test_servers() -> None:
+    found = list(read_servers("c9:9093, C://[::1]:1,c_9:2"))
+    assert found == [(Address(host, port), None) for host, port in
+                     (("c9", 9093), ("::1", 1), ("c_9", 2))]  # fmt: skip
+    assert bad(read_servers, "c9,c9:65536,:1") == [
+        "c9: server entry 'c9': cannot be read; allowed: host:port entries",
+        "c9: server entry 'c9:65536': cannot be read; allowed: host:port entries",
+        ": server entry ':1': cannot be read; allowed: host:port entries",
+    ]
+
+
+def test_names_are_compared_as_they_are_written_and_one_name_is_not() -> None:
+    assert list(read_names("A, b,,")) == [("A", None), ("b", None)]
+    assert list(read_name(" a ")) == [("A", None)]
+
+
+@pytest.mark.parametrize("read", [read_listeners, read_voters, read_servers])
+@pytest.mark.parametrize("text", ["A://h:{}", "{}@h:1", "1@h:{}", "h:{}"])
+def test_a_number_of_thousands_of_digits_is_refused(
+    read: Callable[[str], Iterator[Any]], text: str
+) -> None:
+    assert len(bad(read, text.format("9" * 5000))) == 1
+
+
+@given(st.lists(st.tuples(names, hosts, ports), min_size=1, max_size=4, unique_by=lambda e: e[0]))
+def test_what_the_strict_grammar_takes_means_the_same_here(
+    entries: list[tuple[str, str, int]],
+) -> None:
+    text = ",".join(f"{name}://{Address(host, port)}" for name, host, port in entries)
+    strict = list(grammar.read_listeners(text))
+    if not any(isinstance(item, Bad) for item in strict):
+        assert list(read_listeners(text)) == strict
+
+
+@given(st.dictionaries(names, protocols, min_size=1, max_size=5))
+def test_a_map_that_the_strict_grammar_takes_means_the_same_here(map: dict[str, Protocol]) -> None:
+    text = ",".join(f"{name}:{protocol}" for name, protocol in map.items())
+    assert dict(item for item in read_protocols(text) if not isinstance(item, Bad)) == map
+
+
+@given(st.text(max_size=60) | st.text(alphabet="aA:/@[]0129.-,% ", max_size=40))
+def test_any_text_is_read_or_refused_entry_by_entry(text: str) -> None:
+    for read in (read_listeners, read_protocols, read_voters, read_servers, read_names, read_name):
+        items: list[Any] = list(read(text))
+        for item in items:
+            if isinstance(item, Bad):
+                assert item.error.observed and item.error.line

@@ -1,0 +1,35 @@
+"""Examples on disk of rules about whole Compose files: the file itself, and what one rule finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.sources.compose import Service, read_compose
+from earshot.sources.deployment import deployment
+
+
+def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service, ...]:
+    """The services of a Compose file as `earshot lint` reads them, beside ``files``."""
+    known = files or {}
+
+    def open_file(path: str) -> str:
+        if path not in known:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return known[path]
+
+    return read_compose(text, "compose.yaml", {}, open_file, lenient=True).services
+
+
+def facts(text: str) -> ClusterFacts:
+    """What rules about whole files judge of a Compose file."""
+    return ClusterFacts(plan=None, deployment=deployment(services(text)))
+
+
+def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
+    """The facts of an example, and the findings that its rule is expected to yield."""
+    text = path.read_text()
+    return facts(text), yaml.safe_load(text)["x-findings"]

@@ -1,0 +1,109 @@
+"""KL015: why an address does not work; whole files are in `examples/KL015`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container, JoinedNetwork
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
+from earshot.listeners.address import Address
+from earshot.rules.kl015_clients import RULE, failure
+
+ADDRESS = Address("kafka", 9092)
+ENDPOINT = Endpoint("A", Address("", 9092), ADDRESS)
+WANTED = Broker("kafka", Container("kafka"), 1, (ENDPOINT,))
+OTHER = Broker("other", Container("other"), 2, (ENDPOINT,))
+
+
+@pytest.mark.parametrize(
+    ("way", "place", "why"),
+    [
+        (Arrival(WANTED, ENDPOINT), "app", ""),
+        (Arrival(OTHER, ENDPOINT), "app", "kafka:9092 is other and not kafka"),
+        (End.UNKNOWN, "app", ""),
+        (End.SELF, "app", "kafka:9092 is the client's own container, where no broker listens"),
+        (End.SELF, "kafka", "nobody listens at kafka:9092"),
+        (End.NOWHERE, "app", "nothing is called kafka there"),
+        (End.REFUSED, "app", "nobody listens at kafka:9092"),
+    ],
+)
+def test_why_an_address_does_not_work(way: Arrival | End, place: str, why: str) -> None:
+    assert failure(way, ADDRESS, place, WANTED) == why
+
+
+def judged(
+    advertised: Address | None, *addresses: Address, is_controller: bool = False
+) -> list[str]:
+    net = (JoinedNetwork("net", ("kafka",)),)
+    kafka = Container("kafka", networks=net)
+    app = Container("app", networks=(JoinedNetwork("net", ("app",)),))
+    endpoint = Endpoint("A", Address("", 9092), advertised, is_controller)
+    deployment = Deployment(
+        {"kafka": kafka, "app": app},
+        (Broker("kafka", kafka, 1, (endpoint,)),),
+        (Bootstrap("app", "BROKERS", addresses),),
+    )
+    found = RULE.check(ClusterFacts(plan=None, deployment=deployment))
+    return [item.observed for item in found]
+
+
+def test_the_first_step_has_to_fail_for_every_address() -> None:
+    dead, good, open_end = Address("gone", 1), ADDRESS, Address("kafka.example.com", 9092)
+    assert judged(ADDRESS, dead, Address("kafka", 1), Address("localhost", 9092)) == [
+        (
+            "BROKERS: gone:1 has a name that nothing on its networks has; "
+            "kafka:1 is where nobody listens; "
+            "localhost:9092 is its own container, where no broker listens"
+        )
+    ]
+    assert judged(ADDRESS, dead, good) == judged(ADDRESS, dead, open_end) == []
+
+
+def test_two_addresses_of_one_listener_are_one_cause() -> None:
+    assert judged(Address("localhost", 9092), ADDRESS, ADDRESS) == [
+        (
+            "app bootstraps to A and is sent on: "
+            "localhost:9092 is the client's own container, where no broker listens"
+        )
+    ]
+
+
+def test_what_is_not_known_and_what_controllers_say_is_no_finding() -> None:
+    assert judged(None, ADDRESS) == []
+    assert judged(Address("localhost", 9092), ADDRESS, is_controller=True) == []
+
+
+def test_of_many_clients_the_first_are_named() -> None:
+    net = JoinedNetwork("net", ())
+    kafka = Container("kafka", networks=(net,))
+    endpoint = Endpoint("A", Address("", 9092), Address("localhost", 9092))
+    apps = [f"app{i}" for i in range(5)]
+    deployment = Deployment(
+        {"kafka": kafka, **{name: Container(name, networks=(net,)) for name in apps}},
+        (Broker("kafka", kafka, 1, (endpoint,)),),
+        tuple(Bootstrap(name, "BROKERS", (ADDRESS,)) for name in apps),
+    )
+    (found,) = RULE.check(ClusterFacts(plan=None, deployment=deployment))
+    assert found.observed == (
+        "app0, app1, app2 and 2 more bootstrap to A and are sent on: "
+        "localhost:9092 is the client's own container, where no broker listens"
+    )
+
+
+hosts = st.sampled_from(["kafka", "app", "localhost", "gone", "kafka.example.com", "10.0.0.1", ""])
+addresses = st.builds(Address, hosts, st.sampled_from([9092, 9093]))
+
+
+@given(addresses, st.lists(addresses, min_size=1, max_size=3))
+def test_a_listener_that_answers_with_a_name_of_its_own_has_no_finding(
+    advertised: Address, begins: list[Address]
+) -> None:
+    found = judged(advertised, *begins)
+    assert len(found) <= 1
+    if advertised == ADDRESS and ADDRESS in begins:
+        assert found == []
+    if ADDRESS in begins and advertised.host in ("localhost", "app", "gone"):
+        assert len(found) == 1

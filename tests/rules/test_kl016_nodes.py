@@ -1,0 +1,116 @@
+"""KL016: a cause is told once, and of many nodes the first; whole files are in `examples/KL016`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.container import Container, JoinedNetwork
+from earshot.facts.deployment import Broker, Deployment, Endpoint
+from earshot.listeners.address import Address
+from earshot.rules.finding import Finding
+from earshot.rules.kl016_nodes import RULE
+
+
+def node(
+    service: str,
+    id: int | None,
+    advertised: Address | None,
+    *,
+    listens: int = 9092,
+    voters: dict[int, Address] | None = None,
+    has_controller: bool = True,
+) -> Broker:
+    container = Container(service, networks=(JoinedNetwork("net", (service,)),))
+    controller = Endpoint("C", Address("", 9093), None, is_controller=True)
+    return Broker(
+        service,
+        container,
+        id,
+        (
+            Endpoint("A", Address("", listens), advertised),
+            *([controller] if has_controller else []),
+        ),
+        inter_broker="A",
+        cluster="one",
+        is_controller=has_controller,
+        voters=voters or {},
+    )
+
+
+def judged(*nodes: Broker) -> Iterator[Finding]:
+    containers = {item.service: item.container for item in nodes}
+    return iter(RULE.check(ClusterFacts(plan=None, deployment=Deployment(containers, nodes))))
+
+
+def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
+    found = list(judged(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
+    assert [item.container for item in found] == [f"k{i}" for i in range(6)]
+    assert found[0].observed == (
+        "advertises localhost:9092 to other brokers, and for k1, k2, k3 and 2 more "
+        "localhost:9092 is the asking broker itself"
+    )
+    assert found[0].remedy == "advertise A://k0:9092"
+
+
+def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
+    found = list(
+        judged(
+            node("k1", 1, Address("localhost", 1), listens=1),
+            node("k2", 2, Address("k2", 9092)),
+        )
+    )
+    assert [(item.container, item.observed) for item in found] == [
+        (
+            "k1",
+            (
+                "advertises localhost:1 to other brokers, and for k2 localhost:1 is the "
+                "asking broker itself"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize("id", [None, -1])
+def test_ids_that_are_not_known_are_not_compared(id: int | None) -> None:
+    nodes = [node(name, id, Address(name, 9092)) for name in ("k1", "k2")]
+    assert list(judged(*nodes)) == []
+
+
+def test_a_voter_that_all_nodes_list_wrongly_is_told_once() -> None:
+    voters = {1: Address("k1", 9093), 2: Address("k2", 9099)}
+    nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
+    (found,) = judged(*nodes)
+    assert (found.container, found.observed, found.remedy) == (
+        "k1",
+        "controller.quorum.voters places voter 2 at k2:9099, and nobody listens at k2:9099",
+        "write 2@k2:9093, on every node",
+    )
+
+
+def test_a_voter_whose_controller_listener_is_not_known() -> None:
+    voters = {1: Address("k1", 9092)}
+    assert (
+        list(judged(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))) == []
+    )
+    voters = {1: Address("k1", 1)}
+    (found,) = judged(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))
+    assert found.remedy == "write 1@k1:PORT, on every node"
+
+
+def test_a_voter_at_the_container_of_another() -> None:
+    voters = {2: Address("localhost", 1)}
+    nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
+    assert [item.observed for item in judged(*nodes)] == [
+        (
+            "controller.quorum.voters places voter 2 at localhost:1, and localhost:1 is the "
+            "node's own container"
+        )
+    ]
+
+
+def test_a_listener_that_nobody_advertises_is_no_way_between_brokers() -> None:
+    nodes = [node(name, id, None) for id, name in enumerate(("k1", "k2"))]
+    assert list(judged(*nodes)) == []

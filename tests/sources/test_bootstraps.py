@@ -1,0 +1,200 @@
+"""Which of a service's settings name brokers, and which look like it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.facts.container import Container
+from earshot.facts.deployment import Bootstrap
+from earshot.listeners.address import Address
+from earshot.sources.bootstraps import bootstraps
+from earshot.sources.compose import Service
+
+KAFKA = Address("kafka", 9092)
+
+
+def found(
+    env: dict[str, str] | None = None, *command: str, broker: bool = False
+) -> list[Bootstrap]:
+    service = Service("app", Container("app", env=env or {}), command)
+    return list(bootstraps([service], ["app"] if broker else []))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BOOTSTRAP_SERVERS",
+        "bootstrap.servers",
+        "BOOTSTRAPSERVERS",
+        "BOOTSTRAP_BROKERS",
+        "KAFKA_BOOTSTRAP_SERVERS",
+        "KAFKA_BOOTSTRAP_SERVER",
+        "SPRING_KAFKA_BOOTSTRAP-SERVERS",
+        "SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKER_LIST",
+        "CONNECT_BOOTSTRAP_SERVERS",
+        "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS",
+        "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS",
+        "KAFKA_BROKERCONNECT",
+        "KAFKA_BROKERS",
+        "APP_KAFKA_BROKER",
+        "KAFKA_BROKER_URL",
+        "KAFKA_BROKER_ADDRESSES",
+        "KAFKA_HOSTS",
+        "KAFKA_SERVERS",
+        "KAFKA_SERVERS_1",
+    ],
+)
+def test_a_name_that_clients_have_for_it(name: str) -> None:
+    assert found({name: "kafka:9092"}) == [Bootstrap("app", name, (KAFKA,))]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "KAFKA_ADVERTISED_LISTENERS",
+        "KAFKA_LISTENERS",
+        "KAFKA_ZOOKEEPER_CONNECT",
+        "SCHEMA_REGISTRY_URL",
+        "KAFKA_REST_URL",
+        "REDIS_SERVERS",
+        "KAFKA_BROKER_ID",
+        "MY_KAFKA_BROKERS_TOPIC",
+    ],
+)
+def test_a_name_of_something_else(name: str) -> None:
+    assert found({name: "kafka:9092"}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "addresses"),
+    [
+        ("kafka:9092", [("kafka", 9092)]),
+        ("a:9092,b_1:9093", [("a", 9092), ("b_1", 9093)]),
+        ("a:9092, b:9093 c:9094;d:9095", [("a", 9092), ("b", 9093), ("c", 9094), ("d", 9095)]),
+        ("PLAINTEXT://kafka:9092", [("kafka", 9092)]),
+        ("SASL_SSL://a:9092,SASL_SSL://b:9092", [("a", 9092), ("b", 9092)]),
+        ("['kafka:9092','b:1234']", [("kafka", 9092), ("b", 1234)]),
+        ('"kafka:9092"', [("kafka", 9092)]),
+        ("[::1]:9092", []),  # its brackets are taken for a list's
+        ("x:1234,[::1]:9092", [("x", 1234), ("::1", 9092)]),
+        ("192.0.2.7:9092", [("192.0.2.7", 9092)]),
+        # nothing is told of a part
+        ("", []),
+        ("kafka", []),
+        ("kafka:", []),
+        ("kafka:9092,other", []),
+        ("kafka:9092,", []),
+        ("kafka:99999", []),
+        ("${BROKER}:9092", []),
+        ("{{ broker }}:9092", []),
+        ("http://kafka:9092", []),
+        ("https://kafka:9092/path", []),
+        ("kafka:" + "9" * 5000, []),
+    ],
+)
+def test_addresses(value: str, addresses: list[tuple[str, int]]) -> None:
+    expected = [Bootstrap("app", "KAFKA_BROKERS", tuple(Address(*it) for it in addresses))]
+    assert found({"KAFKA_BROKERS": value}) == (expected if addresses else [])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kafka-topics --bootstrap-server kafka:9092 --list",
+        "kafka-topics --bootstrap-server=kafka:9092 --list",
+        "kafka-topics --bootstrap-servers kafka:9092",
+        "kafka-console-producer --broker-list kafka:9092",
+        "exporter --kafka.server=kafka:9092",
+        "java -Dspring.kafka.bootstrap-servers=kafka:9092 -jar app.jar",
+        "app --spring.kafka.bootstrap-servers=kafka:9092",
+        "sh -c 'kafka-topics --bootstrap-server kafka:9092; sleep 1'",
+        'sh -c "kafka-topics --bootstrap-server kafka:9092"',
+        "cub kafka-ready -b kafka:9092 1 20",
+        "cub kafka-ready --config c.properties -b kafka:9092 1 20",
+        "kcat -b kafka:9092 -L",
+        "kafkacat -b kafka:9092 -L",
+    ],
+)
+def test_a_command_that_names_brokers(command: str) -> None:
+    assert found(None, *command.split()) == [Bootstrap("app", "command", (KAFKA,))]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kafka-topics --bootstrap-server $BROKER --list",
+        "kafka-topics --bootstrap-server kafka",
+        "kafka-topics --zookeeper zookeeper:2181",
+        "server --listen kafka:9092",
+    ],
+)
+def test_a_command_that_tells_nothing(command: str) -> None:
+    assert found(None, *command.split()) == []
+
+
+def test_each_setting_and_each_option_is_one() -> None:
+    env = {"A_BOOTSTRAP_SERVERS": "kafka:9092", "B_BOOTSTRAP_SERVERS": "kafka:9092"}
+    command = "--bootstrap-server kafka:9092 ; --bootstrap-server kafka:9092"
+    assert [item.setting for item in found(env, *command.split())] == [
+        *env, "command", "command",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("env", "command"),
+    [
+        ({"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "kafka:9093"}, ""),
+        ({"KAFKA_CFG_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "kafka:9093"}, ""),
+        ({}, "sh -c 'kafka-topics --bootstrap-server localhost:9092 & /etc/kafka/docker/run'"),
+    ],
+)
+def test_of_a_broker_its_quorum_and_its_command_are_none(env: dict[str, str], command: str) -> None:
+    assert found(env, *command.split(), broker=True) == []
+    assert found(env, *command.split()) != []
+
+
+def test_a_broker_may_be_a_client_too() -> None:
+    env = {"CONFLUENT_METRICS_REPORTER_BOOTSTRAP_SERVERS": "kafka:9092"}
+    assert found(env, broker=True) == []  # without the reporter nobody reads it
+    reported = {"KAFKA_METRIC_REPORTERS": "io.confluent.metrics.reporter.ConfluentMetricsReporter"}
+    assert found(env | reported, broker=True) == [Bootstrap("app", next(iter(env)), (KAFKA,))]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{connections: {local: {properties: {bootstrap.servers: "kafka:9092"}}}}',
+        "bootstrap.servers=kafka:9092\nacks=all",
+        '{"bootstrap.servers": "kafka:9092"}',
+    ],
+)
+def test_a_variable_that_holds_a_whole_configuration(value: str) -> None:
+    assert found({"AKHQ_CONFIGURATION": value}) == [
+        Bootstrap("app", "AKHQ_CONFIGURATION", (KAFKA,))
+    ]
+
+
+def test_an_option_that_is_repeated_is_one_client_s() -> None:
+    command = "exporter --kafka.server=kafka:9092 --kafka.server=b:1234"
+    assert found(None, *command.split()) == [
+        Bootstrap("app", "command", (KAFKA, Address("b", 1234)))
+    ]
+
+
+@pytest.mark.parametrize("word", ["cub kafka-ready ", "-", "--a", "bootstrap.servers ", "_"])
+def test_a_long_text_takes_no_long_time(word: str) -> None:
+    text = word * (500_000 // len(word))
+    began = time.monotonic()
+    assert found({"X": text, text: "x", "BROKER_LIST": text}, text) == []
+    assert time.monotonic() - began < 10
+
+
+@given(st.text(max_size=40) | st.text(alphabet="ak:/[]0123456789.-,'\" ${", max_size=40))
+def test_any_value_is_read_as_a_whole_or_not_at_all(value: str) -> None:
+    for item in found({"KAFKA_BROKERS": value}, "--bootstrap-server", value):
+        assert item.addresses
+        assert all(address.host and 0 <= address.port <= 65_535 for address in item.addresses)

@@ -1,0 +1,385 @@
+"""From services to brokers with their listeners: what an image makes of what a file shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.facts.container import Container, PublishedPort
+from earshot.facts.deployment import Broker, Endpoint
+from earshot.facts.settings import Unreadable
+from earshot.listeners.address import Address
+from earshot.sources.compose import Service
+from earshot.sources.deployment import (
+    NEWEST,
+    Settings,
+    brokers_among,
+    deployment,
+    released,
+    settings_of,
+)
+
+APACHE = "apache/kafka:4.1.1"
+CONFLUENT = "confluentinc/cp-kafka:7.6.0"
+BITNAMI = "bitnami/kafka:3.9.0"
+UNKNOWN = "example/kafka:1.0"
+
+
+def service(
+    image: str,
+    env: Mapping[str, str] | None = None,
+    command: str = "",
+    properties: str = "",
+    **inputs: object,
+) -> Service:
+    is_built = bool(inputs.pop("is_built", False))
+    container = Container("kafka", image, env=env or {}, **inputs)  # type: ignore[arg-type]
+    return Service(
+        "kafka", container, tuple(command.split()), properties=properties, is_built=is_built
+    )
+
+
+def broker(image: str, env: Mapping[str, str], **inputs: object) -> Broker:
+    (found,) = deployment([service(image, env, **inputs)]).brokers  # type: ignore[arg-type]
+    return found
+
+
+def listeners(found: Broker) -> dict[str, tuple[str, str]] | None:
+    """By name, where it binds and what it advertises; `?` for what is not known."""
+    if found.endpoints is None:
+        return None
+    return {
+        item.name: (str(item.bind), "?" if item.advertised is None else str(item.advertised))
+        for item in found.endpoints
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("apache/kafka:3.9.1", (3, 9)),
+        ("apache/kafka-native:4.1.0", (4, 1)),
+        ("apache/kafka", NEWEST),
+        ("apache/kafka:latest", NEWEST),
+        ("registry.example.com:5000/apache/kafka", NEWEST),
+        ("apache/kafka:4", NEWEST),
+        ("bitnami/kafka:3", (3, 9)),
+        ("bitnami/kafka:2", (2, 8)),
+        ("bitnami/kafka:latest", NEWEST),
+        ("bitnamilegacy/kafka:4.0.0-debian-12-r1", (4, 0)),
+        ("confluentinc/cp-kafka:8.0.0", (4, 0)),
+        ("confluentinc/cp-kafka:7.9.1", (3, 9)),
+        ("confluentinc/cp-kafka:5.5.1", (2, 5)),
+        ("confluentinc/cp-kafka:7", (3, 9)),
+        ("confluentinc/cp-server:latest", NEWEST),
+        ("wurstmeister/kafka", (2, 8)),
+        ("wurstmeister/kafka:2.13-2.8.1", (2, 8)),
+        ("apache/kafka:trunk", None),
+        ("apache/kafka:${TAG}", None),
+        ("apache/kafka@sha256:" + "0" * 64, None),
+        ("apache/kafka:4.1.1@sha256:" + "0" * 64, (4, 1)),
+        ("apache/kafka:" + "9" * 5000, None),
+        ("apache/kafka:" + "9" * 5000 + ".1", None),
+        (UNKNOWN, None),
+        ("", None),
+    ],
+)
+def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None) -> None:
+    assert released(image) == release
+
+
+@pytest.mark.parametrize(
+    ("made", "runs"),
+    [
+        (service(APACHE), True),
+        (service("redis:7"), False),
+        (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
+        (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
+        (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
+        (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
+        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
+        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
+        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
+        (
+            service(
+                CONFLUENT,
+                {"KAFKA_BROKER_ID": "1"},
+                "bash -c '/etc/confluent/docker/run & kafka-topics --create'",
+            ),
+            True,
+        ),
+        (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
+        (service("example/java", properties="listeners=A://:1"), True),
+    ],
+)
+def test_who_runs_a_broker(made: Service, runs: bool) -> None:
+    assert bool(brokers_among([made])) is runs
+
+
+def test_what_variables_say_is_handed_to_kafka() -> None:
+    env = {"KAFKA_NODE_ID": "1", "KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": ""}
+    assert settings_of(service(APACHE, env)) == Settings(
+        {"node.id": "1", "listeners": "A://:1"}, True, (4, 1)
+    )
+
+
+def test_apache_kafka_has_settings_of_its_own_where_nothing_is_set() -> None:
+    assert settings_of(service(APACHE)).values["advertised.listeners"] == (
+        "PLAINTEXT://localhost:9092"
+    )
+
+
+def test_old_images_take_a_host_and_a_port() -> None:
+    env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}
+    values = settings_of(service("wurstmeister/kafka", env)).values
+    assert (values["listeners"], values["advertised.listeners"]) == (
+        "PLAINTEXT://:9092",
+        "PLAINTEXT://kafka:9092",
+    )
+    assert "listeners" not in settings_of(service(APACHE, env)).values
+
+
+def test_a_mounted_file_counts_and_variables_come_before_it() -> None:
+    found = settings_of(
+        service(APACHE, {"KAFKA_NODE_ID": "2"}, properties="node.id=1\nlisteners=A://:1\n")
+    )
+    assert found.values == {"node.id": "2", "listeners": "A://:1"}
+
+
+def test_a_start_by_hand_takes_what_its_options_say() -> None:
+    command = "kafka-server-start.sh c.properties --override listeners=A://:1 --override=node.id=3"
+    found = settings_of(service(APACHE, {"KAFKA_NODE_ID": "2"}, command))
+    assert found == Settings({"listeners": "A://:1", "node.id": "3"}, False, (4, 1))
+
+
+@pytest.mark.parametrize(
+    ("made", "complete"),
+    [
+        (service(APACHE), True),
+        (service(CONFLUENT), True),
+        (service(BITNAMI), False),  # it sets what is absent
+        (service(UNKNOWN), False),
+        (service("confluentinc/confluent-local:7.6.0"), False),
+        (service(APACHE, is_built=True), False),
+        (service(APACHE, command="/etc/kafka/docker/run"), False),
+        (service(APACHE, unknown=("env_file",)), False),
+        (service(APACHE, mounts=("/mnt/shared/config",)), False),
+        (service(APACHE, mounts=("/opt/kafka/config/server.properties",)), False),
+        (service(APACHE, mounts=("/var/lib/kafka/data",)), True),
+    ],
+)
+def test_whether_the_file_shows_everything(made: Service, complete: bool) -> None:
+    assert settings_of(made).complete is complete
+
+
+def test_a_broker_s_listeners() -> None:
+    env = {
+        "KAFKA_NODE_ID": "7",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENERS": "inner://:19092,OUTER://0.0.0.0:9092,CONTROLLER://:9093",
+        "KAFKA_ADVERTISED_LISTENERS": "INNER://kafka:19092,OUTER://localhost:29092",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "INNER",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "8@b:9093, 7@kafka:9093",
+    }
+    assert broker(APACHE, env) == Broker(
+        service="kafka",
+        container=Container("kafka", APACHE, env=env),
+        id=7,
+        endpoints=(
+            Endpoint("INNER", Address("", 19092), Address("kafka", 19092)),
+            Endpoint("OUTER", Address("0.0.0.0", 9092), Address("localhost", 29092)),
+            Endpoint("CONTROLLER", Address("", 9093), None, is_controller=True),
+        ),
+        inter_broker="INNER",
+        cluster="7@kafka:9093,8@b:9093",
+        is_broker=True,
+        is_controller=True,
+        voters={8: Address("b", 9093), 7: Address("kafka", 9093)},
+        is_told=True,
+    )
+
+
+@pytest.mark.parametrize("image", [APACHE, CONFLUENT, UNKNOWN])
+def test_what_is_advertised_is_bound_where_nothing_else_is_said(image: str) -> None:
+    env = {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092"}
+    assert listeners(broker(image, env)) == {"PLAINTEXT": ("0.0.0.0:9092", "localhost:9092")}
+
+
+def test_bitnami_listens_with_plaintext_at_9092_and_with_nothing_else() -> None:
+    def found(advertised: str) -> dict[str, tuple[str, str]] | None:
+        return listeners(broker(BITNAMI, {"KAFKA_CFG_ADVERTISED_LISTENERS": advertised}))
+
+    assert found("PLAINTEXT://localhost:9093") == {"PLAINTEXT": (":9092", "localhost:9093")}
+    assert found("OUTER://localhost:9092") is None
+    assert found("PLAINTEXT://kafka:9092,OUTER://localhost:9093") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "?")]
+)
+def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str) -> None:
+    prefix = "KAFKA_CFG_" if image == BITNAMI else "KAFKA_"
+    found = broker(image, {f"{prefix}LISTENERS": "PLAINTEXT://:9092"})
+    assert listeners(found) == {"PLAINTEXT": (":9092", advertised)}
+
+
+def test_without_a_host_the_hostname_is_advertised() -> None:
+    env = {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}
+    found = broker(APACHE, env, hostname="k1")
+    assert listeners(found) == {"PLAINTEXT": (":9092", "k1:9092")}
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"KAFKA_LISTENERS": "A://${HOST}:1"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:1"},
+        {"KAFKA_LISTENERS": "nonsense"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_CONTROLLER_LISTENER_NAMES": "${NAMES}"},
+    ],
+)
+def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
+    assert broker(APACHE, env).endpoints is None
+
+
+def test_one_that_is_not_advertised_leads_nobody_anywhere() -> None:
+    env = {"KAFKA_LISTENERS": "A://:1,B://:2", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
+    assert listeners(broker(APACHE, env)) == {"A": (":1", "kafka:1"), "B": (":2", "?")}
+
+
+def test_of_a_file_that_was_not_read_listeners_are_not_known() -> None:
+    env = {"KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
+    assert listeners(broker(APACHE, env, unknown=("env_file",))) is None
+    assert listeners(broker(APACHE, env, unknown=("ports",))) == {"A": ("0.0.0.0:1", "kafka:1")}
+
+
+def test_what_a_command_sets_is_not_known() -> None:
+    env = {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
+    command = (
+        "sh -c 'export KAFKA_ADVERTISED_LISTENERS=A://$$(hostname):1 && /etc/kafka/docker/run'"
+    )
+    found = settings_of(service(APACHE, env, command))
+    assert (found.values, found.complete) == ({"listeners": "A://:1"}, False)
+
+
+@pytest.mark.parametrize(
+    ("ports", "advertised"),
+    [
+        ((PublishedPort(9092, 29092),), "kafka:29092"),
+        ((PublishedPort(9092, None),), None),
+        ((), None),
+    ],
+)
+def test_wurstmeister_asks_docker_for_its_published_port(
+    ports: tuple[PublishedPort, ...], advertised: str | None
+) -> None:
+    env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka"}
+    found = broker("wurstmeister/kafka", env, published=ports, mounts=("/var/run/docker.sock",))
+    expected = {"PLAINTEXT": (":9092", advertised)} if advertised else None
+    assert listeners(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("env", "id"),
+    [
+        ({"KAFKA_NODE_ID": " 5 "}, 5),
+        ({"KAFKA_BROKER_ID": "5"}, 5),
+        ({"KAFKA_NODE_ID": "5", "KAFKA_BROKER_ID": "6"}, 5),
+        ({"KAFKA_NODE_ID": "-1"}, None),
+        ({"KAFKA_NODE_ID": "${ID}"}, None),
+        ({"KAFKA_NODE_ID": "9" * 5000}, None),
+        ({"KAFKA_LISTENERS": "A://:1"}, None),
+    ],
+)
+def test_an_id(env: dict[str, str], id: int | None) -> None:
+    assert broker(APACHE, env).id == id
+
+
+@pytest.mark.parametrize(
+    ("env", "cluster"),
+    [
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "2@b:1, 1@a:1"}, "1@a:1,2@b:1"),
+        ({"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "b:1,a:1"}, "a:1,b:1"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": " z:2181/kafka "}, "z:2181/kafka"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": "$ZOOKEEPER"}, "of kafka alone"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@${NAME}:1"}, "of kafka alone"),
+        ({"KAFKA_LISTENERS": "A://:1"}, "of kafka alone"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:1"}, "of kafka alone"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "of kafka alone"),
+    ],
+)
+def test_which_cluster_it_is_of(env: dict[str, str], cluster: str) -> None:
+    assert broker(APACHE, env).cluster == cluster
+
+
+@pytest.mark.parametrize(
+    ("roles", "told"),
+    [
+        ("broker", (True, False)),
+        ("controller", (False, True)),
+        ("broker, controller", (True, True)),
+        ("", (True, False)),
+    ],
+)
+def test_roles(roles: str, told: tuple[bool, bool]) -> None:
+    found = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
+    assert (found.is_broker, found.is_controller) == told
+
+
+def test_voters_that_a_variable_stands_for_are_not_known() -> None:
+    env = {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka:9093,2@${SECOND}:9093"}
+    assert broker(APACHE, env).voters == {}
+
+
+def test_a_release_that_is_not_known_is_judged_as_one_that_is_given() -> None:
+    unknown = Settings({}, True, None)
+    assert unknown.read().version == NEWEST
+    assert unknown.read((3, 9)).version == (3, 9)
+    assert Settings({}, True, (4, 1)).read((3, 9)).version == (4, 1)
+
+
+def test_settings_are_of_zookeepers_time_unless_they_have_roles() -> None:
+    zookeeper = {"zookeeper.connect": "z:1"}
+    assert Settings(zookeeper, True, None).is_zookeeper
+    assert not Settings({**zookeeper, "process.roles": "broker"}, True, None).is_zookeeper
+    assert not Settings({}, True, None).is_zookeeper
+
+
+def test_all_containers_are_in_it_and_clients_by_their_settings() -> None:
+    app = Service("app", Container("app", env={"KAFKA_BROKERS": "kafka:9092"}))
+    found = deployment([app, service(APACHE)])
+    assert list(found.containers) == ["app", "kafka"]
+    assert [item.service for item in found.brokers] == ["kafka"]
+    assert [(item.service, item.setting) for item in found.bootstraps] == [("app", "KAFKA_BROKERS")]
+
+
+words = st.text(max_size=20) | st.sampled_from(
+    ["A://:1", "A://h:1,B://:2", "broker,controller", "1", "${X}", "1@a:1", "A:SSL", "9" * 5000]
+)
+images = st.sampled_from(
+    [APACHE, CONFLUENT, BITNAMI, UNKNOWN, "wurstmeister/kafka", "confluentinc/cp-kafka:5.0.0"]
+)
+settings = st.sampled_from(
+    ["LISTENERS", "ADVERTISED_LISTENERS", "NODE_ID", "BROKER_ID", "PROCESS_ROLES",
+     "ZOOKEEPER_CONNECT", "CONTROLLER_QUORUM_VOTERS", "CONTROLLER_LISTENER_NAMES", "PORT",
+     "LISTENER_SECURITY_PROTOCOL_MAP", "INTER_BROKER_LISTENER_NAME", "ADVERTISED_HOST_NAME"]
+)  # fmt: skip
+
+
+@given(images | st.text(max_size=30), st.dictionaries(settings, words), st.booleans(), words)
+def test_any_service_is_read(
+    image: str, values: dict[str, str], is_prefixed: bool, properties: str
+) -> None:
+    prefix = "KAFKA_CFG_" if is_prefixed else "KAFKA_"
+    env = {prefix + name: value for name, value in values.items()}
+    made = service(image, env, properties=properties)
+    found = deployment([made])
+    assert len(found.brokers) <= 1
+    try:
+        assert isinstance(settings_of(made).read().listeners, dict)
+    except Unreadable:
+        return
