@@ -24,6 +24,7 @@ from rich.table import Table
 
 from bench import docker
 from bench.cluster import three_brokers
+from bench.files import written
 from bench.rules import seconds_for
 from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
@@ -36,7 +37,8 @@ RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
 SIZES = (25, 50, 100, 300)
 """Brokers of a preview."""
-PARTS = ("spark", "doctor", "rules", "aws", "docker")
+PARTS = ("spark", "doctor", "rules", "lint", "aws", "docker")
+MANY_FILES = 2000
 
 console = Console()
 
@@ -55,6 +57,8 @@ def main() -> None:
                 doctor(contract, max(5, runs))
     if "rules" in parts:
         rules(max(5, runs))
+    if "lint" in parts:
+        files(max(5, runs))
     if "aws" in parts:
         previews(runs)
     if "docker" in parts:
@@ -156,6 +160,32 @@ def rules(runs: int) -> None:
         [
             ("1,000 brokers", f"{statistics.median(many):.3f} s", "below 0.5 s"),
             ("1,000 / 100 brokers", ratio(many, few), "at most 11"),
+        ],
+    )
+
+
+def files(runs: int) -> None:
+    """`earshot lint` on one file and on many, against a Python that starts and does nothing."""
+    with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
+        paths = written(Path(folder), MANY_FILES)
+        lint = [sys.executable, "-m", "earshot", "lint"]
+        found = interleaved(
+            {
+                "lint, 1 file": lambda: run([*lint, paths[0]]),
+                f"lint, {MANY_FILES:,} files": lambda: run([*lint, folder]),
+                "python -c pass": lambda: run([sys.executable, "-c", "pass"]),
+            },
+            runs,
+        )
+    one, many, bare = found.values()
+    rate = (MANY_FILES - 1) / (statistics.median(many) - statistics.median(one))
+    show(
+        "Files",
+        found,
+        [
+            ("1 file", f"{statistics.median(one):.3f} s", "at most 0.25 s"),
+            ("1 file / python -c pass", ratio(one, bare), ""),
+            ("files a second", f"{rate:.0f}", "at least 100"),
         ],
     )
 

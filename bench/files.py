@@ -1,0 +1,39 @@
+"""Compose files for `earshot lint`: three brokers and two clients each, all well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_BROKER = """\
+  kafka{id}:
+    image: apache/kafka:4.1.1
+    ports: ["{port}:9092"]
+    environment:
+      KAFKA_NODE_ID: {id}
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_LISTENERS: INTERNAL://:19092,HOST://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: INTERNAL://kafka{id}:19092,HOST://localhost:{port}
+      KAFKA_INTER_BROKER_LISTENER_NAME: INTERNAL
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093,3@kafka3:9093
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: >-
+        INTERNAL:PLAINTEXT,HOST:PLAINTEXT,CONTROLLER:PLAINTEXT
+"""
+_CLIENT = """\
+  client{id}:
+    image: example/client
+    environment:
+      KAFKA_BOOTSTRAP_SERVERS: kafka1:19092,kafka2:19092
+"""
+
+
+def written(folder: Path, count: int) -> list[str]:
+    """``count`` files in ``folder``; their paths."""
+    brokers = "".join(_BROKER.format(id=id, port=9091 + id) for id in (1, 2, 3))
+    text = f"services:\n{brokers}{''.join(_CLIENT.format(id=id) for id in (1, 2))}"
+    paths = []
+    for number in range(count):
+        file = folder / f"compose-{number}.yml"
+        file.write_text(text)
+        paths.append(str(file))
+    return paths
