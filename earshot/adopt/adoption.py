@@ -11,7 +11,8 @@ from typing import Any
 
 from earshot.adopt.cluster_document import docker_document, local_document
 from earshot.adopt.leftovers import Leftover, leftovers
-from earshot.checks.adopted import facts_of, mistakes_in, skipped_rules
+from earshot.checks import deployment
+from earshot.checks.properties import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names
 from earshot.listeners.grammar import Bad, read_listeners
@@ -23,6 +24,11 @@ from earshot.sources.compose_brokers import brokers_in
 from earshot.sources.kafka_broker import KafkaBroker
 from earshot.sources.parsed_listener import ParsedListener
 from earshot.sources.properties_file import read_broker
+
+LOOKED_UP_LATER = tuple(
+    f"{rule}: names are looked up by the policy pack, where their clients stand"
+    for rule in ("KL011", "KL012")
+)
 
 Scopes = Mapping[str, tuple[Scope, ...]]
 
@@ -69,9 +75,17 @@ class Adoption:
 
 
 def adopt_compose(
-    compose: Compose, shown: str, chosen: Sequence[str] = (), scopes: Scopes | None = None
+    compose: Compose,
+    as_judged: Compose,
+    shown: str,
+    chosen: Sequence[str] = (),
+    scopes: Scopes | None = None,
 ) -> Adoption:
-    """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError."""
+    """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError.
+
+    ``as_judged`` is the same file, read leniently as `earshot lint` does: an empty text for a
+    variable that nobody has set is no mistake, and a mounted properties file counts.
+    """
     brokers = brokers_in(compose.services, chosen, scopes or {})
     if not any(item.is_broker for item in brokers):
         raise EarshotError(shown, observed="runs controllers only", allowed="at least one broker")
@@ -85,7 +99,10 @@ def adopt_compose(
         for item in compose.services
         if item.replicas not in ("", "1") and item.name in [broker.name for broker in brokers]
     ]
-    return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {})
+    names = [item.name for item in brokers]
+    found = deployment.mistakes(as_judged.services)
+    mistakes = tuple(item for item in found if not chosen or item.container in names)
+    return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
 
 
 def adopt_properties(text: str, shown: str, scopes: Scopes | None = None) -> Adoption:
@@ -93,7 +110,8 @@ def adopt_properties(text: str, shown: str, scopes: Scopes | None = None) -> Ado
     broker = read_broker(text, shown, scopes or {})
     if not broker.is_broker:
         raise EarshotError(shown, observed="is a controller only", allowed="a broker")
-    return _adoption(shown, (broker,), "local", (), [], scopes or {})
+    mistakes = mistakes_in_properties(text) if is_of_broker(text) else ()
+    return _adoption(shown, (broker,), "local", (), [], scopes or {}, mistakes)
 
 
 def _adoption(
@@ -103,6 +121,7 @@ def _adoption(
     services: Sequence[Service],
     notes: list[str],
     scopes: Scopes,
+    mistakes: tuple[Finding, ...],
 ) -> Adoption:
     listeners = tuple(
         _understood(broker, listener) for broker in brokers for listener in broker.listeners
@@ -115,7 +134,6 @@ def _adoption(
                 observed=f"{shown} has no such listener",
                 allowed=", ".join(sorted(known)) or "none: no listener could be read",
             )
-    facts = facts_of(brokers, placement)
     notes = [*notes, *_unadvertised(brokers)]
     undecided = tuple(question for broker in brokers for question in _questions(broker))
     clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
@@ -128,8 +146,8 @@ def _adoption(
         source=shown,
         listeners=listeners,
         undecided=undecided,
-        mistakes=mistakes_in(brokers, facts),
-        unjudged=tuple(f"{rule.id}: {reason}" for rule, reason in skipped_rules(brokers, facts)),
+        mistakes=mistakes,
+        unjudged=LOOKED_UP_LATER,
         leftovers=leftovers(brokers, services),
         notes=tuple(notes),
         document=document,

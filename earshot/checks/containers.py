@@ -12,7 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.images import release_of
 from earshot.listeners.model import ClusterPlan, Listener, Scope
-from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.kinds import ip_of
 from earshot.rules import kl004_unique_address, kl006_container_ports, kl012_same_broker
 from earshot.rules.catalogue import RULES
 from earshot.rules.evaluate import evaluate
@@ -108,7 +108,7 @@ class ContainerRun:
             if port.host_port is None or port.protocol != "tcp":
                 continue
             taken = self._published.setdefault((engine, port.host_port), [])
-            clash = next((o for p, o in taken if o != holder and _overlap(p, port)), None)
+            clash = next((o for p, o in taken if o != holder and p.excludes(port)), None)
             if clash is None:
                 taken.append((port, holder))
                 continue
@@ -158,11 +158,6 @@ def _folded(host: str) -> str:
         return "localhost"
     number = ip_of(host)
     return host.lower() if number is None else str(number)
-
-
-def _overlap(one: PublishedPort, other: PublishedPort) -> bool:
-    ips = [item.host_ip for item in (one, other)]
-    return any(not ip or kind_of(ip) is NameKind.ANY_ADDRESS for ip in ips) or ips[0] == ips[1]
 
 
 def _short(holder: str) -> str:

@@ -1,6 +1,7 @@
 """All containers of a file that others wrote: what is certainly wrong with them, each cause once.
 
-What Kafka or an image refuses stands alone: of a broker that does not start, nothing more is said.
+What Kafka or an image refuses stands alone: of the listeners of a broker that does not start,
+nothing more is said.
 """
 
 from __future__ import annotations

@@ -86,8 +86,10 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
             raise OSError(errno.EINVAL, "it is no regular file")
         return named.read_text(encoding="utf-8")
 
-    compose = read_compose(_text(file), file.name, environment, read)
-    return adopt_compose(compose, str(file), services, scopes)
+    text = _text(file)
+    compose = read_compose(text, file.name, environment, read)
+    as_judged = read_compose(text, file.name, environment, read, lenient=True)
+    return adopt_compose(compose, as_judged, str(file), services, scopes)
 
 
 def _text(file: Path) -> str:

@@ -41,6 +41,8 @@ class PublishedPort:
     host_ip: str = ""
     """The host's address that it is bound to; an empty text means all of them."""
     protocol: str = "tcp"
+    on_its_node: bool = False
+    """A Swarm publishes it on the node that the container runs on, and nowhere else."""
 
     @property
     def for_host_only(self) -> bool:
@@ -52,6 +54,15 @@ class PublishedPort:
         """`localhost` on the host leads to it."""
         any_address = not self.host_ip or kind_of(self.host_ip) is NameKind.ANY_ADDRESS
         return any_address or self.for_host_only
+
+    def excludes(self, other: PublishedPort) -> bool:
+        """Docker publishes only one of them: both take one port of one address."""
+        ips = (self.host_ip, other.host_ip)
+        anywhere = any(not ip or kind_of(ip) is NameKind.ANY_ADDRESS for ip in ips)
+        port, there = (self.host_port, self.protocol), (other.host_port, other.protocol)
+        if self.host_port is None or (self.on_its_node and other.on_its_node):
+            return False  # two nodes have the port twice
+        return port == there and (anywhere or ips[0] == ips[1])
 
     def __str__(self) -> str:
         host = f"[{self.host_ip}]:" if ":" in self.host_ip else f"{self.host_ip}:"

@@ -56,6 +56,26 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
                     remedy=_to_advertise(broker, endpoint),
                     inputs=("advertised.listeners",),
                 )
+            elif way is End.UNKNOWN and (other := _same(deployment, broker, endpoint)):
+                yield RULE.finding(
+                    f"advertises {endpoint.advertised}, as {other} does",
+                    "an address of its own for every broker",
+                    listener=endpoint.name,
+                    container=broker.service,
+                    remedy="give each broker its own name or port",
+                    inputs=("advertised.listeners",),
+                )
+
+
+def _same(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
+    """An earlier broker of the cluster that advertises the same on the same listener, or ""."""
+    for other in deployment.members(broker):
+        if other is broker:
+            return ""
+        held = other.named(endpoint.name)
+        if held is not None and held.advertised == endpoint.advertised:
+            return other.service
+    return ""
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:

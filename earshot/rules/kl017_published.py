@@ -9,15 +9,17 @@ from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import HOST, Arrival, Broker, Deployment, End, Endpoint
+from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
+from earshot.listeners.address import Address
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Per broker: each listener with what is published for it."""
+    """Ports that two containers take; then per broker each listener with what is published."""
     if facts.deployment is None:
         return
+    yield from _taken(facts.deployment)
     for broker in facts.deployment.brokers:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
@@ -28,13 +30,60 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             published = broker.container.published_at(endpoint.bind.port)
             if any(item.host_port is None for item in published):
                 continue  # Docker chooses it: no client can be meant to know it
-            if is_loopback(endpoint.advertised.host):
+            if published and is_loopback(endpoint.bind.host):
+                yield _for_itself(broker, endpoint, published[0])
+            elif is_loopback(endpoint.advertised.host):
                 yield from _for_host(facts.deployment, broker, endpoint, published)
             elif published:
                 named.append((endpoint, str(published[0])))
+                yield from _beyond(facts.deployment, broker, endpoint, published)
             elif proxied := _by_proxy(facts.deployment, endpoint):
                 named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
         yield from _named(facts.deployment, broker, named)
+
+
+def _taken(deployment: Deployment) -> Iterator[Finding]:
+    """One port of the machine for two containers, of which one at least runs a broker."""
+    brokers = {item.service for item in deployment.brokers}
+    taken: list[tuple[str, PublishedPort]] = []
+    for service, container in deployment.containers.items():
+        for port in container.published:
+            first = next(
+                (
+                    (name, other)
+                    for name, other in taken
+                    if port.excludes(other)
+                    and brokers & {name, service}
+                    and not (name == service or deployment.apart(name, service))
+                ),
+                None,
+            )
+            taken.append((service, port))
+            if first is None:
+                continue
+            (late, mine), (early, other) = (service, port), first
+            if late not in brokers:
+                (late, mine), (early, other) = (early, other), (late, mine)
+            yield RULE.finding(
+                f"publishes {mine}, and {early} publishes {other}: Docker starts only one of them",
+                "a port of the machine for each container",
+                container=late,
+                remedy="publish another port of the machine, and advertise that one",
+                inputs=("ports",),
+            )
+
+
+def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) -> Finding:
+    anywhere = f"{endpoint.name}://0.0.0.0:{endpoint.bind.port}"
+    return RULE.finding(
+        f"publishes {published}, and {endpoint.name} listens on {endpoint.bind}, which is the "
+        "container alone: nobody comes in there",
+        "a listener on all interfaces of the container",
+        listener=endpoint.name,
+        container=broker.service,
+        remedy=f"write {anywhere} into listeners, and keep what it advertises",
+        inputs=("listeners", "ports"),
+    )
 
 
 def _for_host(
@@ -46,9 +95,22 @@ def _for_host(
     """Advertised as localhost: its port on the machine must lead back to this broker."""
     assert endpoint.advertised is not None
     leads = broker.container.behind(endpoint.advertised.port)
+    fitting = [item for item in published if item in leads]
+    if fitting and not any(item.for_loopback for item in fitting):
+        yield RULE.finding(
+            f"advertises {endpoint.advertised}, and the port is published on {fitting[0].host_ip} "
+            f"alone ({fitting[0]}), where {endpoint.advertised.host} does not lead",
+            "a port published on the address that the advertised name leads to",
+            listener=endpoint.name,
+            container=broker.service,
+            remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port} on all addresses of "
+            "the machine, or advertise the address that it is published on",
+            inputs=("advertised.listeners", "ports"),
+        )
+        return
     way = deployment.way(HOST, endpoint.advertised)
     if isinstance(way, Arrival) and (way.broker is broker or set(leads) & set(published)):
-        return  # two that publish one port never run together
+        return  # of two that publish one port, it is said already or they never run together
     if not published and not leads:
         return  # only the broker itself can mean it
     to = f"{published[0]}" if published else f"{leads[0]}"
@@ -70,6 +132,37 @@ def _for_host(
             else ""
         ),
         inputs=("advertised.listeners",),
+    )
+
+
+def _beyond(
+    deployment: Deployment,
+    broker: Broker,
+    endpoint: Endpoint,
+    published: tuple[PublishedPort, ...],
+) -> Iterator[Finding]:
+    """Advertised under a name or address of elsewhere: of the machine, or of what stands before it.
+
+    No more than a warning where something before it may translate ports.
+    """
+    assert endpoint.advertised is not None
+    host, port = endpoint.advertised.host, endpoint.advertised.port
+    is_inside = any(item.answers_to(host) for item in deployment.containers.values())
+    way = deployment.way(HOST, endpoint.advertised)
+    if is_inside or way is not End.UNKNOWN or any(item.host_port == port for item in published):
+        return
+    if any(item.behind(port) for item in deployment.containers.values()):
+        return  # another container may pass it on
+    yield RULE.finding(
+        f"advertises {endpoint.advertised}, and the published port is {published[0]}",
+        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        severity=None if host.lower() in GATEWAYS else Severity.WARNING,
+        remedy=f"publish {port}:{endpoint.bind.port}, or advertise "
+        f"{endpoint.name}://{Address(host, published[0].host_port or port)}, unless a proxy or "
+        "router translates the port",
+        inputs=("advertised.listeners", "ports"),
     )
 
 

@@ -51,7 +51,7 @@ class Rule:
 
     @property
     def is_of_files(self) -> bool:
-        """Whether it judges whole files, which `earshot lint` alone does."""
+        """Whether it judges whole files, as `earshot lint` and `earshot adopt` do."""
         return self.needs in ("deployment", "strimzi")
 
     def finding(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
@@ -45,14 +46,15 @@ def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:
     if unknown or item.get("target") in (None, ""):
         raise _error(dict(item), where)
     text = {key: str(item.get(key) or "") for key in ("published", "host_ip", "protocol")}
-    yield from _pairs(
+    for found in _pairs(
         str(item["target"]),
         text["published"],
         text["host_ip"].strip("[]"),
         text["protocol"] or "tcp",
         dict(item),
         where,
-    )
+    ):
+        yield replace(found, on_its_node=item.get("mode") == "host")
 
 
 def _pairs(

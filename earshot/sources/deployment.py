@@ -15,6 +15,7 @@ from earshot.facts.deployment import Broker, Deployment, Endpoint
 from earshot.facts.settings import ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import (
+    APACHE_DEFAULTS,
     Family,
     broker_property,
     derived_listeners,
@@ -79,6 +80,8 @@ def settings_of(service: Service) -> Settings:
     old = family is Family.WURSTMEISTER or (released(container.image) or NEWEST) < (3, 0)
     values = effective(_with_port(container)) if old else dict(handed_over(container))
     if service.properties:
+        if container.has_file and values == APACHE_DEFAULTS:
+            values = {}  # apache/kafka takes the mounted file in their place
         values = dict(read_properties(service.properties).values) | values
     elif "kafka-server-start" in text:
         values = dict(_OVERRIDE.findall(text))

@@ -34,7 +34,7 @@ def test_a_mistake_is_1_and_the_file_is_written(
 ) -> None:
     assert run(["adopt", "two_listeners.yml", "-o", "Pulumi.adopted.yaml"]) == 1
     out = capsys.readouterr().out
-    assert "[KL006]" in out and "written: Pulumi.adopted.yaml" in out and "placement:" not in out
+    assert "[KL017]" in out and "written: Pulumi.adopted.yaml" in out and "placement:" not in out
     written = yaml.safe_load(Path("Pulumi.adopted.yaml").read_text())
     assert written["config"]["earshot:cluster"]["placement"] == "docker"
 
@@ -54,6 +54,41 @@ def test_json_is_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) 
     document = json.loads(capsys.readouterr().out)
     assert document["mistakes"][0]["container"] == "kafka0"
     assert document["cluster"]["broker_ids"] == [0]
+
+
+def test_a_mounted_properties_file_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("server.properties").write_text(
+        "node.id=1\nprocess.roles=broker,controller\nlisteners=A://:1,C://:2\n"
+        "advertised.listeners=A://other:1\nlistener.security.protocol.map=A:PLAINTEXT,C:PLAINTEXT\n"
+        "inter.broker.listener.name=A\ncontroller.listener.names=C\n"
+        "controller.quorum.voters=1@kafka:9\n"
+    )
+    Path("mounts.yml").write_text(
+        "services:\n  kafka:\n    image: apache/kafka:4.1.1\n"
+        "    volumes: ['./server.properties:/mnt/shared/config/server.properties']\n"
+    )
+    assert run(["adopt", "mounts.yml"]) == 1
+    assert "[KL016]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "file", sorted(item.name for item in FILES.iterdir() if item.suffix != ".env")
+)
+def test_adopt_and_lint_name_the_same_mistakes(
+    file: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUTSIDE", "kafka.example.com")
+    run(["adopt", file, "-f", "json"])
+    adopted = json.loads(capsys.readouterr().out)["mistakes"]
+    run(["lint", file, "-f", "json"])
+    (linted,) = json.loads(capsys.readouterr().out)["files"]
+    assert [(item["severity"], said(item)) for item in adopted] == [
+        (item["level"], said(item)) for item in linted["mistakes"]
+    ]
+
+
+def said(mistake: dict[str, str]) -> tuple[str, ...]:
+    return tuple(mistake[key] for key in ("rule", "subject", "observed", "expected", "remedy"))
 
 
 @pytest.mark.parametrize("option", [[], ["--env-file", "our.env"]])

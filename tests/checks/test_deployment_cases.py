@@ -388,6 +388,83 @@ services:
   console: {{image: console, network_mode: host, environment: {{KAFKA_BROKERS: "localhost:9092"}}}}
 """,
     ),
+    # Two clusters for two sets of tests, copied with their ports: `docker compose up` fails.
+    Case(
+        "a port of the machine for two",
+        f"""
+services:
+  one:
+    image: apache/kafka:3.9.0
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:29092,HOST://localhost:9092
+  two:
+    image: apache/kafka:3.9.0
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:29092,HOST://localhost:9092
+  three: {{image: nginx, ports: ["127.0.0.1:9092:80"]}}
+""",
+        (("KL017", "two", "error"), ("KL017", "one", "error")),
+    ),
+    # A web page and its proxy on one port: no broker's business.
+    Case(
+        "a port for two others",
+        f"""{FOR_HOST_ALONE}
+  page: {{image: nginx, ports: ["80:80"]}}
+  proxy: {{image: nginx, ports: ["80:80"]}}
+""",
+    ),
+    # Bound to localhost in the container: the published port leads to nobody.
+    Case(
+        "a published listener on loopback",
+        f"""
+services:
+  kafka:
+    image: apache/kafka:3.9.0
+    ports: ["9092:9092"]
+    environment: {KRAFT.replace("HOST://:9092", "HOST://localhost:9092")}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
+""",
+        (("KL017", "kafka", "error"),),
+    ),
+    # The port was changed where it is published, and not where it is advertised.
+    Case(
+        "a name of the machine with another port",
+        f"""
+services:
+  kafka:
+    image: apache/kafka:3.9.0
+    ports: ["9192:9092"]
+    environment: {KRAFT}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://kafka.example.com:9092
+""",
+        (("KL017", "kafka", "warning"),),
+    ),
+    # A second address of the machine for the second broker, under the name of the first.
+    Case(
+        "one name for two brokers",
+        """
+services:
+  zookeeper: {image: "confluentinc/cp-zookeeper:7.5.0"}
+  one:
+    image: confluentinc/cp-kafka:7.5.0
+    ports: ["192.0.2.1:9092:9092"]
+    environment: &settings
+      KAFKA_BROKER_ID: 1
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:29092,HOST://kafka.example.com:9092
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
+  two:
+    image: confluentinc/cp-kafka:7.5.0
+    ports: ["192.0.2.2:9092:9092"]
+    environment:
+      <<: *settings
+      KAFKA_BROKER_ID: 2
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:29092,HOST://kafka.example.com:9092
+""",
+        (("KL016", "two", "error"),),
+    ),
     # A controller with the address of a metrics reporter that it does not run.
     Case(
         "a setting that nobody reads",

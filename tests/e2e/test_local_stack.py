@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -20,7 +19,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from components.local.quorum import node_directory, recall
 from components.node_data import feature_level
 from earshot.jvm.jars import KAFKA_VERSION
+from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
+from earshot.validation.result import Report, Verdict
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 
@@ -37,11 +38,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """
     with deployment(tmp_path_factory.mktemp("stack") / "p") as made:
         made.up()
-        report = json.loads((made.root.parent / "report.json").read_text())
-        assert {item["verdict"] for item in report["delivery"]} == {"pass"}
+        assert {item.verdict for item in report_of(made).delivery} == {Verdict.PASS}
         made.cluster["validation"]["records"] = 0
         made.up()
         yield made
+
+
+def report_of(stack: Deployment) -> Report:
+    """The last validation's."""
+    return read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
 
 
 def bootstrap(stack: Deployment) -> str:
@@ -103,9 +108,9 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     memory = recall(stack.root)
     assert memory is not None and outputs["contract"]["cluster_id"] == memory.cluster_id
     assert outputs["incarnations"].keys() == {"1", "2", "3"}
-    report = json.loads((stack.root.parent / "report.json").read_text())
-    assert report["delivery"] == [] and {item["verdict"] for item in report["cells"]} == {"pass"}
-    assert report["notes"] == [DOCTOR_ALONE]
+    report = report_of(stack)
+    assert report.delivery == () and {item.verdict for item in report.cells} == {Verdict.PASS}
+    assert DOCTOR_ALONE in report.notes
 
 
 def test_a_second_update_changes_nothing(stack: Deployment) -> None:

@@ -156,7 +156,10 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
         "inside the container is the container alone, behind the published port"
     )
     assert code == 1
-    assert f"{found} 9092->9092 [KL006]" in said
+    assert (
+        "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED listens "
+        "on localhost:9092, which is the container alone: nobody comes in there [KL017]"
+    ) in said
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         output = stack.refused("--skip-preview")
         assert stack.containers() == stack.volumes() == {}

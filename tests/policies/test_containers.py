@@ -335,7 +335,8 @@ def test_a_container_whose_variables_come_later_is_no_news_behind_a_gate() -> No
 )
 def test_what_was_adopted_is_stopped_as_it_was_written(name: str, stopped: set[str]) -> None:
     source = ROOT / "tests" / "adopt" / "files" / name
-    adoption = adopt_compose(read_compose(source.read_text(), name, {}, str), name)
+    compose = read_compose(source.read_text(), name, {}, str)
+    adoption = adopt_compose(compose, compose, name)
     docker = docker_plan(**dict(adoption.document or {}))
     config = {"waived": {"never-gonna-give-you-up": "it is in everybody's hosts file"}}
     found = Pack(config).analyze(GATE_TYPE, gate(docker))

@@ -13,6 +13,7 @@ from earshot.listeners.address import Address
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl017_published import RULE
 
+ON_ITS_NODE = PublishedPort(9092, 1, on_its_node=True)
 NET = (JoinedNetwork("net", ("kafka",)),)
 
 
@@ -20,12 +21,13 @@ def judged(
     advertised: Address,
     *published: PublishedPort,
     listens: int = 9092,
+    bind: str = "",
     is_told: bool = True,
     clients: int = 0,
 ) -> list[Finding]:
     kafka = Container("kafka", networks=NET, published=published)
     apps = {f"app{i}": Container(f"app{i}", networks=NET) for i in range(clients)}
-    endpoint = Endpoint("A", Address("", listens), advertised)
+    endpoint = Endpoint("A", Address(bind, listens), advertised)
     deployment = Deployment(
         {"kafka": kafka, **apps},
         (Broker("kafka", kafka, 1, (endpoint,), is_told=is_told),),
@@ -62,6 +64,103 @@ def test_localhost_with_a_port_that_leads_elsewhere(
     assert found.expected == "a published port that leads to 9092, advertised as it is"
 
 
+@pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])
+def test_a_published_port_of_a_listener_on_loopback_is_open_to_nobody(host: str) -> None:
+    port = PublishedPort(9092, 9093)
+    (found,) = judged(Address(host, 9093), port, bind="127.0.0.1")
+    assert found.observed == (
+        "publishes 9093->9092, and A listens on 127.0.0.1:9092, which is the container alone: "
+        "nobody comes in there"
+    )
+    assert found.remedy == "write A://0.0.0.0:9092 into listeners, and keep what it advertises"
+    assert not judged(Address(host, 9092), bind="127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("host", "severity"),
+    [
+        ("kafka.example.com", Severity.WARNING),
+        ("192.0.2.7", Severity.WARNING),
+        ("host.docker.internal", Severity.ERROR),
+    ],
+)
+def test_a_name_of_the_machine_with_a_port_that_is_not_published(
+    host: str, severity: Severity
+) -> None:
+    (found,) = judged(Address(host, 1), PublishedPort(9092, 2))
+    assert found.severity is severity
+    assert found.observed == f"advertises {host}:1, and the published port is 2->9092"
+    assert found.remedy == (
+        f"publish 1:9092, or advertise A://{host}:2, unless a proxy or router translates the port"
+    )
+    assert not judged(Address(host, 2), PublishedPort(9092, 2))
+    assert not judged(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9092, 1))
+    assert not judged(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9091, 1))
+
+
+@pytest.mark.parametrize(
+    ("host", "ips", "said"),
+    [
+        ("localhost", ("192.0.2.7",), True),
+        ("localhost", ("192.0.2.7", "127.0.0.1"), False),
+        ("localhost", ("127.0.0.1",), False),
+        ("localhost", ("0.0.0.0",), False),
+        ("192.0.2.7", ("192.0.2.7",), False),
+        ("kafka.example.com", ("127.0.0.1",), False),  # what stands before it may pass it on
+    ],
+)
+def test_localhost_leads_to_no_other_address_of_the_machine(
+    host: str, ips: tuple[str, ...], said: bool
+) -> None:
+    found = judged(Address(host, 9092), *(PublishedPort(9092, 9092, ip) for ip in ips))
+    text = (
+        "advertises localhost:9092, and the port is published on 192.0.2.7 alone "
+        "(192.0.2.7:9092->9092), where localhost does not lead"
+    )
+    assert [item.observed for item in found] == [text] * said
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "profiles", "said"),
+    [
+        (PublishedPort(9092, 1), PublishedPort(9093, 1), ("", ""), True),
+        (PublishedPort(9092, 1, "127.0.0.1"), PublishedPort(9092, 1), ("", ""), True),
+        (PublishedPort(9092, 1, "::1"), PublishedPort(9092, 1, "127.0.0.1"), ("", ""), False),
+        (PublishedPort(9092, 1), PublishedPort(9092, 2), ("", ""), False),
+        (PublishedPort(9092, None), PublishedPort(9092, None), ("", ""), False),
+        (PublishedPort(9092, 1, protocol="udp"), PublishedPort(9092, 1), ("", ""), False),
+        (ON_ITS_NODE, ON_ITS_NODE, ("", ""), False),
+        (ON_ITS_NODE, PublishedPort(9092, 1), ("", ""), True),
+        (PublishedPort(9092, 1), PublishedPort(9092, 1), ("one", "two"), False),
+        (PublishedPort(9092, 1), PublishedPort(9092, 1), ("one", "one"), True),
+    ],
+)
+@pytest.mark.parametrize("brokers", [("a",), ("b",), ("a", "b"), ()])
+def test_one_port_of_the_machine_for_two_containers(
+    first: PublishedPort,
+    second: PublishedPort,
+    profiles: tuple[str, str],
+    brokers: tuple[str, ...],
+    said: bool,
+) -> None:
+    found = [
+        Container(name, networks=NET, published=(port,), profiles=(profile,) if profile else ())
+        for name, port, profile in zip("ab", (first, second), profiles, strict=True)
+    ]
+    containers = {item.name: item for item in found}
+    nodes = tuple(Broker(name, containers[name], None, None) for name in brokers)
+    facts = ClusterFacts(plan=None, deployment=Deployment(containers, nodes))
+    findings = list(RULE.check(facts))
+    assert [item.container for item in findings] == list(brokers[-1:]) * said
+    for item in findings:
+        ports = {"a": first, "b": second}
+        other = "ab".replace(item.container, "")
+        assert item.observed == (
+            f"publishes {ports[item.container]}, and {other} publishes {ports[other]}: "
+            "Docker starts only one of them"
+        )
+
+
 @pytest.mark.parametrize(
     ("is_told", "clients", "severity"),
     [
@@ -94,8 +193,11 @@ def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
     found = judged(Address(host, port), *published, listens=listens)
     behind = [item.container_port for item in published if item.host_port == port]
     is_open = [item for item in published if item.container_port == listens]
-    if host in ("machine", "kafka.example.com") or not published:
+    if not published:
         assert found == []
+    elif host in ("machine", "kafka.example.com"):
+        sure = bool(is_open) and all(item.host_port for item in is_open)
+        assert [item.severity for item in found] == [Severity.WARNING] * (sure and not behind)
     elif host == "kafka":
         assert bool(found) == bool(is_open and all(item.host_port for item in is_open))
     elif behind and behind[0] == listens:

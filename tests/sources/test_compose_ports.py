@@ -35,7 +35,7 @@ from earshot.sources.compose_ports import ALLOWED, read_port
         ),
         (
             {"target": 1, "published": 2, "host_ip": "::1", "protocol": "udp", "mode": "host"},
-            [PublishedPort(1, 2, "::1", "udp")],
+            [PublishedPort(1, 2, "::1", "udp", on_its_node=True)],
         ),
     ],
 )
