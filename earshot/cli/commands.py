@@ -401,7 +401,7 @@ def lint(
     folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
     the line of a mistake, or alone right above it, ignores it:
 
-      # earshot: ignore=KL006 the port is published by a proxy
+      # earshot: ignore=KL017 the port is published by a proxy
 
     Ends with 1 where an error is left, with 2 where a file cannot be judged (the
     others are), else with 0.

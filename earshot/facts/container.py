@@ -41,8 +41,6 @@ class PublishedPort:
     host_ip: str = ""
     """The host's address that it is bound to; an empty text means all of them."""
     protocol: str = "tcp"
-    on_its_node: bool = False
-    """A Swarm publishes it on the node that the container runs on, and nowhere else."""
 
     @property
     def for_host_only(self) -> bool:
@@ -60,7 +58,7 @@ class PublishedPort:
         ips = (self.host_ip, other.host_ip)
         anywhere = any(not ip or kind_of(ip) is NameKind.ANY_ADDRESS for ip in ips)
         port, there = (self.host_port, self.protocol), (other.host_port, other.protocol)
-        if self.host_port is None or (self.on_its_node and other.on_its_node):
+        if self.host_port is None or {type(self), type(other)} == {NodePort}:
             return False  # two nodes have the port twice
         return port == there and (anywhere or ips[0] == ips[1])
 
@@ -68,6 +66,11 @@ class PublishedPort:
         host = f"[{self.host_ip}]:" if ":" in self.host_ip else f"{self.host_ip}:"
         outer = "(chosen by Docker)" if self.host_port is None else str(self.host_port)
         return f"{host if self.host_ip else ''}{outer}->{self.container_port}"
+
+
+@dataclass(frozen=True)
+class NodePort(PublishedPort):
+    """One that a Swarm publishes on the node that the container runs on, and nowhere else."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict
 
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
+from earshot.facts.container import NodePort, PublishedPort
 from earshot.listeners.address import MAX_PORT
 
 _SHORT = re.compile(
@@ -54,7 +54,7 @@ def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:
         dict(item),
         where,
     ):
-        yield replace(found, on_its_node=item.get("mode") == "host")
+        yield NodePort(**asdict(found)) if item.get("mode") == "host" else found
 
 
 def _pairs(

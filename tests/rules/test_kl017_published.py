@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, JoinedNetwork, PublishedPort
+from earshot.facts.container import Container, JoinedNetwork, NodePort, PublishedPort
 from earshot.facts.deployment import Bootstrap, Broker, Deployment, Endpoint
 from earshot.listeners.address import Address
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl017_published import RULE
 
-ON_ITS_NODE = PublishedPort(9092, 1, on_its_node=True)
+ON_ITS_NODE = NodePort(9092, 1)
 NET = (JoinedNetwork("net", ("kafka",)),)
 
 

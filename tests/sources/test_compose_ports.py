@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.container import PublishedPort
+from earshot.facts.container import NodePort, PublishedPort
 from earshot.sources.compose_ports import ALLOWED, read_port
 
 
@@ -35,7 +35,7 @@ from earshot.sources.compose_ports import ALLOWED, read_port
         ),
         (
             {"target": 1, "published": 2, "host_ip": "::1", "protocol": "udp", "mode": "host"},
-            [PublishedPort(1, 2, "::1", "udp", on_its_node=True)],
+            [NodePort(1, 2, "::1", "udp")],
         ),
     ],
 )
