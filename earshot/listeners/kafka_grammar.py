@@ -90,7 +90,7 @@ def _listener(entry: str) -> tuple[str, Address]:
     match = _ENDPOINT.fullmatch(entry)
     if match is None or not match[1].strip() or len(match[5]) > 10 or int(match[5]) > MAX_ID:
         raise AddressError(
-            f"listener entry {entry!r}",
+            f"listener entry {_masked(entry)!r}",
             observed="cannot be read",
             allowed=LISTENERS_ALLOWED,
         )
@@ -126,6 +126,13 @@ def _server(entry: str) -> tuple[Address, None]:
     match = _SERVER.fullmatch(entry)
     if match is None or not match[1] or int(match[2]) > MAX_PORT:
         raise AddressError(
-            f"server entry {entry!r}", observed="cannot be read", allowed="host:port entries"
+            f"server entry {_masked(entry)!r}",
+            observed="cannot be read",
+            allowed="host:port entries",
         )
     return Address(match[1], int(match[2])), None
+
+
+def _masked(entry: str) -> str:
+    """``entry`` without what may be a user and a password before its host."""
+    return re.sub(r"://.*@", "://***@", entry)
