@@ -139,7 +139,7 @@ def _confluent(service: Service, settings: Settings, release: tuple[int, int]) -
     if missing:
         yield kl014_image.RULE.finding(
             f"does not set {', '.join(missing)}, and {image} refuses to start",
-            f"{', '.join(missing)}",
+            ", ".join(missing),
             remedy=f"set {', '.join(missing)}",
             inputs=("image",),
         )

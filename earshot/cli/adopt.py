@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose
-from earshot.sources.dotenv import read_env_file
+from earshot.sources.files import beside, text_of, variables_for
 
 COMPOSE = (".yml", ".yaml")
 PROPERTIES = (".properties",)
@@ -66,36 +65,14 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
         for option, given in (("--service", services), ("--env-file", env_file)):
             if given:
                 raise EarshotError(option, observed=f"{file} is no compose file")
-        return adopt_properties(_text(file), str(file), scopes)
+        return adopt_properties(text_of(file), str(file), scopes)
     if file.suffix not in COMPOSE:
         raise EarshotError(
             f"file {file}",
             observed="its suffix says neither compose file nor properties",
             allowed=", ".join((*COMPOSE, *PROPERTIES)),
         )
-    folder = file.parent
-    environment = dict(os.environ)
-    dotenv = env_file or folder / ".env"
-    if env_file is not None or dotenv.is_file():
-        environment = read_env_file(_text(dotenv), str(dotenv), environment) | environment
-
-    def read(path: str) -> str:
-        # as the file writes it, or already with its folder where another file wrote it
-        named = folder / path
-        if named.exists() and not named.is_file():  # a device or a pipe may never end
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return named.read_text(encoding="utf-8")
-
-    text = _text(file)
-    compose = read_compose(text, file.name, environment, read)
-    as_judged = read_compose(text, file.name, environment, read, lenient=True)
+    text, environment = text_of(file), variables_for(file, os.environ, env_file)
+    compose = read_compose(text, file.name, environment, beside(file))
+    as_judged = read_compose(text, file.name, environment, beside(file), lenient=True)
     return adopt_compose(compose, as_judged, str(file), services, scopes)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
-    except UnicodeDecodeError:
-        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None

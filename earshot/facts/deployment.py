@@ -111,7 +111,7 @@ class Deployment:
         if isinstance(found, End):
             return found
         if found is None:
-            return self._on_host(address.port, place == HOST)
+            return self._on_host(address.port)
         ends = [self._listens(name, address.port, from_itself=name == place) for name in found]
         arrivals = [end for end in ends if isinstance(end, Arrival)]
         if arrivals:
@@ -202,7 +202,7 @@ class Deployment:
             return End.UNKNOWN
         return End.NOWHERE if host in self._names else End.UNKNOWN
 
-    def _on_host(self, port: int, is_user: bool) -> Way:
+    def _on_host(self, port: int) -> Way:
         """Who gets a connection to a port of the machine."""
         for name, container in self.containers.items():
             if container.on_host_network:

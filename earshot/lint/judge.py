@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from earshot.checks import kubernetes
@@ -19,7 +18,7 @@ from earshot.listeners.images import broker_property
 from earshot.rules import kl018_strimzi
 from earshot.sources.compose import Compose, is_compose, read_compose
 from earshot.sources.deployment import brokers_among
-from earshot.sources.dotenv import read_env_file
+from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.kubernetes import Manifest, read_manifest, resources
 from earshot.sources.strimzi import FoundKafka, read_strimzi
 from earshot.yaml_document import read_yaml_documents
@@ -35,7 +34,7 @@ def judge(file: Path, variables: Mapping[str, str]) -> Linted:
 
     A file that has nothing of Kafka has no kind. Raises EarshotError where it cannot be read.
     """
-    text = _text(file)
+    text = text_of(file)
     if file.suffix == PROPERTIES:
         return _properties(text, str(file))
     return _yaml(text, file, variables)
@@ -79,7 +78,7 @@ def _compose(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
     if not is_compose(text, shown):
         return Linted(shown, "", unjudged=("is no Compose file",))
     compose = read_compose(
-        text, file.name, _variables(file, variables), _beside(file), lenient=True
+        text, file.name, variables_for(file, variables), beside(file), lenient=True
     )
     if not brokers_among(compose.services):
         return Linted(shown, "", unjudged=("no service of it runs a Kafka broker",))
@@ -139,31 +138,3 @@ def _unknown(compose: Compose) -> list[str]:
             for what in service.container.unknown
         ]
     return found
-
-
-def _variables(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    dotenv = file.parent / ".env"
-    if not dotenv.is_file():
-        return dict(variables)
-    return read_env_file(_text(dotenv), str(dotenv), dict(variables)) | dict(variables)
-
-
-def _beside(file: Path) -> Callable[[str], str]:
-    """Reads what a Compose file names, by its path as written there."""
-
-    def read(path: str) -> str:
-        named = file.parent / path
-        if named.exists() and not named.is_file():  # a device or a pipe may never end
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return named.read_text(encoding="utf-8")
-
-    return read
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
-    except UnicodeDecodeError:
-        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None

@@ -94,21 +94,23 @@ def settings_of(service: Service) -> Settings:
         values = _with_bitnami_s(values)
     complete = (
         family in (Family.APACHE, Family.CONFLUENT)
-        and not _is_local(container.image)
+        and not _is_confluent_local(container.image)
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )
     return Settings(values, complete, released(container.image))
 
 
-def _is_local(image: str) -> bool:
+def _is_confluent_local(image: str) -> bool:
     """Whether it is confluent-local, which has listeners of its own."""
     return repository_of(image).endswith("confluent-local")
 
 
 def _derives_no_more(container: Container) -> bool:
     """Whether its listeners may be set where nobody has read them."""
-    return bool({"env_file", "extends"} & set(container.unknown)) or _is_local(container.image)
+    return bool({"env_file", "extends"} & set(container.unknown)) or _is_confluent_local(
+        container.image
+    )
 
 
 def _with_port(container: Container) -> Container:

@@ -1,0 +1,46 @@
+"""The files that a source is read from: itself, what stands beside it, and its `.env`."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.sources.dotenv import read_env_file
+
+
+def text_of(file: Path) -> str:
+    """Its text; raises EarshotError where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as reason:
+        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
+    except UnicodeDecodeError:
+        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
+
+
+def beside(file: Path) -> Callable[[str], str]:
+    """Reads what ``file`` names, by its path as written there; raises OSError."""
+
+    def read(path: str) -> str:
+        # as the file writes it, or already with its folder where another file wrote it
+        named = file.parent / path
+        if named.exists() and not named.is_file():  # a device or a pipe may never end
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return named.read_text(encoding="utf-8")
+
+    return read
+
+
+def variables_for(
+    file: Path, environment: Mapping[str, str], env_file: Path | None = None
+) -> dict[str, str]:
+    """Those of the environment, and below them those of ``env_file``, or of `.env` beside it.
+
+    Raises EarshotError.
+    """
+    dotenv = env_file or file.parent / ".env"
+    if env_file is None and not dotenv.is_file():
+        return dict(environment)
+    return read_env_file(text_of(dotenv), str(dotenv), environment) | dict(environment)
