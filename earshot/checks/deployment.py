@@ -6,32 +6,26 @@ nothing more is said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
-from earshot.facts.settings import ForeignSettings, Unreadable, is_known
+from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
-from earshot.listeners.images import Family, tag_of
 from earshot.rules import (
     kl002_kafka,
-    kl014_image,
+    kl014_start_script,
     kl015_clients,
     kl016_nodes,
     kl017_published,
 )
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service
-from earshot.sources.deployment import Settings, brokers_among, deployment, settings_of
+from earshot.sources.deployment import brokers_among, deployment, settings_of
 
-KRAFT_ONLY = (4, 0)
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
-_CONFLUENT_REFUSES = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
-_WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
-_ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": False}
 _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 
 
@@ -46,9 +40,11 @@ def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     return (*(item for found in broken.values() for item in found), *between)
 
 
-def refusals(service: Service, settings: Settings) -> Iterator[Finding]:
+def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Why the image, or Kafka in it, does not start; the first of both that says so."""
-    found = [*_image(service, settings)] or [*kafka_refusals(settings)]
+    plain = not (service.command or service.is_built)
+    found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
+    found = found or [*kafka_refusals(settings)]
     for item in found[:1]:
         yield replace(item, container=service.name)
 
@@ -61,91 +57,7 @@ def _without(whole: Deployment, broken: set[str]) -> Deployment:
     return replace(whole, brokers=brokers)
 
 
-def _image(service: Service, settings: Settings) -> Iterator[Finding]:
-    """What the start script of the image refuses, or what its Kafka does not have any more."""
-    release, image = settings.release, service.container.image
-    family = service.container.family
-    if family is Family.WURSTMEISTER:
-        yield from _wurstmeister(service)
-    if release is None or family in (Family.UNKNOWN, Family.WURSTMEISTER):
-        return
-    if release >= KRAFT_ONLY and settings.is_zookeeper:
-        yield kl014_image.RULE.finding(
-            f"{image} is Kafka {release[0]}, which has no ZooKeeper, and zookeeper.connect is set",
-            "process.roles, node.id and a KRaft quorum, or an image of Kafka 3",
-            remedy="`earshot adopt` writes the settings for KRaft",
-            inputs=("zookeeper.connect", "image"),
-        )
-        return
-    if family is Family.CONFLUENT:
-        yield from _confluent(service, settings, release)
-    roles = settings.values.get("process.roles", "").replace(" ", "")
-    if (
-        family in (Family.APACHE, Family.CONFLUENT)
-        and roles == "controller"
-        and "KAFKA_ADVERTISED_LISTENERS" in service.container.env
-    ):
-        yield kl014_image.RULE.finding(
-            "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
-            "no such variable on a controller",
-            remedy="take KAFKA_ADVERTISED_LISTENERS away",
-            inputs=("advertised.listeners",),
-        )
-
-
-def _wurstmeister(service: Service) -> Iterator[Finding]:
-    """Source: `start-kafka.sh` of wurstmeister/kafka-docker, with Kafka 2 and later."""
-    container = service.container
-    told = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
-    if service.command or service.is_built or container.unknown:
-        return
-    if not _WURSTMEISTER.fullmatch(tag_of(container.image)):
-        return
-    if any(container.env.get(name) for name in told):
-        return
-    advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
-    if advertised or not container.env.get("HOSTNAME_COMMAND"):
-        what = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
-        yield kl014_image.RULE.finding(
-            f"sets {what}, and {container.image} refuses to start",
-            "KAFKA_LISTENERS too",
-            remedy="set KAFKA_LISTENERS",
-            inputs=("listeners", "advertised.listeners", "image"),
-        )
-
-
-def _confluent(service: Service, settings: Settings, release: tuple[int, int]) -> Iterator[Finding]:
-    """Source: `configure` in `kafka/include/etc/confluent/docker` of confluentinc/kafka-images."""
-    env, image = service.container.env, service.container.image
-    for name in _CONFLUENT_REFUSES:
-        if env.get(name) and is_known(env[name]):
-            yield kl014_image.RULE.finding(
-                f"sets {name}, and {image} refuses to start",
-                "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
-                remedy=f"take {name} away",
-                inputs=(name,),
-            )
-    if not settings.complete:
-        return
-    values = settings.values
-    needed = {} if values.get("process.roles") == "controller" else _ADVERTISED
-    if values.get("process.roles"):
-        needed = {**needed, "CLUSTER_ID": "CLUSTER_ID" in env}
-    elif release >= KRAFT_ONLY:
-        needed = {"KAFKA_PROCESS_ROLES": False}
-    else:
-        needed = {**needed, "KAFKA_ZOOKEEPER_CONNECT": "zookeeper.connect" in values}
-    missing = [name for name, there in needed.items() if not (there or env.get(name))]
-    if missing:
-        yield kl014_image.RULE.finding(
-            f"does not set {', '.join(missing)}, and {image} refuses to start",
-            ", ".join(missing),
-            remedy=f"set {', '.join(missing)}",
-            inputs=("image",),
-        )
-
-
-def kafka_refusals(settings: Settings) -> tuple[Finding, ...]:
+def kafka_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     """Why Kafka does not start with ``settings``, as far as they are known."""
     found = tuple(_kafka(settings.read()))
     if settings.release is None:  # what an older Kafka takes is not certain

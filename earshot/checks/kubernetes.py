@@ -14,12 +14,13 @@ from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals
 from earshot.facts.deployment import Bootstrap
+from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address
 from earshot.listeners.images import broker_settings, repository_of
 from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.finding import Finding
 from earshot.sources.bootstraps import bootstraps
-from earshot.sources.deployment import Settings, settings_of
+from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 
 OLDEST = (3, 9)
@@ -58,7 +59,7 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
     yield from found
 
 
-def _settings(broker: PodContainer) -> Settings:
+def _settings(broker: PodContainer) -> BrokerSettings:
     """Without what the image would derive from variables that are not all known."""
     settings = settings_of(broker.service)
     container = broker.service.container

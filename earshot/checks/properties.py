@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from earshot.checks.deployment import kafka_refusals
+from earshot.facts.settings import NEWEST, BrokerSettings
 from earshot.listeners.properties import read_properties
 from earshot.rules.finding import Finding
-from earshot.sources.deployment import NEWEST, Settings
 
 OLDEST = (3, 9)
 _OF_BROKER = {"advertised.listeners", "process.roles", "zookeeper.connect", "broker.id", "node.id"}
@@ -35,10 +35,10 @@ def mistakes_in_properties(text: str) -> tuple[Finding, ...]:
     values = {key: value for key, value in read_properties(text).values.items() if value != ""}
     # without listeners it is a part of a file, or a template: something else completes it
     complete = "listeners" in values and not _STATEMENT.search(text)
-    settings = Settings(values, complete=complete, release=OLDEST)
+    settings = BrokerSettings(values, complete=complete, release=OLDEST)
     found = kafka_refusals(settings)
     if not settings.is_zookeeper:
-        newest = Settings(values, settings.complete, NEWEST)
+        newest = BrokerSettings(values, settings.complete, NEWEST)
         later = {item.observed for item in kafka_refusals(newest)}
         found = tuple(item for item in found if item.observed in later)
     return found[:1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol, TypeVar, cast
 
@@ -27,6 +28,8 @@ _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _TEMPLATE = re.compile(
     r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\(", re.ASCII
 )
+NEWEST = (4, 3)
+"""Of what a tag such as `latest` means: the newest release that earshot knows."""
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -267,6 +270,28 @@ class ForeignSettings(StrictSettings):
         if not is_known(self.values[key]):
             raise Unreadable
         return self.values[key].strip()
+
+
+@dataclass(frozen=True)
+class BrokerSettings:
+    """What is known of one broker's properties, and of the Kafka that reads them.
+
+    Where it is ``complete``, what ``values`` lack is not set; else an image or a script may set it.
+    ``release`` is (major, minor), None where nothing tells.
+    """
+
+    values: Mapping[str, str]
+    complete: bool
+    release: tuple[int, int] | None
+
+    def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
+        """As Kafka reads them; ``release`` stands for one that is not known."""
+        version = self.release or release or NEWEST
+        return ForeignSettings(self.values, version, complete=self.complete)
+
+    @property
+    def is_zookeeper(self) -> bool:
+        return "zookeeper.connect" in self.values and not self.values.get("process.roles")
 
 
 def is_known(text: str) -> bool:

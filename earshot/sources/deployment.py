@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.deployment import Broker, Deployment, Endpoint
-from earshot.facts.settings import ForeignSettings, Unreadable, is_known
+from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -30,8 +30,6 @@ from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import Service
 from earshot.sources.container import effective, handed_over
 
-NEWEST = (4, 3)
-"""Of what a tag such as `latest` means: the newest release that earshot knows."""
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I
 )
@@ -45,34 +43,12 @@ _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is known of one broker's properties, and of the Kafka that reads them.
-
-    ``release`` is (major, minor), None where nothing tells; ``refused`` says why its values cannot
-    be judged as a whole.
-    """
-
-    values: Mapping[str, str]
-    complete: bool
-    release: tuple[int, int] | None
-
-    def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
-        """As Kafka reads them; ``release`` stands for one that is not known."""
-        version = self.release or release or NEWEST
-        return ForeignSettings(self.values, version, complete=self.complete)
-
-    @property
-    def is_zookeeper(self) -> bool:
-        return "zookeeper.connect" in self.values and not self.values.get("process.roles")
-
-
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
     """Those that run a broker or a controller, and not only its image's tools."""
     return tuple(item for item in services if _runs_broker(item))
 
 
-def settings_of(service: Service) -> Settings:
+def settings_of(service: Service) -> BrokerSettings:
     """The properties of a broker's service, as its image hands them to Kafka."""
     container = service.container
     text = " ".join(service.command)
@@ -98,7 +74,7 @@ def settings_of(service: Service) -> Settings:
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )
-    return Settings(values, complete, released(container.image))
+    return BrokerSettings(values, complete, released(container.image))
 
 
 def _is_confluent_local(image: str) -> bool:

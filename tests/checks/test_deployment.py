@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from earshot.checks.deployment import kafka_refusals, mistakes
 from earshot.errors import EarshotError
+from earshot.facts.settings import BrokerSettings
 from earshot.rules.finding import Finding
-from earshot.sources.deployment import Settings
 from tests.listeners.oracle import VERSIONS
 from tests.rules.deployment_examples import services
 from tests.rules.vectors import VECTORS, Vector
@@ -283,7 +283,7 @@ STRICTER = {
 def test_what_kafka_takes_is_not_refused(vector: Vector, version: str) -> None:
     release = tuple(map(int, version.split(".")[:2]))
     assert len(release) == 2
-    found = kafka_refusals(Settings(vector.values, True, (release[0], release[1])))
+    found = kafka_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
     takes = vector.kafka[VERSIONS.index(version)] == "."
     voters = vector.values.get("controller.quorum.voters")
     if takes and STRICTER.get((vector.name, version)) != voters:

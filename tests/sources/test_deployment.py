@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Broker, Endpoint
-from earshot.facts.settings import Unreadable
+from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
 from earshot.sources.deployment import (
-    NEWEST,
-    Settings,
     brokers_among,
     deployment,
     released,
@@ -121,7 +119,7 @@ def test_who_runs_a_broker(made: Service, runs: bool) -> None:
 
 def test_what_variables_say_is_handed_to_kafka() -> None:
     env = {"KAFKA_NODE_ID": "1", "KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": ""}
-    assert settings_of(service(APACHE, env)) == Settings(
+    assert settings_of(service(APACHE, env)) == BrokerSettings(
         {"node.id": "1", "listeners": "A://:1"}, True, (4, 1)
     )
 
@@ -152,7 +150,7 @@ def test_a_mounted_file_counts_and_variables_come_before_it() -> None:
 def test_a_start_by_hand_takes_what_its_options_say() -> None:
     command = "kafka-server-start.sh c.properties --override listeners=A://:1 --override=node.id=3"
     found = settings_of(service(APACHE, {"KAFKA_NODE_ID": "2"}, command))
-    assert found == Settings({"listeners": "A://:1", "node.id": "3"}, False, (4, 1))
+    assert found == BrokerSettings({"listeners": "A://:1", "node.id": "3"}, False, (4, 1))
 
 
 @pytest.mark.parametrize(
@@ -336,17 +334,17 @@ def test_voters_that_a_variable_stands_for_are_not_known() -> None:
 
 
 def test_a_release_that_is_not_known_is_judged_as_one_that_is_given() -> None:
-    unknown = Settings({}, True, None)
+    unknown = BrokerSettings({}, True, None)
     assert unknown.read().version == NEWEST
     assert unknown.read((3, 9)).version == (3, 9)
-    assert Settings({}, True, (4, 1)).read((3, 9)).version == (4, 1)
+    assert BrokerSettings({}, True, (4, 1)).read((3, 9)).version == (4, 1)
 
 
 def test_settings_are_of_zookeepers_time_unless_they_have_roles() -> None:
     zookeeper = {"zookeeper.connect": "z:1"}
-    assert Settings(zookeeper, True, None).is_zookeeper
-    assert not Settings({**zookeeper, "process.roles": "broker"}, True, None).is_zookeeper
-    assert not Settings({}, True, None).is_zookeeper
+    assert BrokerSettings(zookeeper, True, None).is_zookeeper
+    assert not BrokerSettings({**zookeeper, "process.roles": "broker"}, True, None).is_zookeeper
+    assert not BrokerSettings({}, True, None).is_zookeeper
 
 
 def test_all_containers_are_in_it_and_clients_by_their_settings() -> None:
