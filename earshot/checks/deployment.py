@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from earshot.checks.remedies import with_lines
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
@@ -30,7 +31,11 @@ _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
-    """What is wrong with ``services``; `Finding.container` is the service."""
+    """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
+    return with_lines(services, _judged(services), _judged)
+
+
+def _judged(services: Sequence[Service]) -> tuple[Finding, ...]:
     broken: dict[str, tuple[Finding, ...]] = {}
     for service in brokers_among(services):
         if found := tuple(refusals(service, settings_of(service))):

@@ -36,7 +36,7 @@ def _mistake(mistake: Mistake, outcome: Outcome) -> str:
             properties["col"] = str(place.column)
     properties["title"] = f"{finding.rule} {finding.subject}"
     message = (
-        f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.remedy}\n"
+        f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}\n"
         f"source: {finding.source}"
     )
     return _command(_COMMANDS[mistake.level], properties, message)

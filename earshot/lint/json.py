@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as encoder
+from dataclasses import asdict
 from typing import Any
 
 from earshot.lint.model import Linted, Mistake
@@ -61,5 +62,6 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
         "observed": finding.observed,
         "expected": finding.expected,
         "remedy": finding.remedy,
+        "lines": [asdict(line) for line in finding.lines],
         "source": finding.source,
     }

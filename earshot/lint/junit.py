@@ -54,7 +54,7 @@ def _mistake(mistake: Mistake) -> ET.Element:
 
 def _details(mistake: Mistake) -> str:
     finding = mistake.finding
-    facts = {"expected": finding.expected, "fix": finding.remedy, "source": finding.source}
+    facts = {"expected": finding.expected, "fix": finding.fix, "source": finding.source}
     return visible("\n".join(f"{label}: {fact}" for label, fact in facts.items()))
 
 

@@ -58,7 +58,7 @@ def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:
         _line(mistake, file),
         _MARKS[mistake.level],
         f"[{finding.rule}]({finding.source})",
-        *map(escape, (finding.subject, finding.observed, finding.expected, finding.remedy)),
+        *map(escape, (finding.subject, finding.observed, finding.expected, finding.fix)),
     )
 
 

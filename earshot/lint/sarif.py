@@ -74,7 +74,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
     finding = mistake.finding
     index = {"ruleIndex": _INDEX[finding.rule]} if finding.rule in _INDEX else {}
-    text = f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.remedy}"
+    text = f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}"
     place = mistake.place
     return {
         "ruleId": finding.rule,

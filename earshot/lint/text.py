@@ -70,7 +70,9 @@ def _mistake(mistake: Mistake, outcome: Outcome, ink: Terminal) -> Iterator[str]
     level = ink.tint(mistake.level, _INK[mistake.level])
     yield f"{visible(where(mistake))}: {level} {finding.rule}, {visible(finding.subject)}"
     yield from excerpt(outcome.lines(place.file), place, ink.width)
-    facts = (finding.observed, finding.expected, finding.remedy, finding.source)
     width = max(map(len, _LABELS))
-    for label, fact in zip(_LABELS, facts, strict=True):
+    written = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
+    facts = (finding.observed, finding.expected, finding.remedy, finding.source)
+    named = [*zip(_LABELS, facts, strict=True)]
+    for label, fact in [*named[:-1], *written, named[-1]]:
         yield ink.field(label, fact, width)

@@ -25,6 +25,25 @@ class FindingState(StrEnum):
 
 
 @dataclass(frozen=True)
+class Line:
+    """One line to write: what a service's ``setting`` becomes, a variable, property or key.
+
+    ``replaces`` is the part of the value that ``value`` takes the place of; where it is empty,
+    ``value`` is the whole.
+    """
+
+    service: str
+    setting: str
+    value: str
+    replaces: str = ""
+
+    def __str__(self) -> str:
+        """`kafka: KAFKA_LISTENERS: PLAINTEXT://:9092`, `app: command: a:1 in place of b:1`."""
+        part = f" in place of {self.replaces}" if self.replaces else ""
+        return f"{self.service}: {self.setting}: {self.value}{part}"
+
+
+@dataclass(frozen=True)
 class Finding:
     """``observed`` and ``expected`` are always said; the rest says of what, and by whose word."""
 
@@ -49,6 +68,10 @@ class Finding:
     """What the node runs in, where it runs in a container."""
     resource: str = ""
     """What declares the node, where that is a resource of an operator: `Kafka my-cluster`."""
+    lines: tuple[Line, ...] = ()
+    """What to write, where that is known to cure it and to break nothing else."""
+    is_only_way: bool = False
+    """No other change as small as ``lines`` cures it."""
 
     @property
     def is_certain_error(self) -> bool:
@@ -76,10 +99,17 @@ class Finding:
         return f"listener {self.listener}{scope}"
 
     @property
+    def fix(self) -> str:
+        """The remedy, with the lines to write where they are known."""
+        return (
+            f"{self.remedy}; write {'; '.join(map(str, self.lines))}" if self.lines else self.remedy
+        )
+
+    @property
     def line(self) -> str:
         """Everything on one line."""
         return (
-            f"{self.subject}: {self.observed} - expected {self.expected} - {self.remedy} "
+            f"{self.subject}: {self.observed} - expected {self.expected} - {self.fix} "
             f"[{self.rule}] {self.source}"
         )
 
@@ -88,6 +118,6 @@ class Finding:
         return (
             f"{self.subject}: {self.observed} [{self.rule}]\n"
             f"  expected: {self.expected}\n"
-            f"  fix: {self.remedy}\n"
+            f"  fix: {self.fix}\n"
             f"  source: {self.source}"
         )

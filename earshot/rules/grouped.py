@@ -49,7 +49,7 @@ class FindingGroup:
             [
                 *lines,
                 f"  expected: {first.expected}{self._of_the_first('expected')}",
-                f"  fix: {first.remedy}{self._of_the_first('remedy')}",
+                f"  fix: {first.fix}{self._of_the_first('fix')}",
                 f"  source: {first.source}",
             ]
         )
@@ -92,7 +92,7 @@ def _kind(finding: Finding) -> object:
         finding.resolver,
         shape(finding.observed, names),
         shape(finding.expected, names),
-        shape(finding.remedy, names),
+        shape(finding.fix, names),
     )
 
 

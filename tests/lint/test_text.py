@@ -7,6 +7,7 @@ from dataclasses import replace
 from earshot.lint.model import Linted
 from earshot.lint.text import text, unjudged
 from earshot.report.terminal import Terminal
+from earshot.rules.finding import Line
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 
@@ -53,3 +54,19 @@ def test_a_line_that_is_not_there_any_more_is_left_out() -> None:
     place = replace(ERROR.place, line=99)
     shown = text(outcome(Linted("compose.yml", "Compose file", (replace(ERROR, place=place),))))
     assert "compose.yml:99:46: error KL003" in shown and "|" not in shown
+
+
+def test_each_line_to_write_has_its_own() -> None:
+    lines = (Line("kafka", "KAFKA_LISTENERS", "A://:1"), Line("ui", "command", "a:1", "b:1"))
+    written = replace(ERROR, finding=replace(ERROR.finding, lines=lines))
+    shown = text(outcome(Linted("compose.yml", "Compose file", (written,))))
+    assert (
+        "  fix       advertise localhost\n"
+        "  write     kafka: KAFKA_LISTENERS: A://:1\n"
+        "            ui: command: a:1 in place of b:1\n"
+        "  source    "
+    ) in shown
+    assert written.finding.fix == (
+        "advertise localhost; "
+        "write kafka: KAFKA_LISTENERS: A://:1; ui: command: a:1 in place of b:1"
+    )

@@ -1,0 +1,95 @@
+"""The lines to write against a finding of a whole file, each proved: with them the file is judged
+again, and the finding is gone and none has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from earshot.checks.remedy_candidates import Candidate, Whole, candidates
+from earshot.errors import EarshotError
+from earshot.facts.container import PublishedPort
+from earshot.rules.finding import Finding, Line
+from earshot.sources.compose import Service
+from earshot.sources.compose_ports import read_port
+from earshot.sources.deployment import deployment
+
+Judge = Callable[[Sequence[Service]], tuple[Finding, ...]]
+MOST_SERVICES = 1500
+"""Judged in all trials of one file together: one trial judges all its services again."""
+_Kind = tuple[str, str, str | None, str]
+
+
+def with_lines(
+    services: Sequence[Service], findings: tuple[Finding, ...], judge: Judge
+) -> tuple[Finding, ...]:
+    """``findings`` of ``services``, those with ``lines`` for which some are known.
+
+    Where a file is large the later findings get none.
+    """
+    if not findings:
+        return ()
+    whole = Whole(services, deployment(services))
+    before = {_kind(item) for item in findings}
+    trials = MOST_SERVICES // len(services)
+    found = []
+    for finding in findings:
+        proved: list[Candidate] = []
+        for candidate in candidates(whole, finding):
+            trials -= 1
+            if trials < 0:
+                break
+            after = {_kind(item) for item in judge(applied(services, candidate.lines))}
+            if after <= before - {_kind(finding)}:
+                proved.append(candidate)
+        found.append(_with_best(finding, proved))
+    return tuple(found)
+
+
+def applied(services: Sequence[Service], lines: Iterable[Line]) -> tuple[Service, ...]:
+    """``services`` as they are once ``lines`` are written."""
+    found = {item.name: item for item in services}
+    for line in lines:
+        found[line.service] = _applied(found[line.service], line)
+    return tuple(found.values())
+
+
+def _applied(service: Service, line: Line) -> Service:
+    container = service.container
+    if line.setting == "ports":
+        published = tuple(_moved(container.published, line))
+        return replace(service, container=replace(container, published=published))
+    if line.setting == "command":
+        words = tuple(item.replace(line.replaces, line.value) for item in service.command)
+        return replace(service, command=words)
+    if line.setting.islower():
+        return replace(service, properties=f"{service.properties}\n{line.setting}={line.value}\n")
+    value = line.value
+    if line.replaces:
+        value = container.env.get(line.setting, "").replace(line.replaces, line.value)
+    env = {**container.env, line.setting: value}
+    return replace(service, container=replace(container, env=env))
+
+
+def _moved(published: Iterable[PublishedPort], line: Line) -> Iterator[PublishedPort]:
+    try:
+        gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
+    except EarshotError:  # a port of a node in a Swarm
+        gone, come = [], []
+    for item in published:
+        yield from come if item in gone else (item,)
+
+
+def _with_best(finding: Finding, proved: Sequence[Candidate]) -> Finding:
+    if not proved:
+        return finding
+    best = min(proved, key=lambda item: len(item.lines))
+    alike = {item.lines for item in proved if len(item.lines) == len(best.lines)}
+    is_only_way = len(alike) == 1 and not best.is_choice and finding.is_certain_error
+    remedy = best.remedy if is_only_way else finding.remedy
+    return replace(finding, remedy=remedy, lines=best.lines, is_only_way=is_only_way)
+
+
+def _kind(finding: Finding) -> _Kind:
+    return finding.rule, finding.container, finding.listener, finding.observed

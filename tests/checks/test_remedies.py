@@ -1,0 +1,227 @@
+"""The lines to write: exactly which, and that every one of them cures its finding and no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earshot.checks.deployment import mistakes
+from earshot.checks.remedies import applied
+from earshot.facts.deployment import Arrival
+from earshot.rules.finding import Finding
+from earshot.sources.compose import Service
+from earshot.sources.deployment import deployment
+from tests.rules.deployment_examples import services
+from tests.rules.examples import files
+
+KRAFT = """
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093"""
+MAP = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"
+EXAMPLES = [path for id in ("KL015", "KL016", "KL017") for path in files(id)]
+
+
+def told(text: str) -> list[tuple[str, list[str], bool]]:
+    """Each finding's remedy and lines, and whether it is the only way."""
+    return [
+        (item.remedy, [str(line) for line in item.lines], item.is_only_way)
+        for item in mistakes(services(text))
+    ]
+
+
+# The commonest report: https://stackoverflow.com/questions/51630260
+def test_a_client_that_is_sent_to_localhost_gets_a_listener() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+      {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+  ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
+"""
+    assert told(text) == [
+        (
+            "give clients in containers a listener of their own",
+            [
+                (
+                    "kafka: KAFKA_ADVERTISED_LISTENERS: "
+                    "PLAINTEXT://localhost:9092,INTERNAL://kafka:29092"
+                ),
+                (
+                    "kafka: KAFKA_LISTENERS: "
+                    "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092"
+                ),
+                f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
+                "ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka:29092",
+            ],
+            True,
+        )
+    ]
+
+
+def test_where_a_listener_works_already_the_client_alone_changes() -> None:
+    text = f"""
+services:
+  kafka:
+    image: bitnamilegacy/kafka:3.9.0
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_CFG_NODE_ID: 1
+      KAFKA_CFG_PROCESS_ROLES: broker,controller
+      KAFKA_CFG_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CFG_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+      KAFKA_CFG_LISTENERS: OUT://:9092,INSIDE://:19092,CONTROLLER://:9093
+      KAFKA_CFG_ADVERTISED_LISTENERS: OUT://localhost:9092,INSIDE://kafka:19092
+      KAFKA_CFG_INTER_BROKER_LISTENER_NAME: INSIDE
+      KAFKA_CFG_{MAP.removeprefix("KAFKA_")}: OUT:PLAINTEXT,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT
+  ui: {{image: ui, command: [run, --bootstrap-server, "kafka:9092"]}}
+"""
+    line = "ui: command: kafka:19092 in place of kafka:9092"
+    assert told(text) == [("bootstrap ui to INSIDE", [line], True)]
+
+
+def test_a_listener_with_tls_or_passwords_would_need_more_than_lines() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: SECURE://0.0.0.0:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: SECURE://localhost:9092
+      KAFKA_INTER_BROKER_LISTENER_NAME: SECURE
+      {MAP}: SECURE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
+"""
+    assert [lines for _, lines, _ in told(text)] == [[]]
+
+
+def test_two_right_answers_are_no_only_way() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9094:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+"""
+    line = "kafka: KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9094"
+    either = "publish 9092:9092, or advertise PLAINTEXT://localhost:9094"
+    assert told(text) == [(either, [line], False)]
+
+
+def test_of_a_configuration_in_one_variable_the_address_alone_is_shown() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    environment: {KRAFT}
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  ui:
+    image: akhq
+    environment:
+      CONFIGURATION: |
+        bootstrap.servers: "localhost:9092"
+        sasl.jaas.config: hunter2
+"""
+    line = "ui: CONFIGURATION: kafka:9092 in place of localhost:9092"
+    assert told(text) == [("bootstrap ui to PLAINTEXT", [line], True)]
+
+
+def test_a_mounted_file_is_told_by_its_properties() -> None:
+    text = """
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    volumes: ["./server.properties:/mnt/shared/config/server.properties"]
+  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:9092"}}
+"""
+    properties = """
+node.id=1
+process.roles=broker,controller
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+advertised.listeners=PLAINTEXT://localhost:9092
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@localhost:9093
+"""
+    (found,) = mistakes(services(text, {"./server.properties": properties}))
+    assert [str(item) for item in found.lines] == [
+        "kafka: advertised.listeners: PLAINTEXT://kafka:9092"
+    ]
+
+
+def kind(finding: Finding) -> tuple[str, str, str | None, str]:
+    return finding.rule, finding.container, finding.listener, finding.observed
+
+
+def cures(all_services: tuple[Service, ...]) -> None:
+    """Every remedy with lines cures its finding, makes no other, and brings its clients through."""
+    found = mistakes(all_services)
+    for item in found:
+        if not item.lines:
+            continue
+        after = applied(all_services, item.lines)
+        assert {kind(it) for it in mistakes(after)} <= {kind(it) for it in found} - {kind(item)}
+        if item.rule == "KL015":
+            whole = deployment(after)
+            moved = {(line.service, line.setting) for line in item.lines}
+            for client in whole.bootstraps:
+                if (client.service, client.setting) in moved:
+                    way = whole.way(client.service, client.addresses[0])
+                    assert isinstance(way, Arrival)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: "/".join(p.parts[-3:]))
+def test_the_remedies_of_examples_cure(path: Path) -> None:
+    cures(services(path.read_text()))
+
+
+PORTS = st.sampled_from([9092, 9093, 29092, 19092])
+HOSTS = st.sampled_from(
+    ["localhost", "kafka", "kafka1", "kafka2", "machine", "host.docker.internal"]
+)
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> str:
+    """One or two brokers that disagree in ports and names, and a client."""
+    brokers = []
+    for name in ("kafka1", "kafka2")[: draw(st.integers(1, 2))]:
+        listened = draw(st.lists(PORTS, min_size=1, max_size=2, unique=True))
+        names = ["PLAINTEXT", "OUTER"][: len(listened)]
+        binds = [f"{n}://{draw(st.sampled_from(['', '0.0.0.0', 'localhost']))}:{p}"
+                 for n, p in zip(names, listened, strict=True)]  # fmt: skip
+        advertised = [f"{n}://{draw(HOSTS)}:{draw(PORTS)}" for n in names]
+        ports = draw(st.lists(st.tuples(PORTS, PORTS), max_size=2, unique=True))
+        brokers.append(f"""
+  {name}:
+    image: {draw(st.sampled_from(["apache/kafka:3.9.1", "confluentinc/cp-kafka:7.5.0"]))}
+    ports: {[f"{outer}:{inner}" for outer, inner in ports]}
+    environment:
+      KAFKA_BROKER_ID: {draw(st.integers(1, 2))}
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: {",".join(binds)}
+      KAFKA_ADVERTISED_LISTENERS: {",".join(advertised)}
+      {MAP}: PLAINTEXT:PLAINTEXT,OUTER:PLAINTEXT""")
+    client = f"{draw(HOSTS)}:{draw(PORTS)}"
+    return f"""
+services:
+  zookeeper: {{image: zookeeper}}
+  app: {{image: app, environment: {{KAFKA_BROKERS: "{client}"}}}}{"".join(brokers)}
+"""
+
+
+@settings(max_examples=30)
+@given(text=deployments())
+def test_every_remedy_with_lines_cures(text: str) -> None:
+    cures(services(text))
