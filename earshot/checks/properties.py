@@ -30,14 +30,17 @@ def is_of_broker(text: str) -> bool:
     return bool(_OF_BROKER & set(values))
 
 
-def mistakes_in_properties(text: str) -> tuple[Finding, ...]:
-    """What Kafka has against them; the first alone, for it stops there."""
+def mistakes_in_properties(
+    text: str, release: tuple[int, int] | None = None
+) -> tuple[Finding, ...]:
+    """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
+    stops there."""
     values = {key: value for key, value in read_properties(text).values.items() if value != ""}
     # without listeners it is a part of a file, or a template: something else completes it
     complete = "listeners" in values and not _STATEMENT.search(text)
-    settings = BrokerSettings(values, complete=complete, release=OLDEST)
+    settings = BrokerSettings(values, complete=complete, release=release or OLDEST)
     found = kafka_refusals(settings)
-    if not settings.is_zookeeper:
+    if not (settings.is_zookeeper or release):
         newest = BrokerSettings(values, settings.complete, NEWEST)
         later = {item.observed for item in kafka_refusals(newest)}
         found = tuple(item for item in found if item.observed in later)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
@@ -12,6 +14,9 @@ from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
 from earshot.cli.output import emit, save
 from earshot.errors import EarshotError
+from earshot.lint.ignores import with_comments
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.places import in_compose, in_properties
 from earshot.listeners.model import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose
@@ -34,7 +39,7 @@ def run(
     """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError."""
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
-    adoption = _adopt(file, env_file, services, read_scopes(scopes))
+    adoption = _less_ignored(_adopt(file, env_file, services, read_scopes(scopes)), file)
     emit(as_json(adoption) if json else as_text(adoption, Terminal.of(sys.stdout)))
     if adoption.document is not None:
         if output is not None:
@@ -76,3 +81,26 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
     compose = read_compose(text, file.name, environment, beside(file))
     as_judged = read_compose(text, file.name, environment, beside(file), lenient=True)
     return adopt_compose(compose, as_judged, str(file), services, scopes)
+
+
+def _less_ignored(adoption: Adoption, file: Path) -> Adoption:
+    """``adoption`` without the mistakes that a comment in the file ignores, which become notes."""
+    text, shown, mistakes = text_of(file), str(file), adoption.mistakes
+    placed = (
+        ((item, in_properties(text, shown, item)) for item in mistakes)
+        if file.suffix in PROPERTIES
+        else in_compose(text, shown, mistakes)
+    )
+    linted = Linted(shown, "", tuple(Mistake(item, place) for item, place in placed))
+    found = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
+    said = [
+        f"{item.finding.rule}, {item.finding.subject}: "
+        + (f"ignored: {item.ignored}" if item.ignored else item.expired)
+        for item in found
+        if item.ignored or item.expired
+    ]
+    return replace(
+        adoption,
+        mistakes=tuple(item.finding for item in found if not item.ignored),
+        notes=(*adoption.notes, *said),
+    )

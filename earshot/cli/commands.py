@@ -361,11 +361,33 @@ def adopt(
 @app.command()
 def lint(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH", help="Files, and folders with such files.")
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files, and folders with such files."),
+    ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="A Compose file; each is laid over those before it, as by 'docker compose -f'.",
+        ),
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile", metavar="NAME", help="Services of this profile, not of others; repeatable."
+        ),
+    ] = None,
+    kafka_version: Annotated[
+        str,
+        typer.Option(
+            "--kafka-version", metavar="X.Y", help="Kafka's release, where a file shows none."
+        ),
+    ] = "",
     format: Annotated[
         LintFormat | None,
-        typer.Option("--format", "-f", help="Default: text, or what the suffix of --output says."),
+        typer.Option("--format", help="Default: text, or what the suffix of --output says."),
     ] = None,
     select: Annotated[
         list[str] | None,
@@ -401,12 +423,13 @@ def lint(
     folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
     the line of a mistake, or alone right above it, ignores it:
 
-      # earshot: ignore=KL017 the port is published by a proxy
+      # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 
     Ends with 1 where an error is left, with 2 where a file cannot be judged (the
     others are), else with 0.
 
       earshot lint docker-compose.yml
+      earshot lint -f base.yml -f local.yml --profile kafka
       earshot lint . --ignore KL014
       earshot lint . --write-baseline baseline.json
       earshot lint . --baseline baseline.json -o earshot.sarif
@@ -414,8 +437,16 @@ def lint(
     """
     from earshot.cli import lint as command
 
-    choice = command.Choice(select or (), ignore or (), baseline, write_baseline)
-    _exit(command.run(paths, choice, format, output or []))
+    choice = command.Choice(
+        select or (),
+        ignore or (),
+        baseline,
+        write_baseline,
+        file or (),
+        profile or (),
+        kafka_version,
+    )
+    _exit(command.run(paths or (), choice, format, output or []))
 
 
 def _exit(code: int) -> NoReturn:

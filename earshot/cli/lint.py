@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from pathlib import Path
 
 from earshot.cli.output import emit, formats, save
 from earshot.errors import EarshotError
+from earshot.facts.settings import NEWEST
 from earshot.lint.baseline import Recorded, as_text, read_baseline, recorded, with_baseline
 from earshot.lint.files import choose
 from earshot.lint.formats import SUFFIXES, Format, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.judge import judge
+from earshot.lint.judge import Said, judge, judge_together
 from earshot.lint.model import Linted
 from earshot.lint.outcome import Failed, Outcome, counted
 from earshot.lint.source_lines import SourceLines
@@ -24,12 +28,16 @@ from earshot.report.wording import visible
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rules count, and where known mistakes are read from and written to."""
+    """Which rules count, where known mistakes are read from and written to, and what is said of
+    the files: Compose files that are laid over each other, profiles, a release of Kafka."""
 
     select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     baseline: Path | None = None
     write_baseline: Path | None = None
+    together: Sequence[Path] = ()
+    profiles: Sequence[str] = ()
+    kafka_version: str = ""
 
 
 def run(
@@ -60,20 +68,48 @@ def _outcome(paths: Sequence[Path], choice: Choice) -> tuple[Outcome, frozenset[
     select = rules_named(choice.select, "--select")
     ignore = rules_named(choice.ignore, "--ignore")
     known = read_baseline(choice.baseline) if choice.baseline is not None else frozenset()
+    if not (paths or choice.together):
+        raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
+    said = Said(_release(choice.kafka_version), choice.profiles)
     chosen = choose(paths)
-    root = Path.cwd()
+    root, today = Path.cwd(), date.today()
     lines = SourceLines(root)
     linted: list[Linted] = []
     failed: list[Failed] = []
-    for file in chosen.files:
+    for file, judged in _judgements(chosen.files, choice.together, said):
         try:
-            linted.append(with_comments(of_rules(judge(file, os.environ), select, ignore), lines))
+            found = of_rules(judged(), select, ignore)
+            linted.append(with_comments(found, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
     if choice.write_baseline is not None:
-        known = recorded(linted, root)
-    ignored = [with_baseline(item, known, root) for item in linted]
+        known = recorded(linted, root, known)
+    ignored = [with_baseline(item, known, root, today) for item in linted]
     return Outcome((*ignored, *chosen.passed_over), failed, root, lines), known
+
+
+def _judgements(
+    files: Sequence[Path], together: Sequence[Path], said: Said
+) -> Iterator[tuple[Path, Callable[[], Linted]]]:
+    """Each file with what judges it; files that belong together by the name of the first."""
+    if together:
+        yield together[0], partial(judge_together, together, os.environ, said)
+    for file in files:
+        yield file, partial(judge, file, os.environ, said)
+
+
+def _release(text: str) -> tuple[int, int] | None:
+    """`3.9` or `3.9.1` as (3, 9), None where nothing is said. Raises EarshotError."""
+    if not text:
+        return None
+    match = re.fullmatch(r"(\d)\.(\d{1,2})(?:\.\d{1,3})*", text, re.ASCII)
+    if match is None or int(match[1]) > NEWEST[0]:
+        raise EarshotError(
+            f"--kafka-version {text}",
+            observed="names no release of Kafka",
+            allowed="Kafka's own number, such as 2.8 or 3.9 (Confluent 7.x is Kafka 3.x)",
+        )
+    return int(match[1]), int(match[2])
 
 
 def _refuse_folder(file: Path | None) -> None:

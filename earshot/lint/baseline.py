@@ -7,32 +7,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
 from earshot.lint.files import relative
+from earshot.lint.ignores import Waiver, last_day
 from earshot.lint.model import Linted, Mistake
-from earshot.listeners.problems import describe
 
 IN_BASELINE = "in the baseline"
+MAX_PROBLEMS = 20
+"""So many of them are told."""
+_FIELDS = ("file", "rule", "subject", "observed")
+_ALLOWED = "a file that --write-baseline wrote"
 
 
-class Recorded(BaseModel):
+@dataclass(frozen=True)
+class Recorded:
     """One mistake, by what stays the same when lines move."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: str
     """As it is called from the folder that earshot ran in."""
     rule: str
     subject: str
     observed: str
+    until: str = field(default="", compare=False)
+    """The last day on which it is ignored, as 2027-01-31; none means always."""
 
     @classmethod
     def of(cls, mistake: Mistake, root: Path) -> Recorded:
@@ -46,65 +48,91 @@ class Recorded(BaseModel):
         )
 
     @property
+    def texts(self) -> dict[str, str]:
+        """What it is known by."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @property
     def fingerprint(self) -> str:
         """64 hexadecimal digits, the same for the same four texts."""
-        texts = json.dumps([self.file, self.rule, self.subject, self.observed])
+        texts = json.dumps([*self.texts.values()])
         return hashlib.sha256(texts.encode()).hexdigest()
 
 
-class _Baseline(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    version: Literal[1]
-    mistakes: tuple[Recorded, ...]
-
-
-def recorded(linted: Iterable[Linted], root: Path) -> frozenset[Recorded]:
-    """Every mistake that nobody has ignored otherwise."""
-    return frozenset(
+def recorded(
+    linted: Iterable[Linted], root: Path, before: Collection[Recorded] = ()
+) -> frozenset[Recorded]:
+    """Every mistake that nobody has ignored otherwise; those of ``before`` keep their day."""
+    known = {item: item for item in before}
+    found = (
         Recorded.of(mistake, root)
         for item in linted
         for mistake in item.mistakes
         if not mistake.ignored
     )
+    return frozenset(known.get(item, item) for item in found)
 
 
 def as_text(mistakes: Collection[Recorded]) -> str:
     """``mistakes`` as the JSON that `read_baseline` reads, in an order that stays."""
-    rows = sorted((item.model_dump() for item in mistakes), key=lambda row: [*row.values()])
+    rows = [
+        item.texts | ({"until": item.until} if item.until else {})
+        for item in sorted(mistakes, key=lambda item: [*item.texts.values()])
+    ]
     return json.dumps({"version": 1, "mistakes": rows}, indent=2) + "\n"
 
 
 def read_baseline(file: Path) -> frozenset[Recorded]:
     """The mistakes that ``file`` holds. Raises EarshotError."""
+    shown = f"--baseline {file}"
     try:
-        content = file.read_bytes()
+        document = json.loads(file.read_bytes())
     except OSError as reason:
         raise EarshotError(
-            f"--baseline {file}",
+            shown,
             observed=f"cannot be read ({reason.strerror})",
             remedy=f"earshot lint PATH --write-baseline {file}",
         ) from None
-    try:
-        return frozenset(_Baseline.model_validate_json(content).mistakes)
-    except ValidationError as error:
-        problems = error.errors()
-        if problems[0]["type"] == "json_invalid":
-            raise EarshotError(
-                f"--baseline {file}",
-                observed=f"is no JSON ({problems[0]['ctx']['error']})",
-                allowed="a file that --write-baseline wrote",
-            ) from None
-        lines = describe(error, _Baseline, from_json(content))
-        raise SpecError.of(f"--baseline {file}", lines[:20]) from None
+    except (ValueError, RecursionError) as reason:  # no JSON, or no UTF-8 text
+        raise EarshotError(shown, observed=f"is no JSON ({reason})", allowed=_ALLOWED) from None
+    if not isinstance(document, Mapping):
+        raise EarshotError(shown, observed="holds no JSON object", allowed=_ALLOWED)
+    rows = document.get("mistakes")
+    problems = [f"{key}: unknown key" for key in document if key not in ("version", "mistakes")]
+    if document.get("version") != 1 or isinstance(document.get("version"), bool):
+        problems.append("version: 1 is the only one there is")
+    if not isinstance(rows, list):
+        problems.append("mistakes: no list")
+    for number, row in enumerate(rows if isinstance(rows, list) else ()):
+        problems += [f"mistakes[{number}]{problem}" for problem in _problems(row)]
+    if problems:
+        raise SpecError.of(shown, problems[:MAX_PROBLEMS])
+    assert isinstance(rows, list)
+    for row in rows:
+        if "until" in row:
+            last_day(row["until"], f"{shown}: {row['rule']}, {row['subject']}")
+    return frozenset(Recorded(**row) for row in rows)
 
 
-def with_baseline(linted: Linted, baseline: Collection[Recorded], root: Path) -> Linted:
-    """``linted`` with the mistakes of ``baseline`` ignored."""
+def _problems(row: object) -> list[str]:
+    if not isinstance(row, Mapping):
+        return [": no JSON object"]
+    found = [f".{key}: unknown key" for key in row if key not in (*_FIELDS, "until")]
+    found += [f".{key}: is missing" for key in _FIELDS if key not in row]
+    found += [f".{key}: no text" for key in row if not isinstance(row[key], str)]
+    return found
+
+
+def with_baseline(
+    linted: Linted, baseline: Collection[Recorded], root: Path, today: date
+) -> Linted:
+    """``linted`` with the mistakes of ``baseline`` ignored, until their day where they have one."""
+    known = {item: item.until for item in baseline}
 
     def judged(mistake: Mistake) -> Mistake:
-        if mistake.ignored or Recorded.of(mistake, root) not in baseline:
+        until = known.get(Recorded.of(mistake, root))
+        if mistake.ignored or until is None:
             return mistake
-        return replace(mistake, ignored=IN_BASELINE)
+        return Waiver(IN_BASELINE, date.fromisoformat(until) if until else None).on(mistake, today)
 
     return replace(linted, mistakes=tuple(map(judged, linted.mistakes)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
 
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted, Mistake, Place
@@ -16,8 +17,10 @@ Lines = Callable[[str], Sequence[str]]
 NO_REASON = "no reason given"
 _IDS = re.compile(r"\s*,\s*")
 _COMMENT = re.compile(
-    r"(?:^|\s)#\s*earshot:\s*ignore=\s*(?P<ids>[^\s,]+(?:\s*,\s*[^\s,]+)*)(?:\s+(?P<reason>.*))?$"
+    r"(?:^|\s)#\s*earshot:\s*ignore=\s*(?P<ids>[^\s,]+(?:\s*,\s*[^\s,]+)*)(?:\s+until=(?P<until>\S*))?"
+    r"(?:\s+(?P<reason>.*))?$"
 )
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NAME = re.compile(r"(KL\d+)\b")
 
 
@@ -56,24 +59,53 @@ def of_rules(linted: Linted, select: Collection[str], ignore: Collection[str]) -
     )
 
 
-def with_comments(linted: Linted, lines: Lines) -> Linted:
+@dataclass(frozen=True)
+class Waiver:
+    """Why a mistake is ignored, and the last day on which it is; none means always."""
+
+    reason: str
+    until: date | None = None
+
+    def on(self, mistake: Mistake, today: date) -> Mistake:
+        """``mistake`` ignored, or with word of a waiver whose day has passed."""
+        if self.until is not None and self.until < today:
+            return replace(mistake, expired=f"was ignored until {self.until}: {self.reason}")
+        return replace(mistake, ignored=self.reason)
+
+
+def last_day(text: str, where: str) -> date:
+    """The day that `until=2027-01-31` names. Raises EarshotError, which names ``where``."""
+    try:
+        if _DAY.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise EarshotError(
+        where, observed=f"until={text} is no day", allowed="a day such as until=2027-01-31"
+    )
+
+
+def with_comments(linted: Linted, lines: Lines, today: date) -> Linted:
     """``linted`` with the reasons of comments `# earshot: ignore=KL006 reason`, each on the line of
     the mistake or, alone on its line, right above it.
 
-    Raises EarshotError for a comment that names a rule that there is not.
+    One with `until=` and a day before ``today`` ignores nothing any more. Raises EarshotError for a
+    comment that names a rule that there is not, or no day.
     """
     files = dict.fromkeys([linted.file, *(item.place.file for item in linted.mistakes)])
     ignored = {file: _comments(file, lines(file)) for file in files}
     return replace(
         linted,
-        mistakes=tuple(_with_reason(item, ignored[item.place.file]) for item in linted.mistakes),
+        mistakes=tuple(
+            _with_reason(item, ignored[item.place.file], today) for item in linted.mistakes
+        ),
     )
 
 
-def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, str]]:
+def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
     """By line of a file: the rules that are ignored there, each with the reason."""
-    found: dict[int, dict[str, str]] = {}
-    waiting: dict[str, str] = {}
+    found: dict[int, dict[str, Waiver]] = {}
+    waiting: dict[str, Waiver] = {}
     for number, line in enumerate(lines, start=1):
         said = dict(_reasons(Place(file, number), line))
         if line.lstrip().startswith("#"):
@@ -86,15 +118,18 @@ def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, str]
     return found
 
 
-def _reasons(place: Place, line: str) -> Iterator[tuple[str, str]]:
+def _reasons(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:
     match = _COMMENT.search(line)
     if match is not None:
         reason = (match["reason"] or "").strip() or NO_REASON
         where = f"{place.file}, line {place.line}, # earshot: ignore={match['ids']}"
+        until = None if match["until"] is None else last_day(match["until"], where)
         for rule in rules_named([match["ids"]], where):
-            yield rule, reason
+            yield rule, Waiver(reason, until)
 
 
-def _with_reason(mistake: Mistake, comments: Mapping[int, Mapping[str, str]]) -> Mistake:
-    reason = comments.get(mistake.place.line, {}).get(mistake.finding.rule, "")
-    return replace(mistake, ignored=reason) if reason and not mistake.ignored else mistake
+def _with_reason(
+    mistake: Mistake, comments: Mapping[int, Mapping[str, Waiver]], today: date
+) -> Mistake:
+    waiver = comments.get(mistake.place.line, {}).get(mistake.finding.rule)
+    return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)

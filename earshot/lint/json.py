@@ -51,6 +51,7 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
         "level": mistake.level,
         "state": str(finding.state),
         "ignored": mistake.ignored or None,
+        "expired": mistake.expired or None,
         "file": place.file,
         "line": place.line or None,
         "column": place.column or None,

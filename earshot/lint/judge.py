@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earshot.checks import kubernetes
@@ -13,10 +14,10 @@ from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import is_known
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.places import at_paths, in_compose, in_properties, of_container, of_resource
+from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
 from earshot.listeners.images import broker_property
 from earshot.rules import kl018_strimzi
-from earshot.sources.compose import Compose, is_compose, read_compose
+from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.kubernetes import Manifest, read_manifest, resources
@@ -29,26 +30,48 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
 
-def judge(file: Path, variables: Mapping[str, str]) -> Linted:
+@dataclass(frozen=True)
+class Said:
+    """What somebody says of the files beyond what stands in them.
+
+    ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
+    run that Compose would start, all of them where none is named.
+    """
+
+    release: tuple[int, int] | None = None
+    profiles: Sequence[str] = ()
+
+
+def judge(file: Path, variables: Mapping[str, str], said: Said = Said()) -> Linted:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
     A file that has nothing of Kafka has no kind. Raises EarshotError where it cannot be read.
     """
     text = text_of(file)
     if file.suffix == PROPERTIES:
-        return _properties(text, str(file))
-    return _yaml(text, file, variables)
+        return _properties(text, str(file), said)
+    return _yaml(text, file, variables, said)
 
 
-def _properties(text: str, shown: str) -> Linted:
+def judge_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
+    """Compose files of which each is laid over those before it; the first gives the name.
+
+    Raises EarshotError where one cannot be read.
+    """
+    first, *others = files
+    over = [(text_of(item), str(item)) for item in others]
+    return _compose(text_of(first), first, variables, said, over)
+
+
+def _properties(text: str, shown: str, said: Said) -> Linted:
     if not is_of_broker(text):
         return Linted(shown, "", unjudged=("holds no settings of a broker",))
-    found = mistakes_in_properties(text)
+    found = mistakes_in_properties(text, said.release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     return Linted(shown, "properties file", placed)
 
 
-def _yaml(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
+def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
     shown = str(file)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
         why = "is a template: judge what it renders (`helm template`, `docker compose config`)"
@@ -56,10 +79,10 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
     if _IN_DOCUMENTS.search(text):
         documents = read_yaml_documents(text, shown, unique=False)
         if any(resources(documents)):
-            return _manifest(text, shown, documents)
+            return _manifest(text, shown, documents, said)
         if len(documents) > 1:
             return Linted(shown, "", unjudged=("holds several YAML documents: no Compose file",))
-    return _compose(text, file, variables)
+    return _compose(text, file, variables, said)
 
 
 def _is_cut_by_braces(text: str, shown: str) -> bool:
@@ -73,23 +96,34 @@ def _is_cut_by_braces(text: str, shown: str) -> bool:
     return False
 
 
-def _compose(text: str, file: Path, variables: Mapping[str, str]) -> Linted:
+def _compose(
+    text: str,
+    file: Path,
+    variables: Mapping[str, str],
+    said: Said,
+    over: Sequence[tuple[str, str]] = (),
+) -> Linted:
     shown = str(file)
-    if not is_compose(text, shown):
-        return Linted(shown, "", unjudged=("is no Compose file",))
+    for content, name in ((text, shown), *over):
+        if not is_compose(content, name):
+            return Linted(name, "", unjudged=("is no Compose file",))
     compose = read_compose(
-        text, file.name, variables_for(file, variables), beside(file), lenient=True
+        text, file.name, variables_for(file, variables), beside(file), lenient=True, over=over
     )
-    if not brokers_among(compose.services):
+    services = tuple(
+        replace(item, release=said.release) for item in running(compose.services, said.profiles)
+    )
+    if not brokers_among(services):
         return Linted(shown, "", unjudged=("no service of it runs a Kafka broker",))
-    found = mistakes(compose.services)
-    placed = tuple(Mistake(item, place) for item, place in in_compose(text, shown, found))
-    return Linted(shown, "Compose file", placed, tuple(_unknown(compose)))
+    places = in_files(((text, shown), *over), mistakes(services))
+    placed = tuple(Mistake(item, place) for item, place in places)
+    kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
+    return Linted(shown, kind, placed, tuple(_unknown(compose)))
 
 
-def _manifest(text: str, shown: str, documents: Sequence[object]) -> Linted:
+def _manifest(text: str, shown: str, documents: Sequence[object], said: Said) -> Linted:
     """The pods of a file, and what Strimzi shall make of it."""
-    manifest, kafkas = read_manifest(documents), read_strimzi(documents)
+    manifest, kafkas = _of_release(read_manifest(documents), said), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
         return Linted(shown, "", unjudged=("no container of it runs a Kafka broker",))
@@ -106,6 +140,14 @@ def _manifest(text: str, shown: str, documents: Sequence[object]) -> Linted:
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     return Linted(shown, kind, placed, (*_unknown_of(manifest), *_unread(kafkas)))
+
+
+def _of_release(manifest: Manifest, said: Said) -> Manifest:
+    containers = (
+        replace(item, service=replace(item.service, release=said.release))
+        for item in manifest.containers
+    )
+    return replace(manifest, containers=tuple(containers))
 
 
 def _unknown_of(manifest: Manifest) -> Iterator[str]:

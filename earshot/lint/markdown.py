@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome
+from earshot.lint.outcome import Outcome, observed
 from earshot.lint.text import unjudged
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.result import Verdict
@@ -58,7 +58,7 @@ def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:
         _line(mistake, file),
         _MARKS[mistake.level],
         f"[{finding.rule}]({finding.source})",
-        *map(escape, (finding.subject, finding.observed, finding.expected, finding.fix)),
+        *map(escape, (finding.subject, observed(mistake), finding.expected, finding.fix)),
     )
 
 

@@ -18,11 +18,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One finding at its place; ``ignored`` holds the reason where somebody has ignored it."""
+    """One finding at its place; ``ignored`` holds the reason where somebody has ignored it, and
+    ``expired`` says where somebody has done so until a day that has passed."""
 
     finding: Finding
     place: Place
     ignored: str = ""
+    expired: str = ""
 
     @property
     def is_error(self) -> bool:

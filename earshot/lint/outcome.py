@@ -96,4 +96,10 @@ def where(mistake: Mistake) -> str:
 
 def said(mistake: Mistake) -> str:
     """Of what, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
-    return f"{mistake.finding.subject}: {mistake.finding.observed}"
+    return f"{mistake.finding.subject}: {observed(mistake)}"
+
+
+def observed(mistake: Mistake) -> str:
+    """What was observed, and that it was ignored for a time, where it was."""
+    expired = f" ({mistake.expired})" if mistake.expired else ""
+    return f"{mistake.finding.observed}{expired}"

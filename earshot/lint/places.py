@@ -18,10 +18,20 @@ def in_compose(
     text: str, shown: str, findings: Iterable[Finding]
 ) -> Iterator[tuple[Finding, Place]]:
     """Each finding with the place of the variable, or of the service, that it names."""
+    return in_files(((text, shown),), findings)
+
+
+def in_files(
+    files: Sequence[tuple[str, str]], findings: Iterable[Finding]
+) -> Iterator[tuple[Finding, Place]]:
+    """The same in Compose files (text and name) that are laid over each other: the last that sets
+    what a finding names counts, else the first that has its service."""
     wanted = list(findings)
-    services = _services(yaml_nodes(text, shown)) if wanted else {}
+    read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if wanted]
     for finding in wanted:
-        yield finding, _place(services, finding, shown)
+        holders = [item for item in reversed(read) if _is_set(item[0], finding)]
+        places = [_place(services, finding, shown) for services, shown in (*holders, *read)]
+        yield finding, next((it for it in places if it.line), Place(files[0][1]))
 
 
 def in_properties(text: str, shown: str, finding: Finding) -> Place:
@@ -83,6 +93,12 @@ def _node(documents: Sequence[yaml.Node], path: Keys) -> yaml.Node | None:
         if value is None:
             return None
     return key
+
+
+def _is_set(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding) -> bool:
+    """Whether the service of a finding has what it names."""
+    _, section = services.get(finding.container, (None, None))
+    return section is not None and any(_setting(section, name) for name in finding.inputs)
 
 
 def _place(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding, shown: str) -> Place:

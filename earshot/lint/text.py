@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome, counted, where
+from earshot.lint.outcome import Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
 from earshot.report.terminal import Terminal
 from earshot.report.wording import visible
@@ -72,7 +72,7 @@ def _mistake(mistake: Mistake, outcome: Outcome, ink: Terminal) -> Iterator[str]
     yield from excerpt(outcome.lines(place.file), place, ink.width)
     width = max(map(len, _LABELS))
     written = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
-    facts = (finding.observed, finding.expected, finding.remedy, finding.source)
+    facts = (observed(mistake), finding.expected, finding.remedy, finding.source)
     named = [*zip(_LABELS, facts, strict=True)]
     for label, fact in [*named[:-1], *written, named[-1]]:
         yield ink.field(label, fact, width)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.container import (
@@ -30,10 +30,12 @@ Section = Mapping[str, object]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
 _LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
+BASE_FILE = "the file that it is laid over"
+"""What is not known of a service without an image, as `Container.unknown` has it."""
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
-_LISTS = ("ports", "volumes", "env_file")
-_MAPS = ("environment", "networks")
+_LISTS = ("ports", "volumes", "env_file", "profiles")
+_MAPS = ("environment", "networks", "extra_hosts")
 _KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
 
 
@@ -50,6 +52,8 @@ class Service:
     """A properties file of a broker that is mounted from beside the compose file: its text."""
     is_built: bool = False
     """Its image is made from a Dockerfile, which nobody has read."""
+    release: tuple[int, int] | None = None
+    """Which Kafka is in the image, where somebody has said so and the image does not."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +65,52 @@ class Compose:
 
 
 def read_compose(
-    text: str, shown: str, variables: Mapping[str, str], read: Read, *, lenient: bool = False
+    text: str,
+    shown: str,
+    variables: Mapping[str, str],
+    read: Read,
+    *,
+    lenient: bool = False,
+    over: Sequence[tuple[str, str]] = (),
 ) -> Compose:
     """The services in ``text``, in its order; ``shown`` names the file in messages.
+
+    ``over`` are files that are laid over it, in their order, each as its text and name, as
+    `docker compose -f FILE -f FILE` does: paths in them are relative to the first.
 
     ``variables`` are those of the environment and of `.env`. Raises EarshotError. Where it is
     ``lenient``, what the file alone does not show is left out and named in `Container.unknown`, and
     a variable that nobody has set stays as `${NAME}`.
     """
-    files = _Files(shown, Variables(variables, keep=lenient), read, lenient)
-    sections, networks = files.sections(text, shown)
-    whole = {name: files.resolved(name, sections, shown, ()) for name in sections}
+    roots = (shown, *(name for _, name in over))
+    files = _Files(roots, Variables(variables, keep=lenient), read, lenient)
+    whole: dict[str, Section] = {}
+    networks: Section = {}
+    for each, name in ((text, shown), *over):
+        sections, declared = files.sections(each, name)
+        own = {it: files.resolved(it, sections, name, ()) for it in sections}
+        whole |= {it: _merged(whole[it], own[it]) if it in whole else own[it] for it in own}
+        networks = _deep(networks, declared)
     files.is_whole = files.is_whole and not _is_overlay(whole)
     services = tuple(
         files.service(name, section, networks, shown) for name, section in whole.items()
     )
     return Compose(services, tuple(files.variables.missing))
+
+
+def running(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
+    """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
+    of one that is named (`*` names all). Where none is named these are all: any may be started."""
+    if not profiles:
+        return tuple(services)
+    return tuple(
+        # what is chosen runs with the others: none of them is an alternative any more
+        replace(item, container=replace(item.container, profiles=()))
+        for item in services
+        if not item.container.profiles
+        or "*" in profiles
+        or set(item.container.profiles) & set(profiles)
+    )
 
 
 def is_compose(text: str, shown: str) -> bool:
@@ -108,8 +142,10 @@ def _is_overlay(services: Mapping[str, Section]) -> bool:
 
 
 class _Files:
-    def __init__(self, root: str, variables: Variables, read: Read, lenient: bool) -> None:
-        self.root = root
+    def __init__(
+        self, roots: Sequence[str], variables: Variables, read: Read, lenient: bool
+    ) -> None:
+        self.roots = roots
         self.lenient = lenient
         self.variables = variables
         self.read = read
@@ -157,7 +193,7 @@ class _Files:
             )
         section = _map(sections[name], where)
         extends = section.get("extends")
-        folder = posixpath.dirname(shown) if shown != self.root else ""
+        folder = posixpath.dirname(shown) if shown not in self.roots else ""
         own = _normal(section, where, folder)
         if extends in (None, ""):
             return own
@@ -201,6 +237,8 @@ class _Files:
         where = f"{shown}: services.{name}"
         mode = str(section.get("network_mode") or "")
         unknown = list(_unknown(section))
+        if self.lenient and not (section.get("image") or "build" in section or unknown):
+            unknown.append(BASE_FILE)
         published: list[PublishedPort] = []
         for i, item in enumerate(_list(section.get("ports"), f"{where}.ports")):
             try:
@@ -306,6 +344,8 @@ def _normal(section: Section, where: str, folder: str) -> dict[str, object]:
     if "networks" in found and not isinstance(found["networks"], Mapping):
         listed = _list(found["networks"], f"{where}.networks")
         found["networks"] = {str(item): None for item in listed}
+    if "extra_hosts" in found:
+        found["extra_hosts"] = dict(_extra_hosts(found, where))
     for key in _LISTS:
         if key in found:
             found[key] = _list(found[key], f"{where}.{key}")
@@ -326,10 +366,20 @@ def _merged(base: Section, own: Section) -> dict[str, object]:
     found = {**base, **own}
     for key in _MAPS:
         if key in base and key in own:
-            found[key] = {**_map(base[key], key), **_map(own[key], key)}
+            found[key] = _deep(_map(base[key], key), _map(own[key], key))
     for key in _LISTS:
         if key in base and key in own:
             found[key] = [*_list(base[key], key), *_list(own[key], key)]
+    return found
+
+
+def _deep(base: Section, own: Section) -> dict[str, object]:
+    """Maps within maps by key, anything else replaced."""
+    found = {**base, **own}
+    for key in found:
+        if isinstance(before := base.get(key), Mapping):
+            after = own.get(key)
+            found[key] = _deep(before, after) if isinstance(after, Mapping) else after or before
     return found
 
 

@@ -27,7 +27,7 @@ from earshot.listeners.images import (
 from earshot.listeners.kafka_grammar import read_voters
 from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
-from earshot.sources.compose import Service
+from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.container import effective, handed_over
 
 _RUNS_BROKER = re.compile(
@@ -53,7 +53,8 @@ def settings_of(service: Service) -> BrokerSettings:
     container = service.container
     text = " ".join(service.command)
     family = container.family
-    old = family is Family.WURSTMEISTER or (released(container.image) or NEWEST) < (3, 0)
+    release = _release(service)
+    old = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
     values = effective(_with_port(container)) if old else dict(handed_over(container))
     if service.properties:
         if container.has_file and values == APACHE_DEFAULTS:
@@ -74,7 +75,14 @@ def settings_of(service: Service) -> BrokerSettings:
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )
-    return BrokerSettings(values, complete, released(container.image))
+    return BrokerSettings(values, complete, release)
+
+
+def _release(service: Service) -> tuple[int, int] | None:
+    """As the image's tag tells; where it tells none, as somebody has said."""
+    image = service.container.image
+    shown = release_of(image) if is_known(image) else None
+    return shown or service.release or released(image)
 
 
 def _is_confluent_local(image: str) -> bool:
@@ -84,7 +92,7 @@ def _is_confluent_local(image: str) -> bool:
 
 def _derives_no_more(container: Container) -> bool:
     """Whether its listeners may be set where nobody has read them."""
-    return bool({"env_file", "extends"} & set(container.unknown)) or _is_confluent_local(
+    return bool({"env_file", "extends", BASE_FILE} & set(container.unknown)) or _is_confluent_local(
         container.image
     )
 

@@ -80,7 +80,7 @@ def test_adopt_and_lint_name_the_same_mistakes(
     monkeypatch.setenv("OUTSIDE", "kafka.example.com")
     run(["adopt", file, "-f", "json"])
     adopted = json.loads(capsys.readouterr().out)["mistakes"]
-    run(["lint", file, "-f", "json"])
+    run(["lint", file, "--format", "json"])
     (linted,) = json.loads(capsys.readouterr().out)["files"]
     assert [(item["severity"], said(item)) for item in adopted] == [
         (item["level"], said(item)) for item in linted["mistakes"]
@@ -162,3 +162,38 @@ def test_a_device_is_not_read(
     assert capsys.readouterr().err == (
         f"error: device.yml: services.k.{where}: /dev/zero cannot be read (it is no regular file)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("comment", "code", "note"),
+    [
+        ("", 1, ""),
+        ("# earshot: ignore=KL017 a proxy", 0, "ignored: a proxy"),
+        (
+            "# earshot: ignore=KL017 until=2020-01-01 a proxy",
+            1,
+            "was ignored until 2020-01-01: a proxy",
+        ),
+    ],
+)
+def test_a_comment_ignores_a_mistake_as_for_lint(
+    comment: str, code: int, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.yml").write_text(f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9094:9092"]
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092  {comment}
+""")
+    assert run(["adopt", "a.yml", "-f", "json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert [item["rule"] for item in found["mistakes"]] == ["KL017"] * code
+    where = "KL017, container kafka, listener PLAINTEXT: "
+    assert [item for item in found["notes"] if "KL017" in item] == ([where + note] if note else [])

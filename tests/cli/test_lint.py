@@ -14,6 +14,7 @@ import pytest
 
 from earshot.cli import lint, run
 from earshot.errors import EarshotError
+from earshot.lint.judge import Said, judge
 from earshot.lint.model import Linted, Mistake, Place
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Severity
@@ -23,7 +24,7 @@ KNOWN = ", ".join(rule.id for rule in RULES)
 CLEAN = "1 file judged: 0 errors, 0 warnings\n"
 
 
-def double(file: Path, variables: Mapping[str, str]) -> Linted:
+def double(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
     """Takes each line `kafka RULE` for an error of that rule, and `kafka? RULE` for a warning."""
     text = file.read_text()
     if "%" in text:
@@ -85,7 +86,9 @@ class TestExitCodes:
 
     def test_without_a_path_it_is_wrong_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["lint"]) == 2
-        assert "Missing argument 'PATH" in capsys.readouterr().err
+        assert capsys.readouterr().err == (
+            "error: earshot lint: names no file\n  allowed: PATH..., or -f FILE\n"
+        )
 
     def test_a_path_that_does_not_exist(self, capsys: pytest.CaptureFixture[str]) -> None:
         write("a.yml", "kafka KL003")
@@ -179,7 +182,7 @@ class TestOutput:
   allowed: .txt, .json, .sarif, .xml, .md
   fix: name a --format""",
             ),
-            (["-o", "d", "-f", "json"], "--output d: is a folder\n  allowed: a file"),
+            (["-o", "d", "--format", "json"], "--output d: is a folder\n  allowed: a file"),
             (["--write-baseline", "d"], "--write-baseline d: is a folder\n  allowed: a file"),
             (["--select", "KL9"], f"--select: there is no rule KL9\n  allowed: {KNOWN}"),
             (["--ignore", "KL003,x"], f"--ignore: there is no rule X\n  allowed: {KNOWN}"),
@@ -243,7 +246,7 @@ class TestRules:
         self, arguments: list[str], left: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         write("a.yml", "kafka KL003\nkafka KL006\nkafka KL014")
-        assert run(["lint", "a.yml", "-f", "json", *arguments]) == int(bool(left))
+        assert run(["lint", "a.yml", "--format", "json", *arguments]) == int(bool(left))
         assert rules_in(capsys.readouterr().out) == left
 
 
@@ -260,7 +263,7 @@ class TestBaseline:
             "1 file judged: 0 errors, 0 warnings, 2 ignored\n"
         )
         write("a.yml", "\n\nkafka KL003\nkafka KL014")
-        assert run(["lint", ".", "--baseline", "b.json", "-f", "json"]) == 1
+        assert run(["lint", ".", "--baseline", "b.json", "--format", "json"]) == 1
         assert rules_in(capsys.readouterr().out) == ["KL014"]
 
     def test_one_is_brought_up_to_date_by_both_options(
@@ -283,7 +286,7 @@ class TestBaseline:
 def test_the_judge_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
 
-    def judge(file: Path, variables: Mapping[str, str]) -> Linted:
+    def judge(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
         found[str(file)] = variables["EARSHOT_TEST_VARIABLE"]
         return Linted(str(file), "Compose file")
 
@@ -294,11 +297,99 @@ def test_the_judge_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     assert found == {"a.yml": "x"}
 
 
+class TestWhatIsSaid:
+    """With the judge itself."""
+
+    BASE = """\
+services:
+  kafka:
+    image: registry.example.com/kafka
+    environment:
+      KAFKA_BROKER_ID: 1
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  app: {image: app, environment: {KAFKA_BROKERS: "kafka:9092"}}
+"""
+
+    @pytest.fixture(autouse=True)
+    def judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lint, "judge", judge)
+
+    def places(self, capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int]]:
+        document = json.loads(capsys.readouterr().out)
+        return [
+            (item["rule"], item["file"], item["line"])
+            for file in document["files"]
+            for item in file["mistakes"]
+        ]
+
+    @pytest.mark.parametrize(
+        ("image", "version", "rules"),
+        [
+            ("confluentinc/cp-kafka", "", ["KL014"]),
+            ("confluentinc/cp-kafka", "3.9", []),
+            ("confluentinc/cp-kafka:latest", "4.1.1", ["KL014"]),
+            ("apache/kafka:${TAG}", "", []),
+            ("apache/kafka:${TAG}", "3.9", []),
+            ("apache/kafka:${TAG}", "4.0", ["KL014"]),
+            ("apache/kafka:3.9.0", "4.0", []),
+        ],
+    )
+    def test_a_release_where_the_image_shows_none(
+        self, image: str, version: str, rules: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", self.BASE.replace("registry.example.com/kafka", image))
+        option = ["--kafka-version", version] if version else []
+        assert run(["lint", "a.yml", "--format", "json", *option]) == int(bool(rules))
+        assert [rule for rule, _, _ in self.places(capsys)] == rules
+
+    @pytest.mark.parametrize("version", ["7.5", "4", "new", "3.9-rc1"])
+    def test_what_is_no_release(self, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", self.BASE)
+        assert run(["lint", "a.yml", "--kafka-version", version]) == 2
+        assert capsys.readouterr().err == (
+            f"error: --kafka-version {version}: names no release of Kafka\n"
+            "  allowed: Kafka's own number, such as 2.8 or 3.9 (Confluent 7.x is Kafka 3.x)\n"
+        )
+
+    def test_files_that_are_laid_over_each_other(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("base.yml", self.BASE)
+        write(
+            "deploy/local.yml",
+            "services:\n"
+            "  kafka:\n"
+            "    ports: ['9093:9092']\n"
+            "    environment:\n"
+            "      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9093\n",
+        )
+        assert run(["lint", "base.yml", "deploy/local.yml", "--format", "json"]) == 0
+        assert self.places(capsys) == []
+        together = ["lint", "-f", "base.yml", "-f", "deploy/local.yml", "--format", "json"]
+        assert run(together) == 1
+        assert self.places(capsys) == [("KL015", "deploy/local.yml", 5)]
+
+    def test_profiles_that_run(self, capsys: pytest.CaptureFixture[str]) -> None:
+        app = self.BASE.replace("{image: app,", "{image: app, profiles: [app],")
+        write("a.yml", app.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092"))
+        command = ["lint", "a.yml", "--format", "json"]
+        for profiles, rules in (
+            ([], ["KL015"]),
+            (["app"], ["KL015"]),
+            (["other", "app"], ["KL015"]),
+            (["*"], ["KL015"]),
+            (["other"], []),
+        ):
+            options = [word for name in profiles for word in ("--profile", name)]
+            assert run([*command, *options]) == int(bool(rules))
+            assert [rule for rule, _, _ in self.places(capsys)] == rules
+
+
 def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lint", "--help"]) == 0
     shown = capsys.readouterr().out
     assert "earshot lint docker-compose.yml" in shown
-    assert "# earshot: ignore=KL017 the port is published by a proxy" in shown
+    assert "# earshot: ignore=KL017 until=2027-01-31 a proxy publishes it" in shown
 
 
 def test_nothing_heavy_is_loaded() -> None:
@@ -306,7 +397,7 @@ def test_nothing_heavy_is_loaded() -> None:
         "import sys\n"
         "from earshot.cli import run\n"
         "for format in ('text', 'json', 'sarif', 'junit', 'markdown', 'github'):\n"
-        "    assert run(['lint', '.', '-f', format]) == 0\n"
+        "    assert run(['lint', '.', '--format', format]) == 0\n"
         "heavy = {'pyspark', 'py4j', 'confluent_kafka', 'pulumi', 'jinja2', 'docker', 'boto3'}\n"
         "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
     )

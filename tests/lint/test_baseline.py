@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from earshot.lint.model import Linted, Mistake, Place
 from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, finding, mistake
 
 TEXTS = st.text(max_size=8)
+TODAY = date(2026, 12, 1)
 
 
 def linted(*mistakes: Mistake) -> Linted:
@@ -34,7 +36,7 @@ def fingerprint(item: Mistake) -> str:
 
 
 def test_a_mistake_is_recorded_by_four_texts() -> None:
-    assert Recorded.of(ERROR, ROOT).model_dump() == {
+    assert Recorded.of(ERROR, ROOT).texts == {
         "file": "compose.yml",
         "rule": "KL003",
         "subject": "container kafka, broker 1, listener EXTERNAL (scope host)",
@@ -112,14 +114,14 @@ def test_the_order_does_not_depend_on_the_run() -> None:
 def test_what_is_in_it_is_ignored_and_the_rest_counts() -> None:
     known = recorded([linted(ERROR)], ROOT)
     moved = replace(ERROR, place=Place("compose.yml", 70, 2))
-    found = with_baseline(linted(moved, mistake("KL004"), IGNORED), known, ROOT).mistakes
+    found = with_baseline(linted(moved, mistake("KL004"), IGNORED), known, ROOT, TODAY).mistakes
     assert [item.ignored for item in found] == [IN_BASELINE, "", "a proxy publishes it"]
     assert [item.is_error for item in found] == [False, True, False]
 
 
 def test_an_empty_baseline_changes_nothing() -> None:
     before = linted(ERROR, WARNING, NOTE, IGNORED, KNOWN)
-    assert with_baseline(before, frozenset(), ROOT) == before
+    assert with_baseline(before, frozenset(), ROOT, TODAY) == before
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -135,9 +137,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "observed"),
     [
-        ("", "is no JSON (EOF while parsing a value at line 1 column 0)"),
-        ("[" * 500, "is no JSON (recursion limit exceeded at line 1 column 202)"),
-        ("\x00", "is no JSON (expected value at line 1 column 1)"),
+        ("", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("[" * 500, "is no JSON (Expecting value: line 1 column 501 (char 500))"),
+        ("\x00", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("3", "holds no JSON object"),
     ],
 )
 def test_what_is_no_json(tmp_path: Path, content: str, observed: str) -> None:
@@ -156,10 +159,21 @@ ROW = {"file": "a", "rule": "KL003", "subject": "b", "observed": "c"}
 @pytest.mark.parametrize(
     ("document", "observed"),
     [
-        ({"version": 2, "mistakes": []}, "version: found 2; allowed: 1"),
-        ({"version": 1}, "mistakes: is missing"),
-        ({"version": 1, "mistakes": [ROW | {"line": 3}]}, "mistakes[0].line: is no key"),
-        ({"version": 1, "mistakes": [ROW | {"rule": 3}]}, "mistakes[0].rule: found 3"),
+        ({"version": 2, "mistakes": []}, "version: 1 is the only one there is"),
+        ({"version": True, "mistakes": []}, "version: 1 is the only one there is"),
+        ({"version": 1}, "mistakes: no list"),
+        ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
+        ({"version": 1, "mistakes": [3]}, "mistakes[0]: no JSON object"),
+        ({"version": 1, "mistakes": [ROW | {"line": "3"}]}, "mistakes[0].line: unknown key"),
+        ({"version": 1, "mistakes": [ROW | {"rule": 3}]}, "mistakes[0].rule: no text"),
+        (
+            {"version": 1, "mistakes": [{"file": "a", "rule": "b", "subject": "c"}]},
+            "mistakes[0].observed: is missing",
+        ),
+        (
+            {"version": 1, "mistakes": [ROW | {"until": "2027-02-30"}]},
+            "KL003, b: until=2027-02-30 is no day",
+        ),
     ],
 )
 def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) -> None:
@@ -167,4 +181,20 @@ def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) ->
     file.write_text(json.dumps(document))
     with pytest.raises(EarshotError) as caught:
         read_baseline(file)
-    assert str(caught.value).startswith(f"--baseline {file}: {observed}")
+    assert str(caught.value).partition("\n")[0] == f"--baseline {file}: {observed}"
+
+
+def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> None:
+    row = Recorded.of(ERROR, ROOT).texts | {"until": "2026-12-01"}
+    file = tmp_path / "baseline.json"
+    file.write_text(json.dumps({"version": 1, "mistakes": [row]}))
+    known = read_baseline(file)
+    on_the_day, after = (
+        with_baseline(linted(ERROR), known, ROOT, day).mistakes[0]
+        for day in (TODAY, date(2026, 12, 2))
+    )
+    assert (on_the_day.ignored, on_the_day.expired) == (IN_BASELINE, "")
+    assert (after.ignored, after.is_error) == ("", True)
+    assert after.expired == "was ignored until 2026-12-01: in the baseline"
+    # brought up to date, it keeps its day
+    assert as_text(recorded([linted(ERROR, WARNING)], ROOT, known)).count("2026-12-01") == 1

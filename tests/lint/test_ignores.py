@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from earshot.lint.model import Linted, Mistake
 from earshot.rules.catalogue import RULES
 from tests.lint.samples import mistake
 
+TODAY = date(2026, 12, 1)
 IDS = [rule.id for rule in RULES]
 KNOWN = ", ".join(IDS)
 
@@ -25,7 +27,7 @@ def linted(*mistakes: Mistake, unjudged: tuple[str, ...] = ()) -> Linted:
 def reason(lines: Sequence[str], line: int, rule: str = "KL006", file: str = "compose.yml") -> str:
     """Why a mistake on ``line`` is ignored."""
     given = Linted(file, "a file", (mistake(rule, line, file=file),))
-    return with_comments(given, lambda _: lines).mistakes[0].ignored
+    return with_comments(given, lambda _: lines, TODAY).mistakes[0].ignored
 
 
 class TestComments:
@@ -50,6 +52,26 @@ class TestComments:
     )
     def test_on_the_line_itself(self, line: str, expected: str) -> None:
         assert reason([line], 1) == expected
+
+    @pytest.mark.parametrize(
+        ("comment", "ignored", "expired"),
+        [
+            ("until=2026-12-01 why", "why", ""),
+            ("until=2026-11-30 why", "", "was ignored until 2026-11-30: why"),
+            ("until=2026-11-30", "", f"was ignored until 2026-11-30: {NO_REASON}"),
+            ("why until=2026-11-30", "why until=2026-11-30", ""),
+        ],
+    )
+    def test_until_a_day(self, comment: str, ignored: str, expired: str) -> None:
+        given = linted(mistake("KL006", 1))
+        lines = [f"a: b # earshot: ignore=KL006 {comment}"]
+        found = with_comments(given, lambda _: lines, TODAY).mistakes[0]
+        assert (found.ignored, found.expired) == (ignored, expired)
+
+    @pytest.mark.parametrize("day", ["", "soon", "2027-02-30", "20270131", "2027-01-31,"])
+    def test_until_what_is_no_day(self, day: str) -> None:
+        with pytest.raises(EarshotError, match="is no day"):
+            reason([f"a: b # earshot: ignore=KL006 until={day} why"], 1)
 
     def test_alone_on_the_line_above(self) -> None:
         assert reason(["  # earshot: ignore=KL006 why", "a: b"], 2) == "why"
@@ -84,19 +106,21 @@ class TestComments:
     def test_a_mistake_in_another_file_has_its_comments_there(self) -> None:
         files = {"compose.yml": ["x"], "k.env": ["A=b # earshot: ignore=KL003 why"]}
         found = with_comments(
-            linted(mistake(line=1), mistake(line=1, file="k.env")), lambda file: files[file]
+            linted(mistake(line=1), mistake(line=1, file="k.env")), lambda file: files[file], TODAY
         )
         assert [item.ignored for item in found.mistakes] == ["", "why"]
 
     def test_an_earlier_reason_stays(self) -> None:
-        once = with_comments(linted(mistake(line=1)), lambda _: ["# earshot: ignore=KL003 a"])
+        once = with_comments(
+            linted(mistake(line=1)), lambda _: ["# earshot: ignore=KL003 a"], TODAY
+        )
         lines = ["x # earshot: ignore=KL003 b"]
-        assert with_comments(once, lambda _: lines).mistakes[0].ignored == "a"
+        assert with_comments(once, lambda _: lines, TODAY).mistakes[0].ignored == "a"
 
     def test_an_unknown_id_is_an_error_with_its_line(self) -> None:
         lines = ["a: b", "c: d # earshot: ignore=KL006,KL999 why"]
         with pytest.raises(EarshotError) as caught:
-            with_comments(linted(), lambda _: lines)
+            with_comments(linted(), lambda _: lines, TODAY)
         assert str(caught.value) == (
             "compose.yml, line 2, # earshot: ignore=KL006,KL999: there is no rule KL999\n"
             f"  allowed: {KNOWN}"
@@ -105,7 +129,7 @@ class TestComments:
     @given(st.lists(st.text(max_size=20).map(lambda text: text.replace("earshot", "")), max_size=9))
     def test_other_text_ignores_nothing(self, lines: list[str]) -> None:
         before = linted(*(mistake(line=line) for line in range(10)))
-        assert with_comments(before, lambda _: lines) == before
+        assert with_comments(before, lambda _: lines, TODAY) == before
 
     @given(
         st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True),

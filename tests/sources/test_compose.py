@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.sources.compose import Compose, Service, is_compose, read_compose
+from earshot.sources.compose import BASE_FILE, Compose, Service, is_compose, read_compose, running
 
 
 def read(
@@ -475,7 +475,7 @@ def test_a_form_that_compose_does_not_know_stays_as_it_is() -> None:
 def test_what_cannot_be_read_is_named_and_the_rest_is_read(
     text: str, unknown: tuple[str, ...]
 ) -> None:
-    found = lenient_container(f"{text}\nhostname: h")
+    found = lenient_container(f"{text}\nhostname: h\nimage: {'' if 'extends' in text else 'i'}")
     assert (found.unknown, found.hostname) == (unknown, "h")
     if "1:1" in text:
         assert found.published == (PublishedPort(1, 1),)
@@ -635,3 +635,66 @@ def test_any_services_are_read_or_refused(services: dict[str, object], networks:
             assert str(error)
             continue
         assert [item.name for item in found.services] == sorted(services)
+
+
+def test_a_service_without_an_image_is_a_part_of_another_file_s() -> None:
+    assert lenient_container("hostname: h").unknown == (BASE_FILE,)
+
+
+# https://docs.docker.com/reference/compose-file/merge/
+def test_files_are_laid_over_each_other_as_compose_does() -> None:
+    base = """
+services:
+  kafka:
+    image: old
+    command: run
+    hostname: kafka
+    ports: ["9092:9092"]
+    environment: {A: 1, B: 2}
+    networks: {inner: {aliases: [broker], ipv4_address: 192.0.2.4}}
+    extra_hosts: ["one:192.0.2.1"]
+networks: {inner: {name: first}}
+"""
+    over = """
+services:
+  kafka:
+    image: new
+    ports: ["9093:9092", "9092:9092"]
+    environment: ["B=3", "C=4"]
+    networks: {inner: {aliases: [other]}, outer: }
+    extra_hosts: {two: 192.0.2.2}
+    profiles: [p]
+  app: {image: app}
+networks: {inner: {name: second}, outer: }
+"""
+    found = read_compose(
+        base, "a.yml", {}, dict[str, str]().__getitem__, over=[(over, "deploy/b.yml")]
+    )
+    kafka, app = found.services
+    assert app.name == "app"
+    assert kafka.command == ("run",)
+    assert kafka.container == Container(
+        name="kafka",
+        image="new",
+        hostname="kafka",
+        networks=(
+            JoinedNetwork("second", ("kafka", "other"), "192.0.2.4"),
+            JoinedNetwork("outer", ("kafka",)),
+        ),
+        published=(PublishedPort(9092, 9092), PublishedPort(9092, 9093)),
+        env={"A": "1", "B": "3", "C": "4"},
+        extra_hosts={"one": "192.0.2.1", "two": "192.0.2.2"},
+        profiles=("p",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("profiles", "names"),
+    [((), "abc"), (("x",), "ab"), (("x", "y"), "abc"), (("*",), "abc"), (("z",), "a")],
+)
+def test_which_services_run_with_profiles(profiles: tuple[str, ...], names: str) -> None:
+    text = "services: {a: {image: i}, b: {image: i, profiles: [x]}, c: {image: i, profiles: [y]}}"
+    services = read_compose(text, "a.yml", {}, dict[str, str]().__getitem__).services
+    found = running(services, profiles)
+    assert "".join(item.name for item in found) == names
+    assert not profiles or not any(item.container.profiles for item in found)
