@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pulumi_policy import PolicyResource
+
 from earshot.listeners.model import ClusterPlan, UnknownHost
 from earshot.rules.finding import Finding
+from earshot.sources.stack_resources import Registered
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").model_dump()
 
@@ -38,6 +41,20 @@ def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
         found = [_item(value, index, unknown) for index in range(len(value))]
         return [item for item in found if item is not _MISSING]
     return value
+
+
+def registered(resource: PolicyResource, inputs: Mapping[str, Any] | None) -> Registered:
+    """A resource at the end of a run, with what its program gave it."""
+    return Registered(
+        type=resource.resource_type,
+        urn=resource.urn,
+        props=plain(resource.props, None),
+        inputs=inputs,
+        depends={
+            key: tuple(item.urn for item in listed)
+            for key, listed in resource.property_dependencies.items()
+        },
+    )
 
 
 def part(holder: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 
 from components.gate import GATE_TYPE
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.policy import ResolverPolicy
-from earshot.sources.stack_resources import INSTANCE
+from earshot.rules.finding import Finding
+from earshot.sources import docker_stack, stack_resources
+from earshot.sources.docker_container import property_path
+from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from policies.containers import CONTAINER_TYPE, Containers
-from policies.evaluation import Evaluation
+from policies.evaluation import Evaluation, plain, registered
 from policies.gates import evaluate_gate
-from policies.instances import Instances
+from policies.instances import USER_DATA, Instances
 
 EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE})
 """Types of resources that the rules evaluate."""
+TYPES = stack_resources.TYPES | docker_stack.TYPES | {CONTAINER_TYPE}
+"""Types of which something is asked at the end."""
 
 
 class Evaluations:
@@ -22,6 +29,7 @@ class Evaluations:
 
     def __init__(self) -> None:
         self._policies: dict[str, ResolverPolicy] = {}
+        self._inputs: dict[str, dict[str, Any]] = {}
         self._evaluations: dict[str, Evaluation] = {}
         self._containers = Containers()
         self._instances = Instances()
@@ -33,7 +41,8 @@ class Evaluations:
 
     def evaluation(self, args: ResourceValidationArgs) -> Evaluation:
         """The evaluation of the resource in ``args``, made once; an empty one for other types."""
-        self._instances.see(args)
+        if args.resource_type in TYPES and args.urn not in self._inputs:
+            self._inputs[args.urn] = plain(args.props, None)
         if args.resource_type not in EVALUATED:
             return Evaluation()
         if args.urn not in self._evaluations:
@@ -43,17 +52,37 @@ class Evaluations:
     def outcome(self, args: StackValidationArgs) -> StackEvaluation:
         """The evaluation of all resources of the stack together, made once at its end."""
         if self._outcome is None:
-            self._outcome = self._instances.evaluate_stack(args.resources, self._policies)
+            stack = RegisteredStack(
+                registered(item, self._inputs.get(item.urn))
+                for item in args.resources
+                if item.resource_type in TYPES
+            )
+            found = (
+                self._instances.evaluate_stack(stack, self._policies),
+                self._containers.evaluate_stack(stack),
+            )
+            self._outcome = StackEvaluation(
+                tuple(item for one in found for item in one.findings),
+                tuple(item for one in found for item in one.remarks),
+            )
         return self._outcome
+
+    def place(self, urn: str, finding: Finding) -> str:
+        """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
+        inputs = self._inputs.get(urn, {})
+        if f"::{INSTANCE}::" in urn or f"${INSTANCE}::" in urn:
+            return next((key for key in USER_DATA if key in inputs), "")
+        return property_path(inputs, finding.inputs)
 
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
         policy = self._policies.get(args.urn, ResolverPolicy())
         if args.resource_type == GATE_TYPE:
             return evaluate_gate(args.props, policy)
+        inputs = self._inputs[args.urn]
         if args.resource_type == INSTANCE:
             gate = self._evaluations.get(args.opts.parent or "", Evaluation())
-            return self._instances.evaluate(args, policy, gate.plan)
-        return self._containers.evaluate(args, policy)
+            return self._instances.evaluate(args.urn, inputs, policy, gate.plan)
+        return self._containers.evaluate(args, inputs, policy)
 
     def has_evaluated(self, digest: str) -> bool:
         """Whether a gate whose inputs have this digest was evaluated."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from pulumi_policy import PolicyResource, ResourceValidationArgs
 
 from components.gate import GATE_TYPE
 from earshot.checks.instance_plan import disagreements
@@ -15,43 +13,40 @@ from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
 from earshot.rules.finding import Finding, FindingState
-from earshot.sources.stack_resources import TYPES, Registered, RegisteredStack
+from earshot.sources.stack_resources import RegisteredStack
 from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
-from policies.evaluation import Evaluation, plain
+from policies.evaluation import Evaluation
+
+USER_DATA = ("userData", "userDataBase64")
+"""Properties of an instance."""
 
 
 class Instances:
-    """The instances of one run, and the inputs of resources that they may use."""
+    """The instances of one run."""
 
     def __init__(self) -> None:
         self._run = InstanceRun()
-        self._inputs: dict[str, dict[str, Any]] = {}
-
-    def see(self, args: ResourceValidationArgs) -> None:
-        """Keep the inputs of a resource that may decide how an instance is reached."""
-        if args.resource_type in TYPES and args.urn not in self._inputs:
-            self._inputs[args.urn] = plain(args.props, None)
 
     def evaluate(
         self,
-        args: ResourceValidationArgs,
+        urn: str,
+        inputs: Mapping[str, Any],
         policy: ResolverPolicy,
         plan: ClusterPlan | None = None,
     ) -> Evaluation:
-        """The evaluation of the instance in ``args``; empty unless its user data set up a broker.
+        """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 
         ``plan`` is that of the gate whose child the instance is.
         """
-        self.see(args)
         try:
-            text = _user_data(self._inputs[args.urn])
+            text = _user_data(inputs)
         except ValueError as reason:
             return Evaluation(remarks=(f"user data in base64: {reason}; not judged",))
-        behind_gate = _is_behind_gate(args.urn)
+        behind_gate = _is_behind_gate(urn)
         if text is None:
             return Evaluation(() if behind_gate else (_not_known(),))
         written = broker_files(text)
-        found = self._run.evaluate(args.urn, written, policy)
+        found = self._run.evaluate(urn, written, policy)
         if behind_gate:  # the gate has reported the advice already
             others = [disagreements(plan, item) for item in written] if plan is not None else []
             return Evaluation(
@@ -61,31 +56,18 @@ class Instances:
         return Evaluation(found, tuple(_remarks(text, written)))
 
     def evaluate_stack(
-        self, resources: Iterable[PolicyResource], policies: Mapping[str, ResolverPolicy]
+        self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
     ) -> StackEvaluation:
         """The evaluation of all instances without a gate, with the resources that they use."""
         brokers = [item for item in self._run.brokers if not _is_behind_gate(item.holder)]
         if not brokers:
             return StackEvaluation()
-        listed = [self._registered(item) for item in resources if item.resource_type in TYPES]
-        return evaluate_stack(brokers, RegisteredStack(listed), policies)
-
-    def _registered(self, resource: PolicyResource) -> Registered:
-        return Registered(
-            type=resource.resource_type,
-            urn=resource.urn,
-            props=plain(resource.props, None),
-            inputs=self._inputs.get(resource.urn),
-            depends={
-                key: tuple(item.urn for item in listed)
-                for key, listed in resource.property_dependencies.items()
-            },
-        )
+        return evaluate_stack(brokers, stack, policies)
 
 
 def _user_data(inputs: Mapping[str, Any]) -> str | None:
     """The user data; None where it is not known yet. Raises ValueError for invalid base64."""
-    for key in ("userData", "userDataBase64"):
+    for key in USER_DATA:
         if key in inputs:
             value = inputs[key]
             return value if value is None or key == "userData" else decoded(str(value))

@@ -2,13 +2,13 @@
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container` or
 `aws.ec2.Instance` that runs a broker or a controller. The pack's configuration can set a policy's
-level, by the rule's id in lower case: `{"kl011": "advisory"}`. Rules that need other resources of a
-stack on AWS are evaluated at the end, by policies of the same names with the suffix `-stack`.
+level, by the rule's id in lower case: `{"kl011": "advisory"}`. Rules that need other resources of
+the stack are evaluated at the end, by policies of the same names with the suffix `-stack`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pulumi_policy import (
@@ -22,17 +22,21 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from components.gate import APPROVAL_TYPE
-from earshot.checks import instance_stack
+from components.gate import APPROVAL_TYPE, GATE_TYPE
+from earshot.checks import containers, instance_stack
 from earshot.names.policy import read_policy
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.grouped import grouped, several
+from earshot.rules.grouped import SHOWN, grouped, several
 from earshot.rules.registry import Rule
 from policies.evaluation import part, plain
 from policies.evaluations import EVALUATED, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
+STACK_RULES = tuple(
+    rule for rule in RULES if rule in instance_stack.RULES or rule in containers.RULES
+)
+"""What is judged at the end of a run."""
 
 NAMES_SCHEMA = PolicyConfigSchema(
     {
@@ -59,12 +63,12 @@ def policies() -> list[Policy]:
     evaluations = Evaluations()
     return [
         _names(evaluations),
-        *(_rule(evaluations, rule) for rule in RULES if not rule.is_of_files),
+        *(_rule(evaluations, rule) for rule in RULES if rule.needs != "strimzi"),
         _same_listeners(evaluations),
         _advice(evaluations),
         _not_known_yet(evaluations),
         _approval(evaluations),
-        *(_stack_rule(evaluations, rule) for rule in instance_stack.RULES),
+        *(_stack_rule(evaluations, rule) for rule in STACK_RULES),
         _stack_advice(evaluations),
         _stack_not_known_yet(evaluations),
     ]
@@ -90,9 +94,7 @@ def _names(evaluations: Evaluations) -> Policy:
 
 def _rule(evaluations: Evaluations, rule: Rule) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        found = evaluations.evaluation(args).findings
-        for group in grouped(it for it in found if it.rule == rule.id and _stops(it)):
-            report(str(group), None)
+        _report(evaluations, args, report, lambda it: it.rule == rule.id and _stops(it))
 
     return ResourceValidationPolicy(
         rule.id.lower(),
@@ -120,8 +122,7 @@ def _same_listeners(evaluations: Evaluations) -> Policy:
 
 def _advice(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for group in grouped(filter(_is_mild, evaluations.evaluation(args).findings)):
-            report(str(group), None)
+        _report(evaluations, args, report, _is_mild)
         for remark in evaluations.evaluation(args).remarks:
             report(remark, None)
 
@@ -135,8 +136,7 @@ def _advice(evaluations: Evaluations) -> Policy:
 
 def _not_known_yet(evaluations: Evaluations) -> Policy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for group in grouped(filter(_is_unknown, evaluations.evaluation(args).findings)):
-            report(str(group), None)
+        _report(evaluations, args, report, _is_unknown)
 
     return ResourceValidationPolicy(
         "not-known-yet",
@@ -165,9 +165,7 @@ def _approval(evaluations: Evaluations) -> Policy:
 
 def _stack_rule(evaluations: Evaluations, rule: Rule) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_instances(
-            evaluations.outcome(args), report, lambda it: it.rule == rule.id and _stops(it)
-        )
+        _report_of_stack(evaluations, args, report, lambda it: it.rule == rule.id and _stops(it))
 
     return StackValidationPolicy(
         f"{rule.id.lower()}-stack",
@@ -182,7 +180,7 @@ def _stack_rule(evaluations: Evaluations, rule: Rule) -> Policy:
 
 def _stack_advice(evaluations: Evaluations) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_instances(evaluations.outcome(args), report, _is_mild)
+        _report_of_stack(evaluations, args, report, _is_mild)
         for urn, remark in evaluations.outcome(args).remarks:
             report(remark, urn)
 
@@ -193,7 +191,7 @@ def _stack_advice(evaluations: Evaluations) -> Policy:
 
 def _stack_not_known_yet(evaluations: Evaluations) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_instances(evaluations.outcome(args), report, _is_unknown)
+        _report_of_stack(evaluations, args, report, _is_unknown)
 
     return StackValidationPolicy(
         "not-known-yet-stack",
@@ -203,19 +201,48 @@ def _stack_not_known_yet(evaluations: Evaluations) -> Policy:
     )
 
 
-def _report_of_instances(
-    outcome: instance_stack.StackEvaluation,
+def _report(
+    evaluations: Evaluations,
+    args: ResourceValidationArgs,
     report: ReportViolation,
     wanted: Callable[[Finding], bool],
 ) -> None:
-    """One report for each group of findings, on the first of its instances."""
+    """One report for each group of findings about the resource in ``args``.
+
+    A gate's inputs are nobody's text: its findings name brokers and listeners.
+    """
+    is_written = args.resource_type != GATE_TYPE
+    for group in grouped(filter(wanted, evaluations.evaluation(args).findings)):
+        places = [(args.urn, item) for item in group.findings if is_written]
+        report(f"{group}{_at(evaluations, places)}", None)
+
+
+def _report_of_stack(
+    evaluations: Evaluations,
+    args: StackValidationArgs,
+    report: ReportViolation,
+    wanted: Callable[[Finding], bool],
+) -> None:
+    """One report for each group of findings, on the first of its resources."""
     holders: dict[Finding, list[str]] = {}
-    for urn, finding in outcome.findings:
+    for urn, finding in evaluations.outcome(args).findings:
         holders.setdefault(finding, []).append(urn)
     for group in grouped(filter(wanted, holders)):
-        urns = list(dict.fromkeys(urn for item in group.findings for urn in holders[item]))
-        names = [urn.rsplit("::", 1)[-1] for urn in urns]
-        report(f"{several('instance', names)}, {group}", urns[0])
+        places = [(urn, item) for item in group.findings for urn in holders[item]]
+        urns = list(dict.fromkeys(urn for urn, _ in places))
+        names = several("instance", [urn.rsplit("::", 1)[-1] for urn in urns])
+        subject = "" if group.first.container else f"{names}, "
+        report(f"{subject}{group}{_at(evaluations, places)}", urns[0])
+
+
+def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
+    """The lines that say where findings stand: the resource's URN, and the path in it."""
+    texts = [
+        ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
+    ]
+    listed = list(dict.fromkeys(texts))
+    more = [f"  at: {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
+    return "".join(f"\n{line}" for line in (*(f"  at: {it}" for it in listed[:SHOWN]), *more))
 
 
 def _stops(finding: Finding) -> bool:

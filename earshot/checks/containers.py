@@ -1,165 +1,223 @@
-"""The containers of one run, judged one after the other as they are declared.
+"""The containers of a Pulumi program: each as it is registered, all of them at the end.
 
-What no single container shows is remembered between them: which addresses earlier ones have taken.
+What a container alone shows is said before it exists. Who reaches whom takes all containers of one
+Docker engine, with the networks and images that the stack makes: the same that a Compose file
+shows, judged by the same rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from earshot.checks.container_names import evidence
+from earshot.checks.deployment import mistakes
+from earshot.checks.instance_stack import StackEvaluation
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import Container, PublishedPort, is_loopback
-from earshot.listeners.images import release_of
-from earshot.listeners.model import ClusterPlan, Listener, Scope
+from earshot.facts.container import Container
+from earshot.facts.deployment import GATEWAYS
+from earshot.facts.settings import is_known
+from earshot.listeners.images import (
+    Family,
+    broker_property,
+    is_unnamed,
+)
 from earshot.names.kinds import ip_of
-from earshot.rules import kl004_unique_address, kl006_container_ports, kl012_same_broker
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, Severity
+from earshot.names.policy import ResolverPolicy
+from earshot.rules import (
+    kl002_kafka,
+    kl011_resolves,
+    kl012_same_broker,
+    kl014_image,
+    kl015_clients,
+    kl016_nodes,
+    kl017_published,
+)
+from earshot.rules.evaluate import evaluate, remarks
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.sources.compose import Service
+from earshot.sources.container import facts_of
+from earshot.sources.deployment import brokers_among
+from earshot.sources.docker_stack import in_stack
+from earshot.sources.stack_resources import RegisteredStack
 
-NEEDS_THE_CLUSTER = frozenset({"KL005", "KL013"})
-"""Rules that one container's inputs cannot answer."""
-NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
-_WHOLE = frozenset({"KL002", "KL008"})
-"""Rules that must know every setting of a node, and Kafka's rules for it."""
-_OLDEST = (3, 9)
-
-
-def skipped_rules(facts: ClusterFacts) -> dict[str, str]:
-    """By rule id, why a rule is not asked about the one container in ``facts``."""
-    found = dict.fromkeys(NEEDS_THE_CLUSTER, "takes the whole cluster")
-    if not facts.evidence:
-        found |= dict.fromkeys(NEEDS_LOOKUPS, "no name was looked up")
-    elif not any(facts.addresses.values()):
-        found["KL012"] = "the addresses of its Docker host are not known"
-    for id, container in facts.containers.items():
-        if reason := _partly_known(container):
-            found |= dict.fromkeys(_WHOLE, reason)
-        elif reason := _of_other_times(facts.settings[id].values, container, facts.kafka_version):
-            found["KL002"] = reason
-    return found
-
-
-def _partly_known(container: Container) -> str:
-    if container.unknown:
-        return "not all of its inputs are known yet"
-    return "its image may read a mounted properties file" if container.has_file else ""
+RULES = (
+    kl002_kafka.RULE,
+    kl014_image.RULE,
+    kl015_clients.RULE,
+    kl016_nodes.RULE,
+    kl017_published.RULE,
+)
+"""What all containers together are judged by."""
+_REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
+_FOR_WHOM = ("advertised.listeners", "ports")
+"""Of KL017: of an image that is not known, whom a listener serves tells whether it is an error."""
 
 
-def _of_other_times(values: Mapping[str, str], container: Container, version: str) -> str:
-    release = release_of(container.image)
-    if release is not None and release < _OLDEST:
-        return f"{container.image} is older than Kafka {'.'.join(map(str, _OLDEST))}"
-    zookeeper = "zookeeper.connect" in values and not values.get("process.roles")
-    kraft_only = version.startswith("4.") or (release is not None and release >= (4, 0))
-    return "it is set up for ZooKeeper" if zookeeper and not kraft_only else ""
+@dataclass(frozen=True)
+class Registered:
+    """One container, and the Docker engine that it is for."""
+
+    urn: str
+    service: Service
+    engine: str
+    behind_gate: bool = False
+    """It is one of earshot's own: the gate has judged its plan, and said what is no error."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of one container before it exists."""
+
+    findings: tuple[Finding, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class ContainerRun:
-    """Judges container after container; `holder` is what a container is known by, such as a URN."""
+    """The containers of one run, in the order of their registration."""
 
     def __init__(self) -> None:
-        self._advertised: dict[tuple[str, str, int], str] = {}
-        self._published: dict[tuple[str, int], list[tuple[PublishedPort, str]]] = {}
+        self._registered: dict[str, Registered] = {}
+        self._said: dict[str, tuple[Finding, ...]] = {}
 
-    def evaluate(self, holder: str, facts: ClusterFacts, engine: str = "") -> tuple[Finding, ...]:
-        """What the rules find in one container, with what earlier ones of the run have taken.
+    def register(
+        self, item: Registered, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
+    ) -> Judged:
+        """What ``item`` shows by itself.
 
-        ``engine`` tells Docker hosts apart: each has its own ports and its own localhost. The same
-        holder may come again. Names are judged where ``facts`` hold evidence about them.
+        ``policy`` says whom to ask about the names that it advertises; ``addresses`` are those of
+        the machine that its engine runs on, none where they are not known.
         """
-        silent = skipped_rules(facts)
-        found = evaluate(facts, [rule for rule in RULES if rule.id not in silent])
-        return (*map(_downgraded, found), *self.claim(holder, facts, engine))
+        self._registered[item.urn] = item
+        if not brokers_among([item.service]):
+            return Judged(() if item.behind_gate else _undecided(item.service))
+        found = _alone(item.service)
+        self._said[item.urn] = found
+        if item.behind_gate:
+            return Judged(tuple(it for it in found if it.is_certain_error))
+        facts = _with_names(item.service.container, policy, addresses)
+        named = tuple(_of_names(facts, item.service.name))
+        return Judged((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
-    def claim(self, holder: str, facts: ClusterFacts, engine: str = "") -> Iterator[Finding]:
-        """Only the second part: what earlier containers have taken. Consume it to the end."""
-        for id, container in facts.containers.items():
-            if facts.plan is not None:
-                yield from self._addresses(holder, facts.plan, id, container, engine)
-                if container.on_host_network:
-                    container = replace(container, published=_bound(facts.plan, id))
-            yield from self.claim_ports(holder, id, container, engine)
+    def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
+        """What all containers of each engine show together, and was not said of one alone."""
+        found: list[tuple[str, Finding]] = []
+        for engine in dict.fromkeys(item.engine for item in self._registered.values()):
+            listed = [item for item in self._registered.values() if item.engine == engine]
+            found += self._together(listed, stack)
+        return StackEvaluation(tuple(found))
 
-    def _addresses(
-        self, holder: str, plan: ClusterPlan, id: int, container: Container, engine: str
-    ) -> Iterator[Finding]:
-        for listener in plan.node(id).listeners:
-            host = str(listener.host)
-            key = (_realm(listener, container, engine), _folded(host), listener.port)
-            other = self._advertised.setdefault(key, holder)
-            if other != holder:
-                yield kl004_unique_address.RULE.finding(
-                    f"advertises {listener.advertised}, which container {_short(other)} has taken",
-                    "a host:port of its own for every listener of every broker",
-                    node=id,
-                    listener=listener.name,
-                    host=host,
-                    container=container.name,
-                    inputs=kl004_unique_address.INPUTS,
-                )
-
-    def claim_ports(
-        self, holder: str, id: int, container: Container, engine: str = ""
-    ) -> Iterator[Finding]:
-        """The host's ports alone. Consume it to the end."""
-        for port in container.published:
-            if port.host_port is None or port.protocol != "tcp":
+    def _together(
+        self, listed: Sequence[Registered], stack: RegisteredStack
+    ) -> Iterator[tuple[str, Finding]]:
+        services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
+        urns = {service.name: urn for urn, service in services.items()}
+        gated = {item.urn for item in listed if item.behind_gate}
+        for finding in mistakes(tuple(services.values())):
+            urn = urns[finding.container]
+            if urn in gated and not finding.is_certain_error:
                 continue
-            taken = self._published.setdefault((engine, port.host_port), [])
-            clash = next((o for p, o in taken if o != holder and p.excludes(port)), None)
-            if clash is None:
-                taken.append((port, holder))
-                continue
-            does = "listens on the host's port" if container.on_host_network else "publishes"
-            yield kl006_container_ports.RULE.finding(
-                f"{does} {port}, and container {_short(clash)} has taken port {port.host_port} "
-                "of this host",
-                "a port of the host for each container",
-                node=id,
-                remedy="publish another port of the host, and advertise that one",
-                container=container.name,
-                inputs=kl006_container_ports.INPUTS,
-            )
+            if not any(_is_same(finding, said) for said in self._said.get(urn, ())):
+                yield urn, finding
 
 
-def _downgraded(finding: Finding) -> Finding:
-    """KL012 is no more than advice here: a router may stand before what is known of a host."""
-    if finding.rule == kl012_same_broker.RULE.id:
-        return replace(finding, severity=Severity.WARNING)
-    return finding
+def _is_same(one: Finding, other: Finding) -> bool:
+    """A broker that does not start is named once, for whatever reason."""
+    if {one.rule, other.rule} <= _REFUSALS:
+        return True
+    return (one.rule, one.listener) == (other.rule, other.listener)
 
 
-def _bound(plan: ClusterPlan, id: int) -> tuple[PublishedPort, ...]:
-    """On the host's own network what a node binds is the host's."""
-    return tuple(
-        PublishedPort(
-            item.bind_port, item.bind_port, item.bind_host if ip_of(item.bind_host) else ""
-        )
-        for item in plan.node(id).listeners
+def _alone(service: Service) -> tuple[Finding, ...]:
+    """What is wrong whoever else there is: in networks that may have any other name."""
+    container = replace(service.container, open_networks=True)
+    found = mistakes([replace(service, container=container)])
+    if container.family is Family.UNKNOWN:
+        found = tuple(item for item in found if item.inputs != _FOR_WHOM)
+    return found
+
+
+def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
+    """By URN, each under a name of its own: that of the container, as long as it is one's alone.
+
+    Where a name or a network is not known yet, any name may mean something on any network.
+    """
+    is_open = any(
+        what not in ("variables", "ports")
+        for item in services.values()
+        for what in item.container.unknown
+    )
+    taken: set[str] = set()
+    found = {}
+    for urn, item in services.items():
+        name = urn if item.name in taken or "its name" in item.container.unknown else item.name
+        taken.add(name)
+        container = replace(item.container, open_networks=item.container.open_networks or is_open)
+        found[urn] = replace(item, name=name, container=container)
+    return found
+
+
+def _with_names(
+    container: Container, policy: ResolverPolicy, addresses: tuple[str, ...]
+) -> ClusterFacts:
+    facts = facts_of(container)
+    return replace(
+        facts,
+        evidence={
+            key: item for key, item in evidence(facts, policy).items() if _is_full_name(key[2])
+        },
+        waivers=policy.waived,
+        addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )
 
 
-def _realm(listener: Listener, container: Container, engine: str) -> str:
-    """Where the advertised address means this: a network, a host, or everywhere."""
-    host = str(listener.host)
-    if is_loopback(host):
-        inside = set(listener.scopes) <= {Scope.INTERNAL, Scope.CONTROLLER}
-        own = inside and not container.on_host_network
-        return f"container {container.name}" if own else f"engine {engine}"
-    if container.answers_to(host):
-        return f"networks {engine} {','.join(sorted(item.name for item in container.networks))}"
-    return ""
+def _is_full_name(host: str) -> bool:
+    """Whether DNS alone decides what ``host`` means; a short name may be anybody's."""
+    return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
 
 
-def _folded(host: str) -> str:
-    if is_loopback(host):
-        return "localhost"
-    number = ip_of(host)
-    return host.lower() if number is None else str(number)
+def _of_names(facts: ClusterFacts, service: str) -> Iterator[Finding]:
+    rules = [kl011_resolves.RULE, *([kl012_same_broker.RULE] if facts.addresses else [])]
+    for finding in evaluate(facts, rules):
+        if not _is_full_name(finding.host or ""):
+            continue
+        # a router may stand before what is known of a host
+        mild = finding.rule == kl012_same_broker.RULE.id
+        severity = Severity.WARNING if mild else finding.severity
+        yield replace(finding, severity=severity, container=service, node=None)
 
 
-def _short(holder: str) -> str:
-    """The last part of a URN, or the holder as it is."""
-    return holder.rsplit("::", 1)[-1]
+def _not_known_yet(service: Service) -> Iterator[Finding]:
+    container = service.container
+    hidden = [
+        name
+        for name, value in container.env.items()
+        if not is_known(value) and broker_property(container.family, name)
+    ]
+    listed = [*hidden, *container.unknown]
+    if listed:
+        yield kl014_image.RULE.finding(
+            f"{', '.join(listed)}: not known yet",
+            "the container's variables, ports and networks, judged again with their values",
+            state=FindingState.UNKNOWN,
+            remedy="nothing yet: the update judges it",
+            inputs=tuple(listed),
+            container=service.name,
+        )
+
+
+def _undecided(service: Service) -> tuple[Finding, ...]:
+    """A finding where unknown variables may make the container a broker; else none."""
+    container = service.container
+    may_be_kafka = container.family is not Family.UNKNOWN or is_unnamed(container.image)
+    if "variables" not in container.unknown or not may_be_kafka:
+        return ()
+    found = kl014_image.RULE.finding(
+        "variables: not known yet, so that it cannot be told whether a broker runs here",
+        "the container's variables, judged again with their values",
+        state=FindingState.UNKNOWN,
+        remedy="nothing yet: the update judges it",
+        inputs=("envs",),
+        container=service.name,
+    )
+    return (found,)

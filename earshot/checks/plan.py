@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from earshot.checks.container_names import evidence
-from earshot.checks.containers import NEEDS_LOOKUPS
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts
@@ -23,6 +22,7 @@ from earshot.rules.evaluate import evaluate, remarks
 from earshot.rules.finding import Finding
 from earshot.sources.docker_container import read_container
 
+NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
 _ANY_ID = "-"
 """No rule looks at the cluster's id."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import yaml
 
 from earshot.lint.model import Place
-from earshot.listeners.images import BITNAMI_PREFIX, PREFIX
+from earshot.listeners.images import spellings
 from earshot.rules.finding import Finding
 from earshot.sources.kubernetes import Keys, PodContainer
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
@@ -59,7 +59,7 @@ def at_paths(
 def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
     """Where a finding about ``container`` may stand: its variable, its key, or the container."""
     for name in finding.inputs:
-        for variable in _variables_of(name):
+        for variable in spellings(name):
             if variable in container.variables:
                 path = container.variables[variable]
                 yield (*path, "value")
@@ -117,7 +117,7 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     parts = dict(_pairs(section))
     if name in parts:
         return parts[name][0]
-    variables = _variables_of(name)
+    variables = spellings(name)
     environment = parts.get("environment")
     if environment is None:
         return None
@@ -127,12 +127,6 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
                 return item if isinstance(item, yaml.Node) else None
         return None
     return next((key for found, (key, _) in _pairs(environment[1]) if found in variables), None)
-
-
-def _variables_of(name: str) -> set[str]:
-    """A variable, or those that set a property of this name."""
-    dotted = name.upper().replace(".", "_")
-    return {name, PREFIX + dotted, BITNAMI_PREFIX + dotted}
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:

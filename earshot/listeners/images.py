@@ -170,6 +170,12 @@ def variable_of(family: Family, key: str) -> str:
     return prefix + key.upper().replace(".", "_")
 
 
+def spellings(key: str) -> frozenset[str]:
+    """A variable of this name, and those that set a property of it."""
+    dotted = key.upper().replace(".", "_")
+    return frozenset({key, PREFIX + dotted, BITNAMI_PREFIX + dotted})
+
+
 def cluster_id_variables(family: Family) -> tuple[str, ...]:
     """The variables that an image takes the cluster's id from; the first is the usual one."""
     return CLUSTER_ID.get(family, ("CLUSTER_ID",))

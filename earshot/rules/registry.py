@@ -49,11 +49,6 @@ class Rule:
     needs: Literal["plan", "settings", "containers", "instances", "deployment", "strimzi"] = "plan"
     """What must be there for the rule to be judged at all."""
 
-    @property
-    def is_of_files(self) -> bool:
-        """Whether it judges whole files, as `earshot lint` and `earshot adopt` do."""
-        return self.needs in ("deployment", "strimzi")
-
     def finding(
         self,
         observed: str,
@@ -128,8 +123,9 @@ class Rule:
             return "no node's settings are known"
         if self.needs == "containers" and not facts.containers:
             return "no node is known to run in a container"
-        there = facts.deployment is not None if self.needs == "deployment" else facts.strimzi
-        if self.is_of_files and not there:
+        if self.needs == "deployment" and facts.deployment is None:
+            return "takes the containers of a whole file or stack"
+        if self.needs == "strimzi" and not facts.strimzi:
             return "left to `earshot lint`, which judges whole files"
         if self.needs == "instances" and not (facts.instances and facts.plan is not None):
             return "no node is known to run on an EC2 instance"

@@ -29,7 +29,8 @@ Read = Callable[[str], str]
 Section = Mapping[str, object]
 MAX_EXTENDS = 20
 """Services in one chain of `extends`."""
-_LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
+LISTENERS = re.compile(r"^[ \t]*(?:advertised\.)?listeners[ \t]*[=:]", re.MULTILINE)
+"""What a properties file of a broker has."""
 BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
 _UNKNOWN = "x-earshot-unknown"
@@ -286,7 +287,7 @@ class _Files:
                     text = self.read(path)
                 except (OSError, UnicodeDecodeError):
                     continue
-                if _LISTENERS.search(text):
+                if LISTENERS.search(text):
                     return text
         return ""
 

@@ -56,6 +56,8 @@ def settings_of(service: Service) -> BrokerSettings:
     release = _release(service)
     old = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
     values = effective(_with_port(container)) if old else dict(handed_over(container))
+    if values == APACHE_DEFAULTS and _has_unread_variables(container):
+        values = {}  # one variable more, and none of these is set
     if service.properties:
         if container.has_file and values == APACHE_DEFAULTS:
             values = {}  # apache/kafka takes the mounted file in their place
@@ -92,9 +94,12 @@ def _is_confluent_local(image: str) -> bool:
 
 def _derives_no_more(container: Container) -> bool:
     """Whether its listeners may be set where nobody has read them."""
-    return bool({"env_file", "extends", BASE_FILE} & set(container.unknown)) or _is_confluent_local(
-        container.image
-    )
+    return _has_unread_variables(container) or _is_confluent_local(container.image)
+
+
+def _has_unread_variables(container: Container) -> bool:
+    """Whether some of its variables are set where nobody has read them, or not known yet."""
+    return bool({"env_file", "extends", "variables", BASE_FILE} & set(container.unknown))
 
 
 def _with_port(container: Container) -> Container:

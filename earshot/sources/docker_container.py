@@ -6,6 +6,7 @@ What is not known yet is named in a list that the caller hands in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from earshot.facts.container import (
@@ -15,12 +16,25 @@ from earshot.facts.container import (
     JoinedNetwork,
     PublishedPort,
 )
-from earshot.listeners.images import IMAGE_NOTE
+from earshot.listeners.images import IMAGE_NOTE, spellings
+from earshot.sources.compose import LISTENERS, Service
 
 Envs = Mapping[str, str | None] | Iterable[str | None]
 """By name, or as `NAME=value` texts; None stands for what is not known yet."""
 Inputs = Iterable[Mapping[str, object] | None]
 """As the properties of `docker.Container`; None, or a value of None, is not known yet."""
+_VARIABLE = "variable "
+_NAMELESS = ("variables", "a variable")
+_HIDDEN = "${WORD}"
+
+
+@dataclass(frozen=True)
+class _Unknown:
+    """What is not known yet, in words."""
+
+    variables: list[str] = field(default_factory=list)
+    ports: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
 
 def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Container:
@@ -30,37 +44,103 @@ def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Conta
     """
     if inputs is None:
         return Container(name, unknown=("its inputs",))
-    unknown: list[str] = []
+    unknown = _Unknown()
+    found = _container(inputs, name, unknown)
+    told = (*unknown.variables, *unknown.ports, *unknown.names)
+    return replace(found, unknown=tuple(dict.fromkeys(told)))
+
+
+def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
+    """The same as a service of a deployment, which `Container.unknown` is worded for.
+
+    A variable whose value is not known yet stays as `${NAME}`.
+    """
+    unknown = _Unknown()
+    found = _container(inputs, name, unknown)
+    names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
+    named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
+    told = [*(["variables"] if set(_NAMELESS) & set(names) else [])]
+    told += ["ports"] if unknown.ports else []
+    container = replace(
+        found,
+        networks=tuple(item for item in found.networks if item.name not in DEFAULT_BRIDGES),
+        env={**found.env, **named},
+        unknown=(*told, *dict.fromkeys(unknown.names)),
+        extra_hosts=dict(_hosts(inputs)),
+    )
+    return Service(container.name, container, words(inputs), properties=_uploaded(inputs))
+
+
+def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
+    """Where in ``inputs`` the first of ``names`` stands: of broker properties, variables, inputs.
+
+    An empty text where none of them is there.
+    """
+    for name in names:
+        variables = spellings(name)
+        envs = inputs.get("envs")
+        for i, item in enumerate(envs if isinstance(envs, (list, tuple)) else ()):
+            if isinstance(item, str) and item.partition("=")[0] in variables:
+                return f"envs[{i}]"
+        if inputs.get(name):
+            return name
+    return ""
+
+
+def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Container:
     given = inputs.get("envs")
-    envs = given if isinstance(given, Mapping) else _listed(inputs, "envs", "variables", unknown)
-    env = read_variables(envs, unknown)
-    ports = read_ports(_listed(inputs, "ports", "published ports", unknown), unknown)
-    joined = _listed(inputs, "networksAdvanced", "networks", unknown)
-    networks = [*read_networks(joined, unknown)]
-    mode = _text(inputs, "networkMode", "the network mode", unknown)
+    listed = _listed(inputs, "envs", "variables", unknown.variables)
+    env = read_variables(given if isinstance(given, Mapping) else listed, unknown.variables)
+    ports = read_ports(_listed(inputs, "ports", "published ports", unknown.ports), unknown.ports)
+    published = tuple(ports)
+    joined = _listed(inputs, "networksAdvanced", "networks", unknown.names)
+    networks = [*read_networks(joined, unknown.names)]
+    mode = _text(inputs, "networkMode", "the network mode", unknown.names)
     if not networks and mode not in {*DEFAULT_BRIDGES, HOST_NETWORK, "none"} and ":" not in mode:
         networks.append(JoinedNetwork(mode))
     return Container(
-        name=_text(inputs, "name", "its name", unknown) or name,
+        name=_text(inputs, "name", "its name", unknown.names) or name,
         # an image that is not known yet is an id in the end, as a rule: it tells as little
         image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
-        hostname=_text(inputs, "hostname", "its hostname", unknown),
+        hostname=_text(inputs, "hostname", "its hostname", unknown.names),
         networks=tuple(networks),
-        published=() if mode == HOST_NETWORK else tuple(ports),
+        published=() if mode == HOST_NETWORK else published,
         env=env,
         mounts=tuple(_mounts(inputs)),
         network_mode=mode,
-        unknown=tuple(dict.fromkeys(unknown)),
     )
 
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
-    """What the container is told to run, in place of what its image runs."""
+    """What the container is told to run, in place of what its image runs.
+
+    A word that is not known yet is `${WORD}`.
+    """
     found: list[object] = []
     for key in ("entrypoints", "command"):
-        value = inputs.get(key)
-        found += value if isinstance(value, (list, tuple)) else ()
-    return tuple(map(str, found))
+        value = inputs.get(key, ())
+        found += value if isinstance(value, (list, tuple)) else [None]
+    return tuple(_HIDDEN if word is None else str(word) for word in found)
+
+
+def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """What its own hosts file has; an address that is not known yet is none that anybody has."""
+    value = inputs.get("hosts")
+    for item in value if isinstance(value, (list, tuple)) else ():
+        if isinstance(item, Mapping) and item.get("host"):
+            yield str(item["host"]).lower(), str(item.get("ip") or _HIDDEN)
+
+
+def _uploaded(inputs: Mapping[str, object]) -> str:
+    """A properties file of a broker that is put into the container, or an empty text."""
+    value = inputs.get("uploads")
+    for item in value if isinstance(value, (list, tuple)) else ():
+        if not isinstance(item, Mapping) or not str(item.get("file")).endswith(".properties"):
+            continue
+        content = item.get("content")
+        if isinstance(content, str) and LISTENERS.search(content):
+            return content
+    return ""
 
 
 def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:
@@ -92,7 +172,7 @@ def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
     found = {}
     for name, value in pairs:
         if value is None:
-            unknown.append(f"variable {name}" if name else "a variable")
+            unknown.append(f"{_VARIABLE}{name}" if name else "a variable")
         else:
             found[name] = value
     return found

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from earshot.checks.containers import ContainerRun
+from earshot.checks.deployment import mistakes
 from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope
 from earshot.listeners.render import environment
+from earshot.sources.docker_container import read_service
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import Project, docker_project
 from tests.e2e.ports import free_ports
-from tests.sources.containers import container_facts
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -125,39 +125,27 @@ def advertised(internal: str, outside: str) -> dict[str, str]:
 MISTAKES = {
     "bound to localhost behind a published port": Mistake(
         {"KAFKA_LISTENERS": "INTERNAL://0.0.0.0:19092,OUTSIDE://localhost:9092,CONTROLLER://:9093"},
-        "KL006",
-        "listener OUTSIDE: listens on localhost:9092",
-        "write OUTSIDE://0.0.0.0:9092 into `listeners`",
-    ),
-    "an internal port on the external name": Mistake(
-        advertised("NAME:19092", "kafka.example.com:9092"),
-        "KL006",
-        "9092 is the port inside the container",
-        "advertise OUTSIDE://kafka.example.com:PORT",
+        "KL017",
+        "OUTSIDE listens on localhost:9092, which is the container alone",
+        "let it listen on all interfaces of its container; write NAME: KAFKA_LISTENERS:",
     ),
     "a container name in an external listener": Mistake(
         advertised("NAME:19092", "NAME:9092"),
-        "KL006",
-        "clients that come in there are sent to NAME",
-        "advertise localhost (for this host) or the host's name",
-    ),
-    "localhost in an internal listener": Mistake(
-        advertised("localhost:19092", "localhost:PORT"),
-        "KL003",
-        "listener INTERNAL (scope internal): advertises localhost",
-        "advertise a name of the broker that means something to clients of scope internal",
+        "KL017",
+        "clients that come in there are sent to NAME, a name that only the containers know",
+        "write NAME: KAFKA_ADVERTISED_LISTENERS:",
     ),
     "published and advertised port that disagree": Mistake(
         advertised("NAME:19092", "localhost:1"),
-        "KL006",
-        "advertises localhost:1, and the published port is PORT",
-        "advertise OUTSIDE://localhost:PORT",
+        "KL017",
+        "advertises localhost:1 and listens on 9092, and the published port is PORT",
+        "OUTSIDE://localhost:PORT",
     ),
     "a missing inter-broker listener": Mistake(
         {"KAFKA_INTER_BROKER_LISTENER_NAME": ""},
-        "KL008",
-        "listener PLAINTEXT: is the inter-broker listener",
-        "let `inter_broker` name a listener of scope internal",
+        "KL002",
+        "Kafka does not start",
+        "inter.broker.listener.name",
     ),
 }
 
@@ -178,14 +166,14 @@ def test_a_mistake_is_stopped_before_the_container_exists(
     env = kraft(own, port) | changed
     project.write(network(mark, kafka_image) + container("kafka", own, env, port))
     output = project.fails()
-    assert f"container {own}, broker 1" in output
+    assert f"container {own}" in output and "Container::kafka, envs[" in output
     assert f"[{mistake.rule}]" in output and "[mandatory]" in output
     assert filled(mistake.said) in output
     assert filled(mistake.remedy) in output
     assert containers(project.engine, mark) == set()
 
 
-def test_a_second_broker_on_an_address_that_is_taken_is_stopped(
+def test_a_second_broker_on_a_port_that_is_taken_is_stopped(
     project: Project, kafka_image: str, mark: str
 ) -> None:
     (port,) = free_ports(1)
@@ -197,12 +185,28 @@ def test_a_second_broker_on_an_address_that_is_taken_is_stopped(
     )
     for command in ("preview", "up"):
         output = project.fails(command=command)
-        assert f"container {second}, broker 2, listener OUTSIDE: " in output
-        assert f"advertises localhost:{port}, which container one has taken" in output
-        assert "[KL004]" in output and "give each its own name or port" in output
-        assert f"container one has taken port {port} of this host" in output
-        assert "publish another port of the host, and advertise that one" in output
-        assert second not in containers(project.engine, mark)
+        assert f"container {second}: publishes {port}->9092, and {first} publishes" in output
+        assert "Docker starts only one of them [KL017]" in output and "[mandatory]" in output
+        assert "publish another port of the machine, and advertise that one" in output
+        assert containers(project.engine, mark) == set()
+
+
+def test_a_client_that_is_sent_to_itself_is_stopped(
+    project: Project, kafka_image: str, mark: str
+) -> None:
+    (port,), own = free_ports(1), f"{mark}-kafka"
+    client = {"KAFKA_BOOTSTRAP_SERVERS": f"{own}:9092"}
+    (unused,) = free_ports(1)
+    text = container("app", f"{mark}-app", client, unused)
+    project.write(
+        network(mark, kafka_image)
+        + container("kafka", own, kraft(own, port), port)
+        + text.replace("image.image_id", '"example/app:1"')
+    )
+    output = project.fails()
+    assert f"container {own}, listener OUTSIDE: {mark}-app bootstraps to OUTSIDE" in output
+    assert f"localhost:{port} is the client's own container" in output and "[KL015]" in output
+    assert containers(project.engine, mark) == set()
 
 
 def test_a_value_that_a_preview_does_not_know_is_judged_by_the_update(
@@ -216,10 +220,10 @@ def test_a_value_that_a_preview_does_not_know_is_judged_by_the_update(
     project.write(network(mark, kafka_image) + text.replace("envs=[", f"envs=[{later}, "))
     preview = project.pulumi("preview")
     assert preview.returncode == 0, preview.stdout
-    assert f"container {own}, broker 1: a variable: not known yet [KL006]" in preview.stdout
+    assert f"container {own}: variables: not known yet [KL014]" in preview.stdout
     assert "[advisory]" in preview.stdout and "[mandatory]" not in preview.stdout
     output = project.fails()
-    assert "listener OUTSIDE: listens on localhost:9092" in output and "[KL006]" in output
+    assert "OUTSIDE listens on localhost:9092" in output and "[KL017]" in output
     assert containers(project.engine, mark) == set()
 
 
@@ -240,10 +244,10 @@ def test_a_broker_of_zookeepers_time_is_stopped_as_it_is_written(
     named = text.replace("image.image_id", '"confluentinc/cp-enterprise-kafka:5.2.1"')
     project.write(network(mark, client_image) + named)
     output = project.fails()
-    assert f"container {own}, broker 0, listener LISTENER_FRED: listens on localhost:" in output
-    assert "which inside the container is the container alone, behind the published" in output
-    assert f"write LISTENER_FRED://0.0.0.0:{port} into `listeners`" in output
-    assert "does not start" not in output, "it is no Kafka that KL002 knows"
+    assert f"container {own}, listener LISTENER_FRED: publishes {port}->{port}" in output
+    assert "which is the container alone: nobody comes in there" in output
+    assert f"LISTENER_FRED://0.0.0.0:{port}" in output
+    assert "does not start" not in output
     assert containers(project.engine, mark) == set()
 
 
@@ -280,7 +284,7 @@ def test_the_kraft_file_of_many_a_team_passes_and_runs(
     project.write(network(mark, kafka_image) + container("kafka", own, env, port))
     output = project.up()
     assert "[mandatory]" not in output
-    assert "advertised.listeners: lacks CONTROLLER" in output, "said, and not stopped"
+    assert "[advisory]" not in output
     wait_for(project.engine, own, f"{own}:19092", f"broker 1 at {own}:19092")
     found = project.engine.run("exec", own, "kcat", "-L", "-b", f"{own}:9092")
     assert f"broker 1 at localhost:{port}" in found
@@ -315,7 +319,7 @@ def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
         waived = project.pulumi("preview")
     assert resolved.returncode == 0, resolved.stdout
     assert f"listener ALICE (scope external): {host} does not resolve" in unknown
-    assert "[KL011]" in unknown and f"container {own}, broker 0" in unknown
+    assert "[KL011]" in unknown and f"container {own}, listener ALICE" in unknown
     assert waived.returncode == 0 and f"{host} is waived: as in the song" in waived.stdout
 
 
@@ -335,20 +339,25 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
 ) -> None:
     plan = separate(f"{mark}-controller", f"{mark}-broker")
     names = {10001: f"{mark}-controller", 1: f"{mark}-broker"}
-    run = ContainerRun()
+    services = []
     with contextlib.closing(docker_engine.client()) as client, contextlib.ExitStack() as cleanup:
         net = client.networks.create(f"{mark}-net")
         cleanup.callback(net.remove)
         for node in plan.nodes:
             own = names[node.id]
             env = {**environment(plan, node), "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk", **SMALL}
-            networks = [{"name": net.name, "aliases": [own]}]
-            facts = container_facts(env, (), networks, own, "apache/kafka:4.1.1")
-            assert run.evaluate(own, facts) == ()
+            inputs = {
+                "name": own,
+                "image": "apache/kafka:4.1.1",
+                "envs": env,
+                "networksAdvanced": [{"name": net.name, "aliases": [own]}],
+            }
+            services.append(read_service(inputs))
             made = client.containers.run(
                 kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
             )
             cleanup.callback(made.remove, force=True, v=True)
+        assert mistakes(services) == ()
         wait_for(docker_engine, names[1], f"{names[1]}:19092", f"broker 1 at {names[1]}:19092")
         status = docker_engine.run(
             "exec",

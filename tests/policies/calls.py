@@ -64,11 +64,16 @@ def arguments(
 
 
 class Pack:
-    """A pack of one run, with what it reported by policy."""
+    """A pack of one run, with what it reported by policy.
+
+    The lines that say where a finding stands are kept apart, in ``places``.
+    """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config = {"names": dict(config or {})}
         self.policies: list[Policy] = policies()
+        self.places: list[str] = []
+        """Of all findings so far, without `at: `."""
 
     def analyze(self, type: str, props: Mapping[str, Any], **more: Any) -> dict[str, list[str]]:
         """By policy, what it says of the resource; ``more`` is for `arguments`."""
@@ -77,7 +82,7 @@ class Pack:
             if isinstance(policy, ResourceValidationPolicy) and policy.has_validation():
                 messages: list[str] = []
                 args = arguments(type, props, self.config.get(policy.name), **more)
-                policy.validate(args, _collector(messages))
+                policy.validate(args, self._collector(messages))
                 if messages:
                     found[policy.name] = messages
         return found
@@ -90,7 +95,7 @@ class Pack:
                 said: list[tuple[str, str]] = []
 
                 def report(text: str, urn: str | None, said: Any = said) -> None:
-                    said.append((urn or "", text))
+                    said.append((urn or "", self._without_places(text)))
 
                 policy.validate(StackValidationArgs(resources), report)
                 if said:
@@ -103,9 +108,13 @@ class Pack:
         result: Any = approval.remediate(arguments(type, props))
         return None if result is None else dict(result)
 
+    def _collector(self, messages: list[str]) -> ReportViolation:
+        def report(text: str, _urn: str | None) -> None:
+            messages.append(self._without_places(text))
 
-def _collector(messages: list[str]) -> ReportViolation:
-    def report(text: str, _urn: str | None) -> None:
-        messages.append(text)
+        return report
 
-    return report
+    def _without_places(self, text: str) -> str:
+        said, *places = text.split("\n  at: ")
+        self.places += places
+        return said

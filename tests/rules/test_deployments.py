@@ -49,5 +49,5 @@ def test_without_a_whole_file_the_rules_are_left_out_and_named() -> None:
     assert evaluate(facts, rules) == ()
     assert [tuple(rule.check(facts)) for rule in rules] == [(), (), ()]
     assert {reason for _, reason in unjudged(facts, rules)} == {
-        "left to `earshot lint`, which judges whole files"
+        "takes the containers of a whole file or stack"
     }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.sources.docker_container import read_container, words
+from earshot.sources.docker_container import property_path, read_container, read_service, words
 
 
 def test_the_inputs_of_a_docker_container_are_read() -> None:
@@ -94,7 +94,8 @@ def test_what_is_not_known_yet_is_named(
 
 def test_what_a_container_is_told_to_run() -> None:
     assert words({"entrypoints": ["sh"], "command": ["-c", "x"]}) == ("sh", "-c", "x")
-    assert words({"command": None}) == ()
+    assert words({"command": ["kafka-topics", None]}) == ("kafka-topics", "${WORD}")
+    assert words({"command": None}) == ("${WORD}",)
 
 
 def test_a_mount_that_is_not_known_yet_is_passed_over() -> None:
@@ -120,11 +121,11 @@ def test_what_is_known_of_half_known_inputs_is_read() -> None:
         env={"A": "b"},
         unknown=(
             "variable C",
+            "a published port",
+            "the host's port for 1",
             "a network",
             "aliases on network n",
             "its name",
-            "a published port",
-            "the host's port for 1",
         ),
     )
 
@@ -135,3 +136,69 @@ def test_networks_outweigh_the_mode() -> None:
     assert read_container({"networkMode": "other", "ports": [{"internal": 1}]}).published == (
         PublishedPort(1, None),
     )
+
+
+def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
+    found = read_service(
+        {
+            "name": "kafka1",
+            "image": "apache/kafka:4.1.1",
+            "envs": ["A=b"],
+            "command": ["/etc/kafka/docker/run"],
+            "hosts": [{"host": "Proxy", "ip": "10.0.0.9"}, {"host": "later", "ip": None}],
+            "networksAdvanced": [{"name": "bridge"}, {"name": "n"}],
+            "uploads": [
+                {"file": "/mnt/shared/config/server.properties", "content": "listeners=A://:1"}
+            ],
+        },
+        "k",
+    )
+    assert found.name == "kafka1" and found.command == ("/etc/kafka/docker/run",)
+    assert found.properties == "listeners=A://:1"
+    assert found.container.networks == (JoinedNetwork("n"),), "names mean nothing on the bridge"
+    assert found.container.extra_hosts == {"proxy": "10.0.0.9", "later": "${WORD}"}
+    assert found.container.unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "env", "unknown"),
+    [
+        ({"envs": {"A": "b", "C": None}}, {"A": "b", "C": "${C}"}, ()),
+        ({"envs": ["A=b", None]}, {"A": "b"}, ("variables",)),
+        ({"envs": None}, {}, ("variables",)),
+        ({"ports": [{"internal": 1, "external": None}]}, {}, ("ports",)),
+        ({"networksAdvanced": None, "hostname": None}, {}, ("networks", "its hostname")),
+    ],
+)
+def test_what_is_not_known_yet_stays_open_in_a_service(
+    inputs: dict[str, Any], env: dict[str, str], unknown: tuple[str, ...]
+) -> None:
+    container = read_service(inputs, "k").container
+    assert (dict(container.env), container.unknown) == (env, unknown)
+
+
+@pytest.mark.parametrize(
+    "uploads",
+    [None, [None], [{"file": None}], [{"file": "/x.sh", "content": "listeners=A://:1"}],
+     [{"file": "/a.properties", "content": None}], [{"file": "/a.properties", "content": "a=b"}]],
+)  # fmt: skip
+def test_only_a_properties_file_of_a_broker_is_read(uploads: Any) -> None:
+    assert read_service({"uploads": uploads}).properties == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "path"),
+    [
+        (("advertised.listeners",), "envs[1]"),
+        (("node.id", "listeners"), "envs[2]"),
+        (("KAFKA_PORT",), "envs[3]"),
+        (("ports",), "ports"),
+        (("image",), ""),
+        (("listeners", "ports"), "envs[2]"),
+        ((), ""),
+    ],
+)
+def test_a_finding_is_placed_at_its_property(names: tuple[str, ...], path: str) -> None:
+    envs = [None, "KAFKA_ADVERTISED_LISTENERS=A://a:1", "KAFKA_CFG_LISTENERS=A://:1", "KAFKA_PORT="]
+    inputs = {"envs": envs, "ports": [{"internal": 1}], "image": None}
+    assert property_path(inputs, names) == path
