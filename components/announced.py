@@ -43,8 +43,12 @@ def prove(
     cluster: Deployed,
     state: Path,
     standpoints: Sequence[Standpoint] = (),
+    client_config: Path | None = None,
 ) -> None:
-    """Exports the whole contract and validates it from ``standpoints``, or else from here."""
+    """Exports the whole contract and validates it from ``standpoints``, or else from here.
+
+    ``client_config`` is the file with the validator's credentials, where listeners ask for some.
+    """
     # the placement finds or makes the cluster's id
     contract = cluster.cluster_id.apply(announced.identified)
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
@@ -57,4 +61,5 @@ def prove(
         state,
         pulumi.ResourceOptions(depends_on=[cluster.ready]),
         vantages=standpoints,
+        client_config=client_config,
     )

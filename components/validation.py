@@ -83,6 +83,8 @@ class ValidationProvider(ResourceProvider):
         command += ["--contract", str(state / "contract.json"), "--output", str(report)]
         command += ["--records", str(int(props["records"]))]
         command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
+        if client_config := props.get("client_config"):
+            command += ["--client-config", str(Project.find().here(Path(client_config)))]
         command += ["--incarnations", json.dumps(props["incarnations"])]
         patience = props["deadline"] + GRACE
         if vantages:
@@ -197,8 +199,10 @@ class Validation(Resource, module="earshot", name="Validation"):
         state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
         vantages: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
+        client_config: Path | None = None,
     ) -> None:
-        props = {
+        """``client_config`` is a file with credentials, where listeners ask for some."""
+        props: dict[str, Any] = {
             "contract": applied(contract, lambda known: known.model_dump(mode="json")),
             "incarnations": dict(incarnations),
             "records": spec.records,
@@ -209,4 +213,6 @@ class Validation(Resource, module="earshot", name="Validation"):
             ),
             "verdict": None,
         }
+        if client_config is not None:
+            props["client_config"] = str(client_config)
         super().__init__(self.provider(), name, props, opts)

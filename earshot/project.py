@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.stack_files import own_or_templates
 from earshot.yaml_document import read_yaml
 
@@ -135,6 +136,10 @@ class Project:
     def contract_file(self, stack: str) -> Path:
         """The contract as the last update wrote it."""
         return self.state_dir(stack) / "contract.json"
+
+    def credentials_file(self, stack: str) -> Path:
+        """The validator's client properties, where the stack has made some."""
+        return self.state_dir(stack) / "kafka" / FOLDER / VALIDATOR_FILE
 
     def report_file(self, stack: str) -> Path:
         """The report of the last validation, as JSON."""

@@ -7,10 +7,12 @@ from pulumi.dynamic import Resource
 
 from components.gate import AdvertisedListeners, GateApproval
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
+from components.local.secured import LocalCertificates, LocalUsers
 from components.outputs import kept
 from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
+from earshot.listeners.security import node_name
 from earshot.placement import LocalPlan
 
 
@@ -67,10 +69,37 @@ class LocalCluster(pulumi.ComponentResource):
         self.cluster_id = self._preflight.cluster_id
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         last: pulumi.Resource = self._preflight
+        self._certificates: LocalCertificates | None = None
+        if spec.security is not None:
+            beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
+            last = self._certificates = LocalCertificates(name, spec.security, local, beneath)
         for node in self.plan.nodes:
             last = self._node(node, gate, after=last)
-        self.ready = self._readiness("cluster", list(self.plan.brokers), gate, last, whole=True)
+        self.ready: pulumi.Resource = self._readiness(
+            "cluster", list(self.plan.brokers), gate, last, whole=True
+        )
+        if spec.security is not None and self._certificates is not None:
+            self.ready = LocalUsers(
+                name,
+                spec.security,
+                local,
+                self.cluster_id,
+                self._certificates.passwords,
+                pulumi.ResourceOptions(parent=gate, depends_on=[self.ready]),
+            )
         self.register_outputs({"incarnations": self.incarnations})
+
+    @property
+    def expires(self) -> pulumi.Output[str] | None:
+        """When the first of the cluster's certificates ends; None where it has none."""
+        return None if self._certificates is None else self._certificates.expires
+
+    def _certificate(self, node: Node) -> dict[str, pulumi.Output[str]]:
+        """The input by which a node is restarted with another certificate."""
+        if self._certificates is None:
+            return {}
+        name = node_name(node.id)
+        return {"certificate": self._certificates.certificates.apply(lambda them: them[name])}
 
     def _node(
         self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource
@@ -88,6 +117,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "cluster_id": self.cluster_id,
                 "pid": None,
                 "incarnation": None,
+                **self._certificate(node),
             },
             pulumi.ResourceOptions(parent=gate, depends_on=[after]),
         )

@@ -56,11 +56,14 @@ class Launch:
     kafka_version: str
     java: Path
     jars: tuple[Path, ...]
+    certificate: str = ""
+    """Which one the key store that `properties` name holds; empty where they name none."""
 
     @property
     def digest(self) -> str:
         # not the jars' paths: a moved cache is no reason to restart a broker
-        text = "\0".join((self.properties, self.heap, self.kafka_version))
+        parts = [self.properties, self.heap, self.kafka_version]
+        text = "\0".join([*parts, self.certificate] if self.certificate else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property

@@ -62,7 +62,7 @@ class LocalPreflightProvider(CheckedProvider):
 class NodeProvider(OwnedProvider):
     """One Kafka process; its data outlives it."""
 
-    _DECIDES = ("root", "properties", "heap", "kafka_version", "cluster_id")
+    _DECIDES = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
@@ -152,6 +152,7 @@ def _launch(props: Props, *, fetching: bool = True) -> process.Launch:
         kafka_version=kafka.version,
         java=kafka.java.executable,
         jars=kafka.jars,
+        certificate=props.get("certificate") or "",
     )
 
 

@@ -12,12 +12,15 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from components.local.changes import started_with
 from components.local.logs import why_ended
 from components.local.process import last_words
 from components.local.quorum import node_directory
 from components.local.record import running
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.properties import read_properties
+from earshot.listeners.security import own_access
 
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
@@ -58,7 +61,7 @@ def wait_for(
     """
     began = time.monotonic()
     shown = began
-    admins = {id: _admin(address) for id, address in brokers.items()}
+    admins = {id: _admin(address, _access(root, id)) for id, address in brokers.items()}
     while True:
         _check_alive(root, nodes)
         # ask each broker about itself: others list a killed broker for some seconds
@@ -77,8 +80,14 @@ def wait_for(
         time.sleep(POLL)
 
 
-def _admin(address: str) -> AdminClient:
+def _access(root: Path, id: int) -> dict[str, str]:
+    """How the node itself would come in; empty where everybody may."""
+    return own_access(read_properties(started_with(node_directory(root, id))).values)
+
+
+def _admin(address: str, access: Mapping[str, str]) -> AdminClient:
     settings: dict[str, str | int | float | bool] = {
+        **access,
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,
         "reconnect.backoff.max.ms": 500,

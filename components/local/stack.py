@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pulumi
+
 from components.announced import announce, prove
 from components.local.cluster import LocalCluster
 from earshot.config.local import LocalSpec
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.placement import plan_local
 
 
@@ -14,4 +17,9 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
     planned = plan_local(spec, state / "kafka")
     contract = announce(stack, spec, planned)
-    prove(stack, spec, contract, LocalCluster(stack, spec, planned), state)
+    cluster = LocalCluster(stack, spec, planned)
+    client_config = None
+    if cluster.expires is not None:
+        pulumi.export("certificates_expire", cluster.expires)
+        client_config = planned.root / FOLDER / VALIDATOR_FILE
+    prove(stack, spec, contract, cluster, state, client_config=client_config)

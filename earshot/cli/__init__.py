@@ -23,7 +23,13 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 STOPPED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 DEBUG = "--debug"
-EXTRAS = {"boto3": "aws", "botocore": "aws", "docker": "docker", "pyspark": "spark"}
+EXTRAS = {
+    "boto3": "aws",
+    "botocore": "aws",
+    "cryptography": "deploy",
+    "docker": "docker",
+    "pyspark": "spark",
+}
 """Packages that not every command needs, and the extra that brings each."""
 
 

@@ -270,6 +270,31 @@ def validate(
 
 
 @app.command()
+def client(
+    stack: Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="A secured stack.")],
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="One of its users.")],
+    listener: Annotated[
+        str, typer.Option("--listener", metavar="NAME", help="Through which the user comes in.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="For its owner alone (0600).")
+    ],
+) -> None:
+    """Write the client properties with which a user of a secured stack comes in.
+
+    They hold the addresses, whom to trust, and the user's password or the file
+    with its certificate: Kafka's own tools take them as --command-config, a
+    Java client as its properties.
+
+      earshot client -s local-secure --user app --listener EXTERNAL -o FILE
+      earshot doctor -s local-secure --client-config FILE
+    """
+    from earshot.cli import client as command
+
+    _exit(command.run(stack, user, listener, output))
+
+
+@app.command()
 def report(
     files: Annotated[
         list[str] | None,

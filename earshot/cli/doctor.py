@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from earshot.cli.output import SUFFIXES, formats, show
-from earshot.cli.target import client_properties, target
+from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
@@ -36,8 +36,8 @@ def run(
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)
-    client = client_properties(client_config)
     named = target(*looked_at)
+    client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     report = examine(
         contract or named.bootstrap,

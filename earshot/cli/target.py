@@ -31,6 +31,16 @@ class Target:
     project: Project | None = None
     stack: str | None = None
 
+    def client_properties(self, file: Path | None) -> dict[str, str]:
+        """Those in ``file``, else the validator's where the stack has made some, else none.
+
+        Raises EarshotError.
+        """
+        if file is None and self.project is not None and self.stack is not None:
+            kept = self.project.credentials_file(self.stack)
+            file = kept if kept.exists() else None
+        return client_properties(file)
+
     @property
     def report_file(self) -> Path | None:
         """Where the last report of this stack is kept; None without a stack."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from earshot.cli.discovery import NoBrokerAnswered, discover
 from earshot.cli.output import SUFFIXES, formats, save, show
 from earshot.cli.progress import steps
-from earshot.cli.target import Target, client_properties, target
+from earshot.cli.target import Target, target
 from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
@@ -65,8 +65,8 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
-    client = client_properties(client_config)
     named = target(*looked_at)
+    client = named.client_properties(client_config)
     options = replace(
         # elsewhere it is a container, whose cache goes with it
         _options(effort, _defaults(named), client, here=standing.vantage is None),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.config.listener import ListenerSpec
+from earshot.config.security import SecuritySpec, security_problems
 from earshot.listeners.model import (
     DEFAULT_KAFKA,
     Frozen,
@@ -87,6 +88,9 @@ class ClusterSpec(Frozen):
     if TYPE_CHECKING:
         placement: str  # each placement's own constant
 
+    SECURES: ClassVar[bool] = False
+    """Whether the placement makes certificates and users."""
+
     brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
     kafka_version: str = DEFAULT_KAFKA
     listeners: tuple[ListenerSpec, ...] = (
@@ -100,6 +104,8 @@ class ClusterSpec(Frozen):
     """Default: 3, or the number of brokers where that is less."""
     min_insync_replicas: Whole | None = Field(default=None, ge=1)
     """Default: one less than the replication factor, at least 1."""
+    security: SecuritySpec | None = None
+    """Certificates, users and permissions; default: listeners are what their protocol says."""
     extra: dict[str, str] = Field(default_factory=dict)
     """Further broker properties; keys that earshot computes are refused, and secrets in clear."""
     gate: Literal["required", "off"] = "required"
@@ -149,7 +155,21 @@ class ClusterSpec(Frozen):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         refuse([*self._listener_problems(), *self._quorum_problems(), *self._replica_problems()])
+        refuse(list(self._security_problems()))
         return self
+
+    def _security_problems(self) -> Iterator[str]:
+        if self.security is None:
+            return
+        if not self.SECURES:
+            yield (
+                f"security: found with placement {self.placement}, which makes no certificates and "
+                "users yet; allowed: placement local, or protocols by `protocol` and `extra`"
+            )
+            return
+        yield from security_problems(
+            self.listeners, self.inter_broker_name, self.controllers.protocol, self.extra
+        )
 
     def _listener_problems(self) -> Iterator[str]:
         names = [item.name for item in self.listeners]

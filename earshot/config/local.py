@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -13,6 +13,8 @@ from earshot.listeners.address import check_host
 
 class LocalSpec(ClusterSpec):
     """Brokers as processes of this machine."""
+
+    SECURES: ClassVar[bool] = True
 
     placement: Literal["local"]
     external_host: str | None = None

@@ -39,6 +39,13 @@ class Protocol(StrEnum):
         return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
 
 
+class Mechanism(StrEnum):
+    """How users of a SASL listener log in, of those that Kafka keeps users for itself."""
+
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
 class Scope(StrEnum):
     """Whom a listener is for; the order is from the narrowest to the widest client scope."""
 
@@ -189,6 +196,14 @@ class Node(Frozen):
         return next((item for item in self.listeners if item.name == name), None)
 
 
+class SecurityPlan(Frozen):
+    """What makes nodes secured ones: where they find their certificates, how users log in."""
+
+    folder: str
+    """On the node: the authority's certificate, and the node's key store."""
+    mechanism: Mechanism
+
+
 class ClusterPlan(Frozen):
     """Every node of a cluster with its listeners; the one thing that all rooms agree on."""
 
@@ -198,6 +213,8 @@ class ClusterPlan(Frozen):
     controller_protocol: Protocol = Protocol.PLAINTEXT
     replication_factor: int = Field(ge=1)
     min_insync_replicas: int = Field(ge=1)
+    security: SecurityPlan | None = None
+    """None: listeners are what their protocol and `extra` make them."""
     extra: tuple[tuple[str, str], ...] = ()
     nodes: tuple[Node, ...] = Field(min_length=1)
 

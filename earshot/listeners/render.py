@@ -10,6 +10,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings, write_environment, write_properties
+from earshot.listeners.security import security_settings
 
 
 def server_properties(plan: ClusterPlan, node: Node) -> str:
@@ -63,6 +64,7 @@ def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             values["broker.rack"] = node.rack
     values["log.dirs"] = node.log_dir
     values |= _replication(plan)
+    values |= security_settings(plan, node)
     values |= dict(plan.extra)
     return values
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
@@ -35,7 +36,11 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     _check_root(root)
     named = local_names(spec, this_machine(), root)
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
-    return LocalPlan(plan(settled, named.names), named.names, named.notes, root)
+    planned = plan(settled, named.names)
+    if spec.security is not None:
+        security = SecurityPlan(folder=str(root / FOLDER), mechanism=spec.security.mechanism)
+        planned = planned.model_copy(update={"security": security})
+    return LocalPlan(planned, named.names, named.notes, root)
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

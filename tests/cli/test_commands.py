@@ -76,7 +76,7 @@ class TestGeneral:
         assert capsys.readouterr().out == f"earshot {__version__}\n"
 
     @pytest.mark.parametrize(
-        "command", ["plan", "doctor", "validate", "report", "rules", "adopt", "lint"]
+        "command", ["plan", "doctor", "validate", "client", "report", "rules", "adopt", "lint"]
     )
     def test_help_shows_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert run([command, "--help"]) == 0
@@ -207,7 +207,7 @@ class TestGeneral:
             "import sys\n"
             "from earshot.cli import run\n"
             "assert run(sys.argv[1:]) == 0\n"
-            "heavy = {'pyspark', 'py4j', 'confluent_kafka', 'pulumi', 'jinja2'}\n"
+            "heavy = {'pyspark', 'py4j', 'confluent_kafka', 'pulumi', 'jinja2', 'cryptography'}\n"
             "sys.exit(' '.join(heavy & set(sys.modules)) or None)\n"
         )
         done = subprocess.run(

@@ -114,6 +114,21 @@ def test_client_properties_reach_the_run(project: Project, double: Double) -> No
     assert double.options.client == {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
 
 
+def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
+    project: Project, double: Double
+) -> None:
+    file = project.credentials_file("local")
+    file.parent.mkdir(parents=True)
+    file.write_text("sasl.mechanism=SCRAM-SHA-512\n")
+    assert run(["validate", "-s", "local"]) == 0
+    assert double.options.client == {"sasl.mechanism": "SCRAM-SHA-512"}
+    Path("client.properties").write_text("sasl.mechanism=PLAIN\n")
+    assert run(["validate", "-s", "local", "--client-config", "client.properties"]) == 0
+    assert double.options.client == {"sasl.mechanism": "PLAIN"}
+    assert run(["validate", "--contract", str(project.contract_file("local"))]) == 0
+    assert double.options.client == {}
+
+
 @pytest.mark.parametrize(
     ("arguments", "observed"),
     [

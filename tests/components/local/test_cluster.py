@@ -17,6 +17,8 @@ from tests.config.read import read_local
 
 PREFLIGHT = "pulumi-python:dynamic/earshot:LocalGround"
 NODE = "pulumi-python:dynamic/earshot:LocalNode"
+CERTIFICATES = "pulumi-python:dynamic/earshot:LocalCertificates"
+USERS = "pulumi-python:dynamic/earshot:LocalUsers"
 
 
 class Answers(mocks.Mocks):
@@ -30,6 +32,9 @@ class Answers(mocks.Mocks):
             outputs["judged"] = outputs["digest"]
         if args.typ == PREFLIGHT:
             outputs["cluster_id"] = "id"
+        if args.typ == CERTIFICATES:
+            outputs["certificates"] = {name: f"fingerprint of {name}" for name in outputs["hosts"]}
+            outputs["passwords"] = {"app": "digest"}
         if args.typ == NODE:
             outputs["incarnation"] = f"incarnation of {args.name}"
         return f"id of {args.name}", outputs
@@ -107,3 +112,50 @@ def test_with_the_gate_off_nobody_is_asked(engine: Engine, answers: Answers) -> 
     assert not [*engine.of(APPROVAL_TYPE), *engine.of(GATE_APPROVAL_TYPE)]
     assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == "off"
     assert len(engine.of(NODE)) == 3
+
+
+SECURED = {
+    "listeners": [
+        {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
+        {
+            "name": "EXTERNAL",
+            "port": 9092,
+            "scopes": "host",
+            "protocol": "SASL_SSL",
+            "advertised": {1: "b1.example.com"},
+        },
+    ],
+    "controllers": {"protocol": "SSL"},
+    "security": {"users": [{"name": "app", "prefixes": ["app-"]}]},
+}
+
+
+def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_them(
+    engine: Engine,
+) -> None:
+    deployed(brokers=1, **SECURED)
+    order = [item.type.partition("/earshot:")[2] for item in engine.seen]
+    kinds = [kind for kind in order if kind.startswith("Local")]
+    assert kinds == [
+        "LocalGround",
+        "LocalCertificates",
+        "LocalNode",
+        "LocalReadiness",
+        "LocalReadiness",
+        "LocalUsers",
+    ]
+    certificates = plain_inputs(engine.of(CERTIFICATES)[0])
+    assert certificates["hosts"] == {"node-1": ["localhost", "b1.example.com"]}
+    assert certificates["users"] == ["validator", "app"]
+    assert plain_inputs(engine.of(NODE)[0])["certificate"] == "fingerprint of node-1"
+    users = plain_inputs(engine.of(USERS)[0])
+    assert users["users"] == {"app": ["app-"]}
+    assert users["passwords"] == {"app": "digest"}
+    assert users["brokers"] == {"1": "localhost:19092"}
+    assert users["logins"] == {"1": "b1.example.com:9092"}
+
+
+def test_a_cluster_without_security_has_neither(engine: Engine) -> None:
+    deployed(brokers=1)
+    assert not engine.of(CERTIFICATES) and not engine.of(USERS)
+    assert "certificate" not in plain_inputs(engine.of(NODE)[0])

@@ -79,7 +79,7 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
 def test_a_broker_that_only_lacks_time_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "_admin", lambda _: AdminDouble([1, 2], [1, 2], [2]))
+    monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
     with pytest.raises(CatchingUp) as caught:
         wait_for(tmp_path, [], {1: "localhost:1"}, CLUSTER, deadline=0)
     assert str(caught.value) == (

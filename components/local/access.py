@@ -1,0 +1,196 @@
+"""Users and permissions of a secured cluster, as the cluster itself keeps them.
+
+They are made through the listener between brokers, as one of the nodes, once the brokers serve:
+no password is ever part of a command or of a setting, and a user can be added later.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from earshot.certificates.authority import Subject
+from earshot.errors import EarshotError
+from earshot.listeners.security import CLIENTS, VALIDATOR
+from earshot.validation.client import failure_of
+from earshot.validation.topic import PREFIX
+
+SECONDS = 30.0
+"""For each request."""
+LOGIN_SECONDS = 30.0
+"""Until all brokers know all users."""
+ITERATIONS = 8192
+_MECHANISMS = {
+    "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
+    "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
+}
+_SILENT = logging.getLogger("earshot.access")  # a login that fails is tried again
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+Grant = tuple[str, str, str]
+"""A user, the kind of a resource (`topic`, `group`, `transactional_id`), and what its name begins
+with."""
+_KINDS = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
+_OF_VALIDATOR = (
+    AclOperation.CREATE,
+    AclOperation.DELETE,
+    AclOperation.DESCRIBE,
+    AclOperation.ALTER,
+    AclOperation.READ,
+    AclOperation.WRITE,
+)
+
+
+def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
+    """What everybody may do: ``users`` holds prefixes by name; the validator, its own topics."""
+    found: list[Grant] = [(VALIDATOR, "topic", PREFIX)]
+    return found + [
+        (user, kind, prefix) for user, them in users.items() for prefix in them for kind in _KINDS
+    ]
+
+
+def bindings(grant: Grant) -> list[AclBinding]:
+    """The permissions of a grant: for whom logs in by password, and by certificate."""
+    user, kind, prefix = grant
+    operations = _OF_VALIDATOR if user == VALIDATOR else (AclOperation.ALL,)
+    return [
+        AclBinding(
+            _KINDS[kind],
+            prefix,
+            ResourcePatternType.PREFIXED,
+            principal,
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for principal in (f"User:{user}", f"User:{Subject(user, CLIENTS).principal}")
+        for operation in operations
+    ]
+
+
+class Access:
+    """A secured cluster's users and permissions, through one of its brokers."""
+
+    def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
+        """``settings`` are librdkafka's, of somebody who may change both."""
+        given = {**settings, "bootstrap.servers": bootstrap, "log_level": 0}
+        self._admin = AdminClient(given, logger=_SILENT)
+
+    def allow(self, wanted: Iterable[Grant]) -> None:
+        """Permits ``wanted``; what is permitted already stays. Raises EarshotError."""
+        listed = [item for grant in wanted for item in bindings(grant)]
+        if listed:
+            _wait(self._admin.create_acls(listed, request_timeout=SECONDS), "permissions")
+
+    def forbid(self, unwanted: Iterable[Grant]) -> None:
+        """Takes back everything in ``unwanted``. Raises EarshotError."""
+        filters = [
+            AclBindingFilter(
+                item.restype,
+                item.name,
+                item.resource_pattern_type,
+                item.principal,
+                item.host,
+                item.operation,
+                item.permission_type,
+            )
+            for grant in unwanted
+            for item in bindings(grant)
+        ]
+        if filters:
+            _wait(self._admin.delete_acls(filters, request_timeout=SECONDS), "permissions")
+
+    def set_passwords(self, passwords: Mapping[str, str], mechanism: str) -> None:
+        """Gives users (new) passwords. Raises EarshotError."""
+        info = ScramCredentialInfo(_MECHANISMS[mechanism], ITERATIONS)
+        changes = [
+            UserScramCredentialUpsertion(user, info, password.encode())
+            for user, password in passwords.items()
+        ]
+        if changes:
+            _wait(self._alter(changes), "users")
+
+    def remove_users(self, names: Iterable[str], mechanism: str) -> None:
+        """Lets users with a password log in no more. Raises EarshotError."""
+        held = self._held(list(names), mechanism)
+        if held:
+            kind = _MECHANISMS[mechanism]
+            _wait(self._alter([UserScramCredentialDeletion(user, kind) for user in held]), "users")
+
+    def _alter(self, changes: list[Any]) -> dict[Any, Future[Any]]:
+        found: dict[Any, Future[Any]] = self._admin.alter_user_scram_credentials(
+            changes, request_timeout=SECONDS
+        )
+        return found
+
+    def _held(self, names: list[str], mechanism: str) -> list[str]:
+        """Those of ``names`` with a password: Kafka refuses to delete one that is not there."""
+        if not names:
+            return []
+        answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
+        known = answer.result(SECONDS)
+        return [name for name in names if name in known]
+
+
+def await_logins(
+    brokers: Mapping[int, str], client: Mapping[str, Any], seconds: float = LOGIN_SECONDS
+) -> None:
+    """Returns when each of ``brokers`` (host:port by id) lets the user of ``client`` log in.
+
+    A broker learns of changes in their order, so it then knows whatever was changed before.
+    Raises EarshotError after ``seconds``.
+    """
+    end = time.monotonic() + seconds
+    for id, address in brokers.items():
+        while problem := _refused(address, client):
+            if time.monotonic() > end:
+                raise EarshotError(
+                    f"broker {id}: {address}",
+                    observed=f"lets nobody log in after {seconds:g} s ({problem})",
+                    remedy="see its log, then run the same command again",
+                )
+            time.sleep(0.1)
+
+
+def _refused(address: str, client: Mapping[str, Any]) -> str:
+    given = {**client, "bootstrap.servers": address, "log_level": 0}
+    try:
+        AdminClient(given, logger=_SILENT).list_topics(timeout=2)
+    except KafkaException as error:
+        return failure_of(error).text
+    return ""
+
+
+def _wait(futures: Mapping[Any, Future[Any]], what: str) -> None:
+    for future in futures.values():
+        try:
+            future.result(SECONDS)
+        except (KafkaException, TimeoutError) as error:
+            raise EarshotError(
+                f"the cluster's {what}",
+                observed=f"cannot be changed ({failure_of(error).text})",
+                remedy="see the brokers' logs, then run the same command again",
+            ) from None

@@ -1,0 +1,188 @@
+"""An authority of one stack and the certificates that it issues, all as PEM. Pure but for keys.
+
+Keys are ECDSA P-256 in PKCS #8, which Java, OpenSSL and Kafka's PEM stores read alike.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from earshot.certificates.names import SubjectNames
+
+AUTHORITY_DAYS = 3650
+BACKDATED = timedelta(minutes=5)
+"""Clocks of clients may be behind by that much."""
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A certificate and its private key."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whom a certificate names; Kafka calls a client that shows it `User:` and `principal`."""
+
+    name: str
+    unit: str
+
+    @property
+    def principal(self) -> str:
+        """As Java prints it (RFC 2253), which is what Kafka takes."""
+        return f"CN={self.name},OU={self.unit}"
+
+    @property
+    def _name(self) -> x509.Name:
+        return x509.Name(  # RFC 2253 prints the last part first
+            [
+                x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, self.unit),
+                x509.NameAttribute(NameOID.COMMON_NAME, self.name),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is to be known of a certificate; nothing of it is a secret."""
+
+    names: SubjectNames
+    not_before: datetime
+    not_after: datetime
+    fingerprint: str
+    """SHA-256 of the whole, in hexadecimal digits."""
+
+
+def new_authority(stack: str, now: datetime) -> Issued:
+    """A new authority for the stack called ``stack``, good for ten years."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = Subject(f"earshot {stack}"[:64], "authority")._name
+    usage = _usage(certificates=True)
+    made = (
+        _builder(name, name, key, now, AUTHORITY_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return _issued(made, key)
+
+
+def issue(
+    authority: Issued, subject: Subject, hosts: Iterable[str], days: int, now: datetime
+) -> Issued:
+    """A certificate for ``subject`` with exactly ``hosts`` as its names, good for ``days``.
+
+    With hosts it is good for servers and clients, without for clients alone.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    root = x509.load_pem_x509_certificate(authority.certificate.encode())
+    root_key = load_pem_private_key(authority.key.encode(), None)
+    assert isinstance(root_key, ec.EllipticCurvePrivateKey)
+    names = _general_names(SubjectNames.of_hosts(hosts))
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    builder = _builder(subject._name, root.subject, key, now, days)
+    if names:
+        purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    public = root.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(public)
+    made = (
+        builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+        .add_extension(issuer, critical=False)
+        .sign(root_key, hashes.SHA256())
+    )
+    return _issued(made, key)
+
+
+def read_certificate(pem: str) -> Certificate:
+    """The first certificate in the text ``pem``; raises ValueError where there is none."""
+    found = x509.load_pem_x509_certificate(pem.encode())
+    names = SubjectNames()
+    try:
+        held = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        pass
+    else:
+        names = SubjectNames(
+            tuple(held.get_values_for_type(x509.DNSName)),
+            tuple(map(str, held.get_values_for_type(x509.IPAddress))),
+        )
+    return Certificate(
+        names,
+        found.not_valid_before_utc,
+        found.not_valid_after_utc,
+        found.fingerprint(hashes.SHA256()).hex(),
+    )
+
+
+def is_issued_by(pem: str, authority: str) -> bool:
+    """Whether the authority with this certificate signed the first one in ``pem``."""
+    root = x509.load_pem_x509_certificate(authority.encode())
+    try:
+        x509.load_pem_x509_certificate(pem.encode()).verify_directly_issued_by(root)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    days: int,
+) -> x509.CertificateBuilder:
+    public = key.public_key()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+
+
+def _general_names(names: SubjectNames) -> list[x509.GeneralName]:
+    found: list[x509.GeneralName] = [x509.DNSName(name) for name in names.dns]
+    return found + [x509.IPAddress(ipaddress.ip_address(it)) for it in names.addresses]
+
+
+def _usage(certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not certificates,
+        key_cert_sign=certificates,
+        crl_sign=certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Issued(certificate.public_bytes(Encoding.PEM).decode(), secret.decode())

@@ -1,0 +1,42 @@
+"""Kafka's client properties for a user of a secured stack."""
+
+from __future__ import annotations
+
+from earshot.certificates.store import Store
+from earshot.listeners.model import Mechanism, Protocol
+from earshot.listeners.properties import NodeSettings, write_properties
+
+_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def client_properties(
+    store: Store,
+    user: str,
+    mechanism: Mechanism,
+    protocol: Protocol | None = None,
+    bootstrap: str = "",
+) -> str:
+    """The text of a properties file with the credentials of ``user``: whoever reads it has them.
+
+    For listeners of ``protocol``; for all of the stack's listeners, and then without
+    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. Raises EarshotError
+    where the user has none.
+    """
+    values = {"bootstrap.servers": bootstrap} if bootstrap else {}
+    values |= {} if protocol is None else {"security.protocol": str(protocol)}
+    values |= {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": store.authority(),
+    }
+    if protocol is None or not protocol.sasl:
+        values |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(store.key_store(user)),
+        }
+    if protocol is None or protocol.sasl:
+        password = store.password(user)
+        values |= {
+            "sasl.mechanism": str(mechanism),
+            "sasl.jaas.config": f'{_LOGIN} required username="{user}" password="{password}";',
+        }
+    return write_properties(NodeSettings(values))

@@ -1,0 +1,186 @@
+"""What a secured stack keeps in a folder of its own: an authority, key stores, passwords.
+
+    ca.pem                the authority's certificate, which everybody may read
+    ca.key                its key
+    node-1.pem            key and certificate of a node
+    app.pem               key and certificate of a user
+    app.password          the user's password
+    validator.properties  how earshot itself comes in
+
+All but `ca.pem` are for their owner alone. What is lost is made again, the authority only where
+nothing is left that it has issued.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from earshot import cache
+from earshot.certificates.authority import (
+    Certificate,
+    Issued,
+    Subject,
+    is_issued_by,
+    issue,
+    new_authority,
+    read_certificate,
+)
+from earshot.certificates.names import SubjectNames
+from earshot.errors import EarshotError
+from earshot.listeners.security import AUTHORITY, CLIENTS
+
+AUTHORITY_KEY = "ca.key"
+_PASSWORD_BYTES = 24
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be there."""
+
+    stack: str
+    nodes: Mapping[str, tuple[str, ...]]
+    """By the name of each key store (`node-1`), the hosts that its certificate is for."""
+    node: Subject
+    """Whom the certificates of all nodes name."""
+    users: tuple[str, ...]
+    days: int
+    renew_days: int
+
+    @property
+    def hosts(self) -> dict[str, tuple[str, ...]]:
+        """By the name of each key store, of nodes and users, its hosts; none for a user."""
+        return {**self.nodes, **dict.fromkeys(self.users, ())}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is there; nothing of it is a secret."""
+
+    certificates: Mapping[str, Certificate]
+    """By the name of each key store."""
+    passwords: Mapping[str, str]
+    """By user, which password it is: another one has another digest."""
+
+
+class Store:
+    """One such folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def due(self, wanted: Wanted, now: datetime) -> list[str]:
+        """The files that `fill` would make or remove, by their names."""
+        authority = self._authority()
+        stores = [f"{name}.pem" for name in wanted.hosts]
+        stale = [
+            name
+            for name, hosts in zip(stores, wanted.hosts.values(), strict=True)
+            if authority is None or self._is_due(name, hosts, authority, wanted, now)
+        ]
+        passwords = [f"{user}.password" for user in wanted.users]
+        missing = [name for name in passwords if not (self.folder / name).exists()]
+        kept = {AUTHORITY, *stores, *passwords}
+        held = [*self.folder.glob("[!.]*.pem"), *self.folder.glob("[!.]*.password")]
+        surplus = [path.name for path in held if path.name not in kept]
+        return [*([] if authority else [AUTHORITY]), *stale, *missing, *sorted(surplus)]
+
+    def fill(self, wanted: Wanted, now: datetime) -> Held:
+        """Makes what is missing, renews what is due, removes what nobody has any more.
+
+        Raises EarshotError where the authority is lost and what it has issued is not, or a file is
+        no certificate; OSError where the folder cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        due = self.due(wanted, now)
+        authority = self._authority() or self._new_authority(wanted, now)
+        for name, hosts in wanted.hosts.items():
+            if f"{name}.pem" in due:
+                subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
+                made = issue(authority, subject, hosts, wanted.days, now)
+                self._write(f"{name}.pem", made.key + made.certificate)
+        for user in wanted.users:
+            if f"{user}.password" in due:
+                self._write(f"{user}.password", secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
+        known = {f"{name}.pem" for name in wanted.hosts} | {f"{it}.password" for it in wanted.users}
+        for name in set(due) - known - {AUTHORITY}:
+            (self.folder / name).unlink(missing_ok=True)
+        return Held(
+            {name: self._certificate(f"{name}.pem") for name in wanted.hosts},
+            {user: _digest(self.password(user)) for user in wanted.users},
+        )
+
+    def authority(self) -> str:
+        """The authority's certificate, as PEM. Raises EarshotError."""
+        return self._read(AUTHORITY)
+
+    def password(self, user: str) -> str:
+        """Raises EarshotError where there is none."""
+        return self._read(f"{user}.password").strip()
+
+    def key_store(self, user: str) -> Path:
+        """The file with the user's key and certificate. Raises EarshotError where it is missing."""
+        self._read(f"{user}.pem")
+        return self.folder / f"{user}.pem"
+
+    def _authority(self) -> Issued | None:
+        try:
+            return Issued(
+                (self.folder / AUTHORITY).read_text(), (self.folder / AUTHORITY_KEY).read_text()
+            )
+        except FileNotFoundError:
+            return None
+
+    def _new_authority(self, wanted: Wanted, now: datetime) -> Issued:
+        if left := sorted(path.name for path in self.folder.glob("node-*.pem")):
+            raise EarshotError(
+                f"the authority in {self.folder}",
+                observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {', '.join(left)} are "
+                "there: nodes with certificates of a new one would not be trusted by the others",
+                remedy="put both files back from a copy; or stop the cluster (`make down`), remove "
+                f"{self.folder}, and all certificates and passwords are made anew",
+            )
+        made = new_authority(wanted.stack, now)
+        self._write(AUTHORITY_KEY, made.key)
+        self._write(AUTHORITY, made.certificate, 0o644)
+        return made
+
+    def _is_due(
+        self, name: str, hosts: Iterable[str], authority: Issued, wanted: Wanted, now: datetime
+    ) -> bool:
+        try:
+            pem = (self.folder / name).read_text()
+            held = read_certificate(pem)
+        except (FileNotFoundError, ValueError):
+            return True
+        return (
+            held.names != SubjectNames.of_hosts(hosts)
+            or held.not_after - now <= timedelta(days=wanted.renew_days)
+            or not is_issued_by(pem, authority.certificate)
+        )
+
+    def _certificate(self, name: str) -> Certificate:
+        return read_certificate(self._read(name))
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text()
+        except OSError as reason:
+            raise EarshotError(
+                str(self.folder / name),
+                observed=f"cannot be read ({reason.strerror})",
+                remedy="deploy the stack again: what is missing is made anew",
+            ) from None
+
+    def _write(self, name: str, text: str, mode: int = 0o600) -> None:
+        cache.write(self.folder / name, text, mode)
+
+
+def _digest(password: str) -> str:
+    # of 192 random bits, which nobody finds by trying
+    return hashlib.sha256(password.encode()).hexdigest()[:12]

@@ -1,0 +1,54 @@
+"""`earshot client`: a file with which a user of a secured stack comes in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from earshot import cache
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store
+from earshot.cli.target import stack_contract
+from earshot.errors import EarshotError
+from earshot.project import Project, stack_name
+
+OWNER_ALONE = 0o600
+
+
+def run(stack: str, user: str, listener: str, output: Path) -> int:
+    """Writes Kafka's client properties of ``user`` for ``listener`` to ``output``; the exit code.
+
+    Raises EarshotError for a stack without `security`, and for a user or a listener that it does
+    not have.
+    """
+    project = Project.find()
+    security = project.read_cluster(stack).security
+    if security is None:
+        raise EarshotError(
+            f"stack {stack_name(stack)}",
+            observed="has no `security`, so that it has no users",
+            remedy="see stacks/Pulumi.local-secure.yaml",
+        )
+    if user not in security.user_names:
+        allowed = ", ".join(security.user_names)
+        raise EarshotError("--user", observed=f"found {user!r}", allowed=allowed)
+    contract = stack_contract(project, stack)
+    listeners = {item.name: item for item in contract.listeners}
+    if listener not in listeners:
+        raise EarshotError(
+            "--listener", observed=f"found {listener!r}", allowed=", ".join(listeners)
+        )
+    chosen = listeners[listener]
+    text = client_properties(
+        Store(project.credentials_file(stack).parent),
+        user,
+        security.mechanism,
+        chosen.protocol,
+        chosen.bootstrap,
+    )
+    try:
+        cache.write(output, text, OWNER_ALONE)
+    except OSError as reason:
+        raise EarshotError(
+            f"--output {output}", observed=f"cannot be written ({reason.strerror})"
+        ) from None
+    return 0

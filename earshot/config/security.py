@@ -1,0 +1,129 @@
+"""`security` of a cluster: TLS with certificates of the stack's own, users, permissions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from earshot.config.listener import ListenerSpec
+from earshot.listeners.model import Frozen, Mechanism, Protocol, whole_number
+from earshot.listeners.problems import refuse, shown
+from earshot.listeners.security import VALIDATOR, is_computed
+
+_USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
+_KEY_STORE = re.compile(r"node-\d+", re.ASCII)
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
+Days = Annotated[int, BeforeValidator(whole_number)]
+
+
+class TlsSpec(Frozen):
+    """Where certificates come from, and how long they last."""
+
+    issue: Literal["stack"] = "stack"
+    """The stack has an authority of its own, which issues a certificate per node and user."""
+    days: Days = Field(default=397, ge=2, le=3650)
+    renew_days: Days = Field(default=30, ge=1)
+    """An update renews what lasts no longer than that."""
+
+    @model_validator(mode="after")
+    def _renewed_in_time(self) -> Self:
+        if self.renew_days >= self.days:
+            raise ValueError(
+                f"renew_days: found {self.renew_days} for certificates of {self.days} days; "
+                "allowed: fewer days than they last"
+            )
+        return self
+
+
+class UserSpec(Frozen):
+    """A client with a password of its own, and what it may do."""
+
+    name: str
+    prefixes: tuple[str, ...] = ()
+    """It may do everything with topics, groups and transactional ids that begin with one of them,
+    and nothing else."""
+
+    @field_validator("name")
+    @classmethod
+    def _usable(cls, value: str) -> str:
+        if not _USER.fullmatch(value):
+            raise ValueError(
+                f"found {shown(value)}; allowed: lower-case letters, digits, dots, hyphens and "
+                "underscores, beginning with a letter, 64 in all"
+            )
+        if value == VALIDATOR:
+            raise ValueError(f"found {VALIDATOR}, whom every secured cluster has for earshot")
+        if value == "ca":
+            raise ValueError("found ca, which is the name of the authority's files")
+        if _KEY_STORE.fullmatch(value):
+            raise ValueError(f"found {value}, which is the name of a node's key store")
+        return value
+
+    @field_validator("prefixes")
+    @classmethod
+    def _of_topics(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        refuse(
+            [
+                f"found {shown(item)}; allowed: characters of a topic's name, at least one"
+                for item in value
+                if not _PREFIX.fullmatch(item)
+            ]
+        )
+        return tuple(dict.fromkeys(value))
+
+
+class SecuritySpec(Frozen):
+    """What makes a cluster a secured one; without it listeners are what `protocol` says."""
+
+    tls: TlsSpec = TlsSpec()
+    mechanism: Mechanism = Mechanism.SCRAM_SHA_512
+    """How users of SASL_SSL listeners log in."""
+    users: tuple[UserSpec, ...] = ()
+
+    @field_validator("users")
+    @classmethod
+    def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:
+        times = Counter(item.name for item in value)
+        refuse([f"{name} stands there {count} times" for name, count in times.items() if count > 1])
+        return value
+
+    @property
+    def user_names(self) -> tuple[str, ...]:
+        """Of everybody who logs in: the validator and the users."""
+        return (VALIDATOR, *(item.name for item in self.users))
+
+
+def security_problems(
+    listeners: Iterable[ListenerSpec],
+    inter_broker: str,
+    controllers: Protocol,
+    extra: Mapping[str, str],
+) -> Iterator[str]:
+    """Why listeners and free properties do not go with `security`, a text each.
+
+    Whoever comes without TLS or credentials is anonymous, and may do nothing where permissions
+    are checked: nodes could not work together, and no client could do anything.
+    """
+    allowed = (Protocol.SSL, Protocol.SASL_SSL)
+    for item in listeners:
+        if item.name == inter_broker and item.protocol is not Protocol.SSL:
+            yield (
+                f"listeners.{item.name}.protocol: found {item.protocol} between brokers of a "
+                f"cluster with `security`; allowed: {Protocol.SSL}, where they show certificates"
+            )
+        elif item.protocol not in allowed:
+            yield (
+                f"listeners.{item.name}.protocol: found {item.protocol} in a cluster with "
+                f"`security`, whose clients say who they are; allowed: {', '.join(allowed)}"
+            )
+    if controllers is not Protocol.SSL:
+        yield (
+            f"controllers.protocol: found {controllers} in a cluster with `security`; "
+            f"allowed: {Protocol.SSL}, where nodes show certificates"
+        )
+    for key in filter(is_computed, extra):
+        yield f"extra: {key} is computed by earshot where there is `security`"

@@ -1,0 +1,85 @@
+"""Kafka's settings of a secured cluster: TLS by PEM files, SCRAM, permissions. Pure.
+
+A key store is one PEM file with the node's key and certificate, so it needs no password and no
+setting holds a secret: https://kafka.apache.org/documentation/#security_ssl (KIP-651).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from earshot.listeners.model import ClusterPlan, Node
+
+AUTHORITY = "ca.pem"
+"""The file, in a secured node's folder, with the authority that everybody trusts."""
+NODE, NODES = "node", "nodes"
+"""What certificates of nodes call each of them, and the unit: a grown cluster changes no node."""
+CLIENTS = "clients"
+"""The unit that certificates of users name."""
+VALIDATOR = "validator"
+"""The user that earshot proves listeners as; every secured cluster has it."""
+FOLDER, VALIDATOR_FILE = "security", f"{VALIDATOR}.properties"
+"""What a stack's folder of keys and passwords is called, and in it the validator's properties."""
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+_COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
+_COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
+
+
+def is_computed(key: str) -> bool:
+    """Whether ``key`` is about what `security` decides, so that `extra` must not hold it."""
+    return key.startswith(_COMPUTED) or key in _COMPUTED_KEYS
+
+
+def node_name(node: int) -> str:
+    """What the key store of the node with this id is called, without its `.pem`."""
+    return f"node-{node}"
+
+
+def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
+    """The settings of ``node`` for TLS, logins and permissions; none where nothing is secured."""
+    security = plan.security
+    if security is None:
+        return {}
+    protocols = {item.name: item.protocol for item in node.listeners}
+    # a broker connects to the quorum with what it has for the quorum's listener
+    protocols.setdefault(plan.controller, plan.controller_protocol)
+    values: dict[str, str] = {}
+    for name, protocol in protocols.items():
+        prefix = f"listener.name.{name.lower()}."
+        stores = {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": f"{security.folder}/{AUTHORITY}",
+            "ssl.client.auth": "none" if protocol.sasl else "required",
+            "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
+        }
+        values |= {prefix + key: value for key, value in stores.items()}
+        if protocol.sasl:
+            mechanism = str(security.mechanism)
+            values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
+            values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
+    return values | {
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": f"User:CN={NODE},OU={NODES}",
+        "allow.everyone.if.no.acl.found": "false",
+    }
+
+
+def own_access(values: Mapping[str, str]) -> dict[str, str]:
+    """Librdkafka's settings to reach a broker as itself, by the settings that it runs with.
+
+    Empty for one that `security_settings` has not secured.
+    """
+    name = values.get("inter.broker.listener.name", "").strip().lower()
+    prefix = f"listener.name.{name}.ssl."
+    store = values.get(f"{prefix}keystore.location")
+    if store is None or values.get("authorizer.class.name") != AUTHORIZER:
+        return {}  # `security` has not made these settings
+    return {
+        "security.protocol": "SSL",
+        "ssl.ca.location": values[f"{prefix}truststore.location"],
+        "ssl.certificate.location": store,
+        "ssl.key.location": store,
+    }

@@ -1,0 +1,146 @@
+"""What a secured stack keeps: made once, renewed in time, for its owner alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from earshot.certificates.authority import Subject, read_certificate
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store, Wanted
+from earshot.errors import EarshotError
+from earshot.listeners.model import Mechanism, Protocol
+from earshot.listeners.properties import read_properties
+from earshot.validation.client import translate
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+WANTED = Wanted(
+    stack="test",
+    nodes={"node-1": ("localhost",), "node-2": ("localhost", "b2.example.com")},
+    node=Subject("node", "nodes"),
+    users=("validator", "app"),
+    days=90,
+    renew_days=30,
+)
+FILES = ["node-1.pem", "node-2.pem", "validator.pem", "app.pem"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "security")
+    made.fill(WANTED, NOW)
+    return made
+
+
+def names(held: Store) -> list[str]:
+    return sorted(path.name for path in held.folder.iterdir())
+
+
+def test_everything_is_made_once(store: Store) -> None:
+    passwords = ["app.password", "validator.password"]
+    assert names(store) == sorted([*FILES, *passwords, "ca.key", "ca.pem"])
+    before = {path: path.read_bytes() for path in store.folder.iterdir()}
+    assert store.due(WANTED, NOW) == []
+    held = store.fill(WANTED, NOW)
+    assert {path: path.read_bytes() for path in store.folder.iterdir()} == before
+    assert str(held.certificates["node-2"].names) == "localhost, b2.example.com"
+    assert held.passwords.keys() == {"validator", "app"}
+    assert store.password("app") not in str(held)
+
+
+def test_nobody_else_may_read_a_secret(store: Store) -> None:
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o777 for path in store.folder.iterdir()}
+    assert {name for name, mode in modes.items() if mode != 0o600} == {"ca.pem"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "days", "due"),
+    [
+        (replace(WANTED, nodes={**WANTED.nodes, "node-1": ("b1",)}), 0, ["node-1.pem"]),
+        (replace(WANTED, nodes={**WANTED.nodes, "node-3": ("b3",)}), 0, ["node-3.pem"]),
+        (replace(WANTED, users=("validator",)), 0, ["app.password", "app.pem"]),
+        (replace(WANTED, users=(*WANTED.users, "z")), 0, ["z.pem", "z.password"]),
+        (WANTED, 59, []),
+        (WANTED, 60, FILES),
+    ],
+)
+def test_what_changes_or_ends_is_made_anew_and_nothing_else(
+    store: Store, wanted: Wanted, days: int, due: list[str]
+) -> None:
+    now = NOW + timedelta(days=days)
+    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    assert store.due(wanted, now) == due
+    store.fill(wanted, now)
+    after = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    assert sorted(before.items() ^ after.items(), key=str) != [] or not due
+    assert {name for name in before | after if before.get(name) != after.get(name)} == set(due)
+    assert store.due(wanted, now) == []
+
+
+def test_a_file_that_is_no_certificate_is_made_anew(store: Store) -> None:
+    (store.folder / "app.pem").write_text("")
+    assert store.due(WANTED, NOW) == ["app.pem"]
+    store.fill(WANTED, NOW)
+    assert read_certificate((store.folder / "app.pem").read_text()).not_after > NOW
+
+
+def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store) -> None:
+    (store.folder / "ca.key").unlink()
+    assert store.due(WANTED, NOW)[0] == "ca.pem"
+    with pytest.raises(EarshotError) as caught:
+        store.fill(WANTED, NOW)
+    assert str(caught.value) == (
+        f"the authority in {store.folder}: ca.pem or ca.key is missing, and node-1.pem, "
+        "node-2.pem are there: nodes with certificates of a new one would not be trusted by the "
+        "others\n  fix: put both files back from a copy; or stop the cluster (`make down`), "
+        f"remove {store.folder}, and all certificates and passwords are made anew"
+    )
+
+
+def test_certificates_of_another_authority_are_made_anew(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    other.fill(WANTED, NOW)
+    for name in ("ca.pem", "ca.key"):
+        (store.folder / name).write_bytes((other.folder / name).read_bytes())
+    assert store.due(WANTED, NOW) == FILES
+
+
+@pytest.mark.parametrize(
+    ("protocol", "keys"),
+    [
+        (Protocol.SASL_SSL, {"sasl.mechanism", "sasl.jaas.config"}),
+        (Protocol.SSL, {"ssl.keystore.type", "ssl.keystore.location"}),
+    ],
+)
+def test_a_client_gets_what_its_listener_asks_for(
+    store: Store, protocol: Protocol, keys: set[str]
+) -> None:
+    text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, protocol)
+    values = read_properties(text).values
+    trust = {"ssl.truststore.type", "ssl.truststore.certificates", "security.protocol"}
+    assert values.keys() == keys | trust
+    assert values["security.protocol"] == protocol
+    assert values["ssl.truststore.certificates"] == store.authority()
+
+
+def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:
+    text = client_properties(store, "validator", Mechanism.SCRAM_SHA_256)
+    given = translate(read_properties(text).values)
+    assert given["sasl.username"] == "validator"
+    assert given["sasl.password"] == store.password("validator")
+    assert given["sasl.mechanism"] == "SCRAM-SHA-256"
+    assert given["ssl.key.location"] == str(store.folder / "validator.pem")
+    assert "security.protocol" not in given
+
+
+def test_who_is_no_user_has_no_credentials(store: Store) -> None:
+    with pytest.raises(EarshotError) as caught:
+        client_properties(store, "z", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL)
+    assert str(caught.value) == (
+        f"{store.folder / 'z.password'}: cannot be read (No such file or directory)\n"
+        "  fix: deploy the stack again: what is missing is made anew"
+    )

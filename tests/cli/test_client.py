@@ -1,0 +1,100 @@
+"""`earshot client`: credentials for a user of a secured stack."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from earshot.certificates.authority import Subject
+from earshot.certificates.store import Store, Wanted
+from earshot.cli import run
+from earshot.listeners.properties import read_properties
+from earshot.placement import plan_stack
+from earshot.project import Project
+from earshot.validation.contract import Contract
+
+STACK = """\
+config:
+  earshot:cluster:
+    placement: local
+    brokers: 1
+    listeners:
+      - {name: INTERNAL, port: 19092, scopes: internal, protocol: SSL}
+      - {name: EXTERNAL, port: 9092, scopes: internal, protocol: SASL_SSL}
+    controllers: {protocol: SSL}
+    security: {users: [{name: app}]}
+"""
+PLAIN = """\
+config:
+  earshot:cluster: {placement: local}
+"""
+WANTED = Wanted("s", {"node-1": ("localhost",)}, Subject("node", "nodes"), ("app",), 90, 30)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    (tmp_path / "Pulumi.s.yaml").write_text(STACK)
+    (tmp_path / "Pulumi.plain.yaml").write_text(PLAIN)
+    monkeypatch.chdir(tmp_path)
+    project = Project(tmp_path)
+    plan = plan_stack(project.read_cluster("s"), "s", project.state_dir("s")).plan
+    Store(project.credentials_file("s").parent).fill(WANTED, datetime.now(UTC))
+    project.contract_file("s").write_text(Contract.of(plan, "s", "local").to_json())
+    return project
+
+
+def command(stack: str = "s", user: str = "app", listener: str = "EXTERNAL") -> list[str]:
+    words = ["client", "--stack", stack, "--user", user, "--listener", listener]
+    return [*words, "--output", "c.properties"]
+
+
+def test_the_file_is_for_its_owner_alone_and_replaces_what_was_there(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path("c.properties")
+    file.write_text("old")
+    file.chmod(0o644)
+    assert run(command()) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    values = read_properties(file.read_text()).values
+    assert values["bootstrap.servers"] == "localhost:9092"
+    assert values["security.protocol"] == "SASL_SSL"
+    assert 'username="app"' in values["sasl.jaas.config"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> None:
+    assert run(command(listener="INTERNAL")) == 0
+    values = read_properties(Path("c.properties").read_text()).values
+    store = project.credentials_file("s").with_name("app.pem")
+    assert values["ssl.keystore.location"] == str(store)
+    assert "sasl.jaas.config" not in values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            command(stack="plain"),
+            (
+                "stack plain: has no `security`, so that it has no users\n"
+                "  fix: see stacks/Pulumi.local-secure.yaml\n"
+            ),
+        ),
+        (command(user="z"), "--user: found 'z'\n  allowed: validator, app\n"),
+        (command(listener="X"), "--listener: found 'X'\n  allowed: INTERNAL, EXTERNAL\n"),
+        (
+            [*command()[:-1], ".earshot"],
+            "--output .earshot: cannot be written (Is a directory)\n",
+        ),
+    ],
+)
+def test_what_there_is_not_is_named(
+    project: Project, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr().err == f"error: {told}"
+    assert not Path("c.properties").exists()

@@ -1,0 +1,138 @@
+"""`security` of a stack file: what goes with it, and what is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earshot.config.document import read_spec
+from earshot.errors import SpecError
+from earshot.listeners.model import Mechanism
+
+
+def secured(**changes: Any) -> dict[str, Any]:
+    """A secured cluster, with ``changes``."""
+    return {
+        "placement": "local",
+        "listeners": [
+            {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
+            {"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL"},
+        ],
+        "controllers": {"protocol": "SSL"},
+        "security": {"users": [{"name": "app", "prefixes": ["app-", "app-"]}]},
+        **changes,
+    }
+
+
+def refusal(document: dict[str, Any]) -> str:
+    with pytest.raises(SpecError) as caught:
+        read_spec(document, "x")
+    return str(caught.value)
+
+
+def test_a_secured_cluster_has_defaults() -> None:
+    security = read_spec(secured(), "x").security
+    assert security is not None
+    assert (security.tls.issue, security.tls.days, security.tls.renew_days) == ("stack", 397, 30)
+    assert security.mechanism is Mechanism.SCRAM_SHA_512
+    assert security.user_names == ("validator", "app")
+    assert security.users[0].prefixes == ("app-",)
+
+
+def test_without_security_protocols_are_the_users_own() -> None:
+    document = secured(extra={"ssl.client.auth": "required"})
+    del document["security"]
+    assert read_spec(document, "x").security is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"controllers": {}},
+            (
+                "x: controllers.protocol: found PLAINTEXT in a cluster with `security`; allowed: "
+                "SSL, where nodes show certificates"
+            ),
+        ),
+        (
+            {"inter_broker": "EXTERNAL"},
+            (
+                "x: listeners.EXTERNAL.protocol: found SASL_SSL between brokers of a cluster with "
+                "`security`; allowed: SSL, where they show certificates"
+            ),
+        ),
+        (
+            {"extra": {"ssl.client.auth": "none"}},
+            "x: extra: ssl.client.auth is computed by earshot where there is `security`",
+        ),
+        (
+            {"security": {"users": [{"name": "validator"}]}},
+            (
+                "x: security.users.validator.name: found validator, whom every secured cluster "
+                "has for earshot"
+            ),
+        ),
+        (
+            {"security": {"users": [{"name": "CN=node"}]}},
+            (
+                "x: security.users[0].name: found 'CN=node'; allowed: lower-case letters, "
+                "digits, dots, hyphens and underscores, beginning with a letter, 64 in all"
+            ),
+        ),
+        (
+            {"security": {"users": [{"name": "node-1"}]}},
+            "x: security.users.node-1.name: found node-1, which is the name of a node's key store",
+        ),
+        (
+            {"security": {"users": [{"name": "ca"}]}},
+            "x: security.users.ca.name: found ca, which is the name of the authority's files",
+        ),
+        (
+            {"security": {"users": [{"name": "app"}, {"name": "app"}]}},
+            "x: security.users: app stands there 2 times",
+        ),
+        (
+            {"security": {"users": [{"name": "app", "prefixes": [""]}]}},
+            (
+                "x: security.users.app.prefixes: found ''; allowed: characters of a topic's name, "
+                "at least one"
+            ),
+        ),
+        (
+            {"security": {"tls": {"days": 30}}},
+            (
+                "x: security.tls: renew_days: found 30 for certificates of 30 days; allowed: fewer "
+                "days than they last"
+            ),
+        ),
+        (
+            {"security": {"mechanism": "PLAIN"}},
+            "x: security.mechanism: found 'PLAIN'; allowed: SCRAM-SHA-256 or SCRAM-SHA-512",
+        ),
+    ],
+)
+def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], told: str) -> None:
+    assert refusal(secured(**changes)) == told
+
+
+def test_listeners_without_tls_are_named_all_at_once() -> None:
+    told = refusal({"placement": "local", "security": {}})
+    assert [line.split(":")[0].strip(" -") for line in told.splitlines()[1:]] == [
+        "listeners.INTERNAL.protocol",
+        "listeners.EXTERNAL.protocol",
+        "controllers.protocol",
+    ]
+
+
+def test_a_listener_that_is_missing_is_told_before_its_security() -> None:
+    listeners = [{"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL"}]
+    assert "none of EXTERNAL has the scope internal" in refusal(secured(listeners=listeners))
+
+
+def test_a_placement_that_makes_no_certificates_says_so() -> None:
+    assert refusal({"placement": "docker", "security": {}}) == (
+        "x: security: found with placement docker, which makes no certificates and users yet; "
+        "allowed: placement local, or protocols by `protocol` and `extra`"
+    )

@@ -1,0 +1,117 @@
+"""Kafka's settings of a secured cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.listeners.model import (
+    ClusterPlan,
+    Listener,
+    Mechanism,
+    Node,
+    Protocol,
+    Role,
+    Scope,
+    SecurityPlan,
+)
+from earshot.listeners.properties import read_properties
+from earshot.listeners.render import server_properties, settings
+from earshot.listeners.secrets import revealed
+from earshot.listeners.security import is_computed, own_access
+
+
+def listener(name: str, protocol: Protocol, scope: Scope) -> Listener:
+    return Listener(
+        name=name, protocol=protocol, scopes=(scope,), bind_port=9092, host="localhost", port=9092
+    )
+
+
+BROKER = Node(
+    id=1,
+    roles=(Role.BROKER,),
+    listeners=(
+        listener("INTERNAL", Protocol.SSL, Scope.INTERNAL),
+        listener("EXTERNAL", Protocol.SASL_SSL, Scope.EXTERNAL),
+    ),
+)
+CONTROLLER = Node(
+    id=9,
+    roles=(Role.CONTROLLER,),
+    listeners=(listener("CONTROLLER", Protocol.SSL, Scope.CONTROLLER),),
+)
+SECURITY = SecurityPlan(folder="/run/security", mechanism=Mechanism.SCRAM_SHA_256)
+PLAN = ClusterPlan(
+    kafka_version="4.1.1",
+    inter_broker="INTERNAL",
+    controller="CONTROLLER",
+    controller_protocol=Protocol.SSL,
+    replication_factor=1,
+    min_insync_replicas=1,
+    security=SECURITY,
+    nodes=(BROKER, CONTROLLER),
+)
+COMMON = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:CN=node,OU=nodes",
+    "allow.everyone.if.no.acl.found": "false",
+}
+
+
+def stores(name: str, node: int, client_auth: str) -> dict[str, str]:
+    values = {
+        "keystore.type": "PEM",
+        "keystore.location": f"/run/security/node-{node}.pem",
+        "truststore.type": "PEM",
+        "truststore.location": "/run/security/ca.pem",
+        "client.auth": client_auth,
+        "enabled.protocols": "TLSv1.3,TLSv1.2",
+    }
+    return {f"listener.name.{name}.ssl.{key}": value for key, value in values.items()}
+
+
+def secured(node: Node) -> dict[str, str]:
+    return {key: value for key, value in settings(PLAN, node).items() if is_computed(key)}
+
+
+def test_a_broker_has_settings_for_each_listener_and_for_the_quorum() -> None:
+    external = "listener.name.external."
+    assert secured(BROKER) == {
+        **stores("internal", 1, "required"),
+        **stores("external", 1, "none"),
+        f"{external}sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        f"{external}scram-sha-256.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        **stores("controller", 1, "required"),
+        **COMMON,
+    }
+
+
+def test_a_controller_has_settings_for_the_quorum() -> None:
+    assert secured(CONTROLLER) == {**stores("controller", 9, "required"), **COMMON}
+
+
+def test_no_setting_holds_a_secret() -> None:
+    assert revealed(settings(PLAN, BROKER)) == []
+
+
+def test_a_plan_without_security_has_none_of_it() -> None:
+    plan = PLAN.model_copy(update={"security": None})
+    assert not [key for key in settings(plan, BROKER) if is_computed(key)]
+
+
+def test_a_node_comes_in_by_what_it_was_started_with() -> None:
+    values = read_properties(server_properties(PLAN, BROKER)).values
+    assert own_access(values) == {
+        "security.protocol": "SSL",
+        "ssl.ca.location": "/run/security/ca.pem",
+        "ssl.certificate.location": "/run/security/node-1.pem",
+        "ssl.key.location": "/run/security/node-1.pem",
+    }
+
+
+@pytest.mark.parametrize("lost", ["inter.broker.listener.name", "authorizer.class.name"])
+def test_settings_that_security_has_not_made_let_nobody_in(lost: str) -> None:
+    values = dict(read_properties(server_properties(PLAN, BROKER)).values)
+    del values[lost]
+    assert own_access(values) == {}
