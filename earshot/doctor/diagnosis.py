@@ -24,6 +24,8 @@ from earshot.validation.result import Cause, Cell, Stage, StageResult, Verdict
 
 EXPIRES_SOON = 30
 """Days of a certificate's remaining life below which the report says so."""
+_OF_SECURITY = frozenset({"authentication", "mechanism", "tls"})
+"""Errors of a client that has connected."""
 _DIAGNOSES = {
     Diagnosis.NXDOMAIN: "does not exist",
     Diagnosis.NO_ANSWER: "has no address record",
@@ -272,7 +274,7 @@ def _obstacle(facts: Observed) -> FailedStage | None:
     if isinstance(contact.security, Failure):
         return _security(target, contact.security)
     if isinstance(facts.own, Failure):
-        if facts.own.error in ("authentication", "tls"):
+        if facts.own.error in _OF_SECURITY:
             return _security(target, facts.own)
         return FailedStage(
             Stage.BOOTSTRAP,
@@ -350,10 +352,12 @@ def _connected(contact: Contact) -> str:
 
 
 def _certificate(secured: Handshake, protocol: Protocol) -> str:
-    text = f"{protocol}, {secured.version}"
-    if secured.days_left is not None and secured.days_left < EXPIRES_SOON:
-        text += f"; the certificate expires in {secured.days_left} days"
-    return text
+    text = ", ".join(filter(None, (str(protocol), secured.version, secured.cipher)))
+    told = [f"is for {', '.join(secured.names)}"] if secured.names else []
+    if secured.days_left is not None:
+        verb = "expires in" if secured.days_left < EXPIRES_SOON else "lasts"
+        told.append(f"{verb} {secured.days_left} days")
+    return f"{text}; the certificate {' and '.join(told)}" if told else text
 
 
 def _exchange(course: _Course, facts: Observed) -> None:

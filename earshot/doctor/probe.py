@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,6 +70,9 @@ class Handshake:
     days_left: int | None
     """Whole days until the certificate expires, where it could be read."""
     seconds: float
+    cipher: str = ""
+    names: tuple[str, ...] = ()
+    """What the certificate is for, where it could be read."""
 
 
 @dataclass(frozen=True)
@@ -216,14 +220,17 @@ def _handshake(
     try:
         with context.wrap_socket(connection, server_hostname=address.host) as secured:
             took = time.monotonic() - begun
-            return Handshake(secured.version() or "TLS", _days_left(secured.getpeercert()), took)
+            shown = secured.getpeercert() or {}
+            version, cipher = secured.version() or "TLS", secured.cipher() or ("",)
+            return Handshake(version, _days_left(shown), took, cipher[0], _names(shown))
     except ssl.SSLCertVerificationError as error:
         text = error.verify_message
         if error.verify_code in _NAME_MISMATCH:
-            names = _names((ip, address.port), address.host, context)
+            names = _names_at((ip, address.port), address.host, context)
             return Failure("certificate-name", f"the certificate is for {', '.join(names)}")
-        expired = error.verify_code == _EXPIRED
-        return Failure("certificate-expired" if expired else "certificate-untrusted", text)
+        if error.verify_code in _OUT_OF_TIME:
+            text += f" (by the clock of this machine it is {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
+        return Failure(_OUT_OF_TIME.get(error.verify_code, "certificate-untrusted"), text)
     except TimeoutError:
         return Failure("timeout", "the handshake did not end in time")
     except (ssl.SSLError, OSError) as error:
@@ -232,11 +239,14 @@ def _handshake(
         return Failure(word, getattr(error, "reason", None) or str(error))
 
 
-_EXPIRED: Final = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+_OUT_OF_TIME: Final = {  # X509_V_ERR_CERT_NOT_YET_VALID, …_CERT_HAS_EXPIRED
+    9: "certificate-not-yet-valid",
+    10: "certificate-expired",
+}
 _NAME_MISMATCH: Final = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS_MISMATCH
 
 
-def _names(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> list[str]:
+def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tuple[str, ...]:
     """What the certificate is good for: asked again without the name, the chain still checked."""
     context = _without_name_check(context)
     try:
@@ -246,9 +256,12 @@ def _names(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> list[st
         ):
             certificate = secured.getpeercert() or {}
     except OSError:
-        return ["other names"]
-    entries = certificate.get("subjectAltName", ())
-    return [str(entry[1]) for entry in entries] or ["no name at all (no subjectAltName)"]
+        return ("other names",)
+    return _names(certificate) or ("no name at all (no subjectAltName)",)
+
+
+def _names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry[1]) for entry in certificate.get("subjectAltName", ()))
 
 
 def _without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:

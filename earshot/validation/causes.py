@@ -210,6 +210,14 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     ),
     CauseRow(
         Stage.SECURITY,
+        "certificate-not-yet-valid",
+        "certificate-not-yet-valid",
+        "a certificate that is valid already",
+        "compare the clock of this machine with that of the machine that issued {who}'s "
+        "certificate",
+    ),
+    CauseRow(
+        Stage.SECURITY,
         "certificate-untrusted",
         "certificate-untrusted",
         "a certificate of an authority that this client trusts",
@@ -223,6 +231,14 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "{who} accepts these credentials",
         "check sasl.mechanism and sasl.jaas.config in the client properties against what "
         "{listener} is configured for",
+    ),
+    CauseRow(
+        Stage.SECURITY,
+        "mechanism",
+        "mechanism",
+        "a mechanism that {listener} has enabled",
+        "set sasl.mechanism, and the login module in sasl.jaas.config, to one that {who} names; or "
+        "enable it there (sasl.enabled.mechanisms)",
     ),
     CauseRow(
         Stage.SECURITY,

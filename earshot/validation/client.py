@@ -194,6 +194,10 @@ _WORDS: Final = {
 }
 
 
+_MECHANISM: Final = "unsupported sasl mechanism"
+"""What librdkafka says of a login by something that the broker has not enabled."""
+
+
 def failure_of(error: BaseException | KafkaError) -> Failure:
     """The stable word for an error of librdkafka, with its own text."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
@@ -204,6 +208,8 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
     word = _WORDS.get(error.code())
     if word is None and error.code() == KafkaError._TRANSPORT:
         word = _transport(text)
+    if word == "authentication" and _MECHANISM in text.lower():
+        word = "mechanism"
     return Failure(word or error.name().lower().strip("_").replace("_", "-"), text)
 
 

@@ -104,6 +104,7 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         ({"own": Failure("timeout", "no metadata")}, Stage.BOOTSTRAP, "no-answer"),
         ({"own": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
         ({"own": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
+        ({"own": Failure("mechanism", "not enabled")}, Stage.SECURITY, "mechanism"),
         ({"own": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
         # it answers with something else than expected
         ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),
@@ -409,14 +410,24 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
     assert failed(replace(HEALTHY, contact=contact, own=None)) == (Stage.TCP, kind)
 
 
-@pytest.mark.parametrize(("days", "told"), [(29, True), (30, False), (None, False)])
-def test_a_certificate_that_expires_soon_is_told(days: int | None, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("days", "names", "told"),
+    [
+        (29, (), "; the certificate expires in 29 days"),
+        (30, (), "; the certificate lasts 30 days"),
+        (30, ("b1", "::1"), "; the certificate is for b1, ::1 and lasts 30 days"),
+        (None, (), ""),
+    ],
+)
+def test_what_a_certificate_is_for_and_how_long_it_lasts_is_told(
+    days: int | None, names: tuple[str, ...], told: str
+) -> None:
     target = replace(TARGET, protocol=Protocol.SSL)
-    contact = Contact(TARGET.address, OK, (CONNECTED,), Handshake("TLSv1.3", days, 0.01))
+    secured = Handshake("TLSv1.3", days, 0.01, "TLS_AES_256_GCM_SHA384", names)
+    contact = Contact(TARGET.address, OK, (CONNECTED,), secured)
     cell = diagnose(replace(HEALTHY, target=target, contact=contact), "host")
     assert cell.verdict is Verdict.PASS
-    soon = f"; the certificate expires in {days} days" if told else ""
-    assert cell.stages[4].detail == f"SSL, TLSv1.3{soon}"
+    assert cell.stages[4].detail == f"SSL, TLSv1.3, TLS_AES_256_GCM_SHA384{told}"
     assert cell.stages[4].seconds == 0.01
 
 

@@ -8,10 +8,12 @@ import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor import probe
 from earshot.doctor.probe import (
     Handshake,
@@ -27,9 +29,12 @@ from earshot.listeners.address import Address
 from earshot.names.configured import Configuration
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
+from tests.certificates.handshakes import server_context
 from tests.doubles.certificates import self_signed
 from tests.doubles.dns_server import dns_server
 from tests.e2e.ports import free_ports
+
+NODE = Subject("node", "nodes")
 
 
 @contextlib.contextmanager
@@ -178,6 +183,7 @@ def test_a_good_certificate(tls_port: int, certificate: Path) -> None:
     security = handshake("broker-1.test", tls_port, ssl_ca_location=str(certificate))
     assert isinstance(security, Handshake)
     assert security.version.startswith("TLS") and security.days_left in (9, 10)
+    assert security.cipher and security.names == ("broker-1.test", "127.0.0.9")
 
 
 def test_a_certificate_for_other_names(tls_port: int, certificate: Path) -> None:
@@ -221,6 +227,26 @@ def test_names_are_compared_whoever_is_trusted(
     assert tls_context(client).check_hostname is compared
     own = {"ssl.ca.location": str(certificate)}
     assert tls_context(client | own).check_hostname is compared
+
+
+@pytest.mark.parametrize(
+    ("begins", "word", "said"),
+    [
+        (-40, "certificate-expired", "certificate has expired"),
+        (40, "certificate-not-yet-valid", "certificate is not yet valid"),
+    ],
+)
+def test_a_certificate_out_of_its_time_is_told_with_this_clock(
+    begins: int, word: str, said: str, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    authority = new_authority("test", now - timedelta(days=100))
+    begin = now + timedelta(days=begins)
+    with server(server_context(issue(authority, NODE, ["b1"], 30, begin))) as port:
+        (tmp_path / "ca.pem").write_text(authority.certificate)
+        security = handshake("b1", port, ssl_ca_location=str(tmp_path / "ca.pem"))
+    assert isinstance(security, Failure) and security.error == word
+    assert security.text.startswith(f"{said} (by the clock of this machine it is {now.year}-")
 
 
 def test_an_unknown_authority(tls_port: int) -> None:

@@ -143,6 +143,14 @@ def test_protocol_of_properties() -> None:
         ),
         (KafkaError._TRANSPORT, "Receive failed", "disconnected"),
         (KafkaError._AUTHENTICATION, "SASL authentication error", "authentication"),
+        (
+            KafkaError._AUTHENTICATION,
+            (
+                "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: "
+                "broker's supported mechanisms: SCRAM-SHA-512"
+            ),
+            "mechanism",
+        ),
         (KafkaError._SSL, "SSL handshake failed", "tls"),
         (KafkaError._MSG_TIMED_OUT, "Local: Message timed out", "timeout"),
         (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", "unreachable"),
