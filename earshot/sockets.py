@@ -1,7 +1,7 @@
-"""Who listens where on a machine, and which binds Linux refuses beside that.
+"""Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
 
-`conflict` computes what the kernel would say of two sockets; `listening` and `from_proc` list the
-sockets that are there; `free` asks this machine's kernel itself.
+`conflict` computes what the kernel would say of two sockets; `listening`, `connected` and
+`from_proc` list the sockets that are there; `free` asks this machine's kernel itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import errno
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,23 @@ class Listening:
     def __str__(self) -> str:
         who = f"pid {self.pid} ({self.name})" if self.pid else "a process of another user"
         return f"port {self.bound.port} is in use by {who}"
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A connection that somebody made to a port of this machine."""
+
+    port: int
+    host: str
+    """The IP address that it comes from."""
+    pid: int | None = None
+    """Of the process that made it, where it runs on this machine and can be seen."""
+    name: str = ""
+    """Of that process."""
+
+    @property
+    def origin(self) -> str:
+        return f"{self.host} (pid {self.pid}, {self.name})" if self.pid else self.host
 
 
 def conflict(wanted: Bound, held: Bound) -> bool | None:
@@ -93,6 +110,23 @@ def listening() -> list[Listening]:
             host, port = connection.laddr.ip, connection.laddr.port
             found.append(Listening(Bound(host, port), pid, _name(pid)))
     return found
+
+
+def connected(holder: int, ports: Collection[int]) -> list[Connected]:
+    """The connections to ``ports`` that the process ``holder`` of this machine has accepted."""
+    ends = {}
+    accepted = []
+    for connection, pid in _connections():
+        if connection.status != psutil.CONN_ESTABLISHED or not connection.raddr:
+            continue
+        own, peer = ((str(_ip(it.ip)), it.port) for it in (connection.laddr, connection.raddr))
+        ends[own, peer] = pid
+        if pid == holder and own[1] in ports:
+            accepted.append((own, peer))
+    return [
+        Connected(own[1], peer[0], pid := ends.get((peer, own)), _name(pid))
+        for own, peer in accepted
+    ]
 
 
 def _connections() -> Iterator[tuple[Any, int | None]]:

@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.sockets import Bound, Listening, conflict, free, from_proc, listening, of_java
+from earshot.sockets import (
+    Bound,
+    Connected,
+    Listening,
+    conflict,
+    connected,
+    free,
+    from_proc,
+    listening,
+    of_java,
+)
 from tests.e2e.ports import free_ports
 
 HOSTS = ("127.0.0.1", "127.0.0.2", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0")
@@ -153,6 +163,23 @@ def test_where_not_all_may_be_listed_those_of_this_user_are(
         port = mine.getsockname()[1]
         (found,) = (item for item in listening() if item.bound.port == port)
         assert found.pid == os.getpid()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_who_is_connected_is_listed_with_its_process(host: str) -> None:
+    with held(Bound(host, 0, ipv6_only=False)) as mine:
+        port, own = mine.getsockname()[1], os.getpid()
+        assert connected(own, [port]) == []
+        with socket.create_connection((host, port)), mine.accept()[0]:
+            (found,) = connected(own, [port])
+            assert (found.port, found.host, found.pid) == (port, host.removeprefix("::ffff:"), own)
+            assert found.origin == f"{found.host} (pid {own}, {found.name})"
+            assert connected(own, [port + 1]) == [] == connected(1, [port])
+        assert connected(own, [port]) == []
+
+
+def test_of_another_machines_client_the_address_is_known() -> None:
+    assert Connected(9092, "192.0.2.7").origin == "192.0.2.7"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])

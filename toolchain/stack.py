@@ -16,7 +16,9 @@ from earshot import cache
 from earshot.cli import run as earshot
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
+from earshot.placement import plan_stack
 from earshot.project import Project, stack_name
+from earshot.transition.change import Change
 from earshot.yaml_document import read_yaml
 from toolchain import placements
 from toolchain.environment import variables
@@ -72,12 +74,22 @@ class Stack:
         before = self._run_id()
         say(f"Updating stack {self.name} ...")
         self._select()
-        # without a preview: the gate comes before any broker in the update as well
-        command = ["pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive"]
-        command.append("--suppress-outputs")
-        code = self._pulumi([*command, "--stack", self.name])
-        if code != 0:
-            return code
+        before_that: int | None = None
+        while True:
+            code = self._update()
+            if code != 0:
+                return code
+            left = self._steps_left()
+            if not left:
+                break
+            if before_that is not None and len(left) >= before_that:
+                raise EarshotError(
+                    f"stack {self.name}, {left[0]}",
+                    observed="is still to be made, although the update ended well",
+                    remedy="run the same command again",
+                )
+            before_that = len(left)
+            say(f"Updating stack {self.name}, {left[0]} ...")
         if self._run_id() != before:
             return self._earshot("report")
         say("Nothing changed; validating what runs ...")
@@ -107,6 +119,19 @@ class Stack:
                 placements.remove_data(spec, self.name, state)
             remove(state)
         return code
+
+    def _update(self) -> int:
+        # without a preview: the gate comes before any broker in the update as well
+        command = ["pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive"]
+        command.append("--suppress-outputs")
+        return self._pulumi([*command, "--stack", self.name])
+
+    def _steps_left(self) -> tuple[str, ...]:
+        """What a change that takes several steps still needs, a line per step."""
+        if (spec := self._spec()) is None:
+            return ()
+        state = self.project.state_dir(self.name)
+        return Change.of(state, plan_stack(spec, self.name, state).plan).lines
 
     def _check_needs(self) -> None:
         """Check what the placement needs, before anything is made."""

@@ -52,10 +52,11 @@ def _verified(version: str) -> Kafka:
     return Kafka(version, find_java(), kafka_broker_jars(version, fetching=False))
 
 
-def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
+def problems(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) -> Iterator[str]:
     """Why running nodes must not be changed to ``plan``; fetches nothing, so a preview can call it.
 
-    Kafka itself is asked where its jars are in the cache; `prepare` always asks it.
+    Kafka itself is asked where its jars are in the cache; `prepare` always asks it. ``wanted`` is
+    the plan of a later step, which it must accept too: or the change would end half-way.
     """
     links = {
         id: Links.of_settings(read_properties(text).values)
@@ -63,20 +64,28 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         if text  # else its settings are not known
     }
     yield from unrollable(links, Links.of_plan(plan), STOP_FIRST)
-    yield from _kafka_problems(root, plan, fetching=False)
+    yield from _all_kafka_problems(root, plan, wanted, fetching=False)
 
 
-def prepare(root: Path, plan: ClusterPlan) -> None:
+def prepare(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) -> None:
     """Fetches what ``plan`` needs, and checks that Kafka accepts the nodes' settings and data.
 
     Raises EarshotError before any node is touched.
     """
     kafka_at_hand(plan.kafka_version)
-    found = list(_kafka_problems(root, plan, fetching=True))
+    found = list(_all_kafka_problems(root, plan, wanted, fetching=True))
     if found:
         raise EarshotError(
             "nothing was changed", observed="".join(f"\n- {problem}" for problem in found)
         )
+
+
+def _all_kafka_problems(
+    root: Path, plan: ClusterPlan, wanted: ClusterPlan | None, fetching: bool
+) -> list[str]:
+    plans = [plan] if wanted is None else [plan, wanted]
+    found = (text for item in plans for text in _kafka_problems(root, item, fetching))
+    return list(dict.fromkeys(found))
 
 
 def _kafka_problems(root: Path, plan: ClusterPlan, fetching: bool) -> Iterator[str]:

@@ -42,7 +42,10 @@ class LocalCluster(pulumi.ComponentResource):
         spec: LocalSpec,
         local: LocalPlan,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        wanted: ClusterPlan | None = None,
     ) -> None:
+        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change."""
         super().__init__("earshot:local:LocalCluster", name, {}, opts)
         self._spec, self._local = spec, local
         self.plan = local.plan
@@ -60,7 +63,10 @@ class LocalCluster(pulumi.ComponentResource):
             {
                 "plan": kept(self.plan),
                 "root": str(local.root),
+                "state_dir": str(local.root.parent),
                 "data": spec.data,
+                "remove": spec.remove,
+                "wanted": kept(wanted) if wanted and wanted != self.plan else None,
                 "gate": approved_digest,
                 "cluster_id": None,
             },

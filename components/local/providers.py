@@ -18,12 +18,22 @@ from pulumi.dynamic import (
 )
 
 from components.checked import CheckedProvider, Props, on_lines_of_its_own
-from components.local import changes, data_root, on_disk, process, quorum, readiness, restart
+from components.local import (
+    changes,
+    clients,
+    data_root,
+    on_disk,
+    process,
+    quorum,
+    readiness,
+    restart,
+)
 from components.local.record import Record, process_of, running
 from components.owner import OwnedProvider
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.project import Project
+from earshot.transition import memory
 
 
 class LocalPreflightProvider(CheckedProvider):
@@ -32,7 +42,9 @@ class LocalPreflightProvider(CheckedProvider):
     def problems(self, _olds: Props, news: Props) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from quorum.problems(root, plan)
-        yield from changes.problems(root, plan)
+        yield from changes.problems(root, plan, _wanted(news))
+        if news["remove"] == "unused":
+            yield from clients.problems(root, plan)
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         # not the gate's digest: a new evaluation of the plan is no change here
@@ -123,6 +135,12 @@ def _wait(props: Props) -> None:
         quorum.mark_serving(root, versions, whole=bool(props["whole"]))
 
 
+def _wanted(props: Props) -> ClusterPlan | None:
+    """The plan at the end of a change that takes more steps than this one."""
+    wanted = props.get("wanted")
+    return ClusterPlan.model_validate(wanted) if wanted else None
+
+
 def _settled(props: Props) -> str:
     """The cluster's id, after the checks of `changes.prepare`; removed brokers are stopped.
 
@@ -130,15 +148,16 @@ def _settled(props: Props) -> str:
     """
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
     with on_lines_of_its_own():
-        changes.prepare(root, plan)
+        changes.prepare(root, plan, _wanted(props))
         for id in quorum.removed(root, plan):
             # Pulumi deletes it only after the validation, which must not find it any more
             process.stop(quorum.node_directory(root, id))
+        memory.begin(Project.find().here(Path(props["state_dir"])), plan)
         lost = quorum.kept(root) is None
-        memory = quorum.settle(root, plan)
+        settled = quorum.settle(root, plan)
     if lost and on_disk.found(root) is not None:
         print(f"cluster.json in {root} was lost; made again from the nodes' own files", flush=True)
-    return memory.cluster_id
+    return settled.cluster_id
 
 
 def _launch(props: Props, *, fetching: bool = True) -> process.Launch:

@@ -137,6 +137,11 @@ def majority_runs(root: Path) -> bool:
     return alive * 2 > len(memory.voters)
 
 
+def any_runs(root: Path) -> bool:
+    """Whether a node of the cluster under ``root`` runs. Raises EarshotError."""
+    return any(running(directory) is not None for directory in root.glob("node-*"))
+
+
 def node_directory(root: Path, id: int) -> Path:
     return root / f"node-{id}"
 

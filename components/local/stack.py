@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pulumi
 
 from components.announced import announce, prove
 from components.local.cluster import LocalCluster
+from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.placement import plan_local
+from earshot.transition.change import Change
 
 
 def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
-    planned = plan_local(spec, state / "kafka")
-    contract = announce(stack, spec, planned)
-    cluster = LocalCluster(stack, spec, planned)
+    wanted = plan_local(spec, state / "kafka")
+    change = Change(wanted.plan)
+    if any_runs(wanted.root):
+        change = Change.of(state, wanted.plan)
+    planned = replace(wanted, plan=change.plan)
+    contract = announce(stack, spec, planned, change)
+    cluster = LocalCluster(stack, spec, planned, wanted=wanted.plan)
     client_config = None
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = planned.root / FOLDER / VALIDATOR_FILE
-    prove(stack, spec, contract, cluster, state, client_config=client_config)
+    prove(stack, spec, contract, cluster, state, client_config=client_config, change=change)

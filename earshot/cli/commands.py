@@ -131,21 +131,31 @@ def plan(
         bool,
         typer.Option("--check", help="Look the names up and apply the rules, as the gate will."),
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="STACK", help="Print the steps from what that stack runs to this."
+        ),
+    ] = None,
 ) -> None:
     """Show what the brokers of a stack will bind and advertise; nothing is touched.
 
     Reads the stack's file and this machine's names. With --check it evaluates the
     rules with the resolvers of the pack's configuration (policies/config), and
-    ends with 1 where the gate would stop an update.
+    ends with 1 where the gate would stop an update. With --against it prints in
+    which steps running brokers get these listeners, and what each step costs.
 
       earshot plan --stack local
       earshot plan --stack local --check
+      earshot plan --stack local --against local
       earshot plan --stack local --render 1
       earshot plan --stack local --format json > contract.json
     """
     from earshot.cli import plan as command
 
-    code = command.run(stack, json=format is Document.JSON, render=render, check=check)
+    code = command.run(
+        stack, json=format is Document.JSON, render=render, check=check, against=against
+    )
     if code:
         raise typer.Exit(code)
 

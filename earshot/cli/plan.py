@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from earshot.checks.plan import PlanCheck, check_planned
+from earshot.cli import steps
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -23,11 +24,27 @@ HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
 DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
 
-def run(stack: str, *, json: bool, render: str | None, check: bool = False) -> int:
+def run(
+    stack: str,
+    *,
+    json: bool,
+    render: str | None,
+    check: bool = False,
+    against: str | None = None,
+) -> int:
     """Prints the plan of ``stack``, and with ``check`` what the rules find: 1 where one is broken.
 
-    Raises EarshotError.
+    With ``against`` it prints the steps from what that stack runs to this. Raises EarshotError.
     """
+    if against is not None:
+        if json or check or render is not None:
+            raise EarshotError(
+                "--against",
+                observed="stands beside --check, --format json or --render, which are about one "
+                "plan alone",
+                remedy="leave one of them out",
+            )
+        return _steps(stack, against)
     if check and (json or render is not None):
         raise EarshotError(
             "--check",
@@ -51,6 +68,14 @@ def run(stack: str, *, json: bool, render: str | None, check: bool = False) -> i
             found = check_planned(spec, planned, project.resolver_policy(stack))
             emit("\n" + findings_text(found, terminal))
             return 1 if any(item.is_certain_error for item in found.findings) else 0
+    return 0
+
+
+def _steps(stack: str, against: str) -> int:
+    project = Project.find()
+    name, state = stack_name(against), project.state_dir(against)
+    planned = plan_stack(project.read_cluster(stack), name, state)
+    emit(steps.describe(name, state, planned.plan, Terminal.of(sys.stdout)))
     return 0
 
 

@@ -22,6 +22,8 @@ class LocalSpec(ClusterSpec):
     heap: Heap = "256m"
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the brokers' data."""
+    remove: Literal["unused", "anyway"] = "unused"
+    """Whether a listener that a change takes away may have connections of clients."""
 
     @model_validator(mode="after")
     def _widen(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -52,6 +52,9 @@ class ContractListener(Frozen):
     scopes: tuple[Scope, ...]
     bootstrap: str
     """`host:port,…` of every broker, in order of their ids."""
+    leaving: bool = False
+    """Whether the change that the cluster is in takes it away, or its protocol, in a later step:
+    its clients are to move. Never before version 3."""
 
 
 class ContractBroker(Frozen):
@@ -64,7 +67,7 @@ class ContractBroker(Frozen):
 class Contract(Frozen):
     """What every client of a cluster should see, per listener and broker."""
 
-    version: Literal[1, 2] = 2
+    version: Literal[1, 2, 3] = 3
     """1, as earlier releases wrote it, never has a `cluster_id`."""
     cluster: str
     """The stack's name, or what stands in its place."""
@@ -142,9 +145,17 @@ class Contract(Frozen):
 
     @classmethod
     def of(
-        cls, plan: ClusterPlan, cluster: str, placement: str, cluster_id: str | None = None
+        cls,
+        plan: ClusterPlan,
+        cluster: str,
+        placement: str,
+        cluster_id: str | None = None,
+        leaving: Collection[str] = (),
     ) -> Contract:
-        """The contract of ``plan``; controllers are no client's business and stay out."""
+        """The contract of ``plan``, of which the listeners called ``leaving`` are to go.
+
+        Controllers are no client's business and stay out.
+        """
         listeners = []
         for name in plan.listener_names:
             held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
@@ -154,6 +165,7 @@ class Contract(Frozen):
                     protocol=held[0].protocol,
                     scopes=held[0].scopes,
                     bootstrap=",".join(str(item.advertised) for item in held),
+                    leaving=name in leaving,
                 )
             )
         brokers = tuple(
@@ -196,4 +208,4 @@ def read_contract(text: str, source: str) -> Contract:
         return Contract.model_validate(document)
     except ValidationError as error:
         problems = describe(error, Contract, document)
-        raise SpecError.of(f"{source} (a contract of version 1 or 2)", problems[:20]) from None
+        raise SpecError.of(f"{source} (a contract of version 1, 2 or 3)", problems[:20]) from None

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from earshot.errors import EarshotError
+from earshot.placement import plan_stack
 from earshot.project import Project
+from earshot.transition import memory
 from toolchain import stack as stack_module
 from toolchain.stack import Stack, _added_only_a_salt, main
 
@@ -73,3 +76,89 @@ def test_no_template_no_file(checkout: Path) -> None:
 def test_a_bad_stack_name_is_one_error(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["up", "--stack", "a b"]) == 2
     assert capsys.readouterr().err.startswith("error: stack 'a b'")
+
+
+def updates(monkeypatch: pytest.MonkeyPatch, left: list[list[str]], codes: list[int]) -> list[str]:
+    """What `up` of a stack does, where after each update so much is ``left``."""
+    seen: list[str] = []
+    monkeypatch.setattr(stack_module, "say", seen.append)
+    monkeypatch.setattr(Stack, "_check_needs", lambda _: None)
+    monkeypatch.setattr(Stack, "_select", lambda _: None)
+
+    def earshot(_: Stack, command: str) -> int:
+        seen.append(command)
+        return 0
+
+    def update(_: Stack) -> int:
+        seen.append("update")
+        return codes.pop(0)
+
+    monkeypatch.setattr(Stack, "_earshot", earshot)
+    monkeypatch.setattr(Stack, "_update", update)
+    monkeypatch.setattr(Stack, "_steps_left", lambda _: tuple(left.pop(0)))
+    return seen
+
+
+CHECKING = ["Checking stacks/Pulumi.local.yaml ...", "plan", "Updating stack local ..."]
+
+
+def test_up_repeats_until_the_wanted_plan_runs(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [["step 2 of 3: b", "step 3 of 3: c"], ["step 3 of 3: c"], []]
+    seen = updates(monkeypatch, left, [0, 0, 0])
+    assert stack("local").up() == 0
+    assert seen == [
+        *CHECKING,
+        "update",
+        "Updating stack local, step 2 of 3: b ...",
+        "update",
+        "Updating stack local, step 3 of 3: c ...",
+        "update",
+        "Nothing changed; validating what runs ...",
+        "validate",
+    ]
+
+
+def test_up_ends_at_the_first_step_that_fails(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = updates(monkeypatch, [["step 2 of 2: b"]], [0, 1])
+    assert stack("local").up() == 1
+    assert seen == [*CHECKING, "update", "Updating stack local, step 2 of 2: b ...", "update"]
+
+
+def test_up_ends_where_a_step_changes_nothing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates(monkeypatch, [["step 2 of 2: b"], ["step 2 of 2: b"]], [0, 0])
+    with pytest.raises(EarshotError) as error:
+        stack("local").up()
+    assert str(error.value) == (
+        "stack local, step 2 of 2: b: is still to be made, although the update ended well\n"
+        "  fix: run the same command again"
+    )
+
+
+def test_what_is_left_is_told_by_what_is_remembered(checkout: Path) -> None:
+    made = stack("local")
+    assert made._steps_left() == ()
+    state = made.project.state_dir("local")
+    spec = made.project.read_cluster("local")
+    runs = plan_stack(spec, "local", state).plan
+    memory.complete(state, runs, 0)
+    assert made._steps_left() == ()
+    Project(checkout).stack_file("local").write_text(
+        TEMPLATE + "    listeners:\n"
+        "      - {name: REPL, port: 19192, scopes: [internal]}\n"
+        "      - {name: EXTERNAL, port: 9092, scopes: [host]}\n"
+    )
+    assert [line.partition(":")[0] for line in made._steps_left()] == [
+        "step 1 of 3",
+        "step 2 of 3",
+        "step 3 of 3",
+    ]
+
+
+def test_a_stack_without_a_file_has_nothing_left(checkout: Path) -> None:
+    assert stack("other")._steps_left() == ()

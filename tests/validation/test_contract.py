@@ -10,6 +10,8 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.model import Scope
 from earshot.validation.contract import Contract, read_contract
+from tests.transition.pairs import planned
+from tests.transition.test_steps import INTERNAL
 
 GOOD: dict[str, Any] = {
     "version": 1,
@@ -61,7 +63,7 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "observed"),
     [
-        ("version", 3, "version: found 3; allowed: 1 or 2"),
+        ("version", 4, "version: found 4; allowed: 1, 2 or 3"),
         ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
         ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 stands there twice"),
         ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL stands there twice"),
@@ -85,7 +87,15 @@ def test_a_contract_of_an_earlier_release_names_no_cluster() -> None:
 
 def test_a_contract_is_of_the_present_version_unless_it_says_otherwise() -> None:
     unsaid = {key: value for key, value in GOOD.items() if key != "version"}
-    assert Contract.model_validate(unsaid).version == 2
+    assert Contract.model_validate(unsaid).version == 3
+
+
+def test_a_listener_that_is_leaving_is_marked_and_in_earlier_contracts_none_is() -> None:
+    assert [it.leaving for it in read_contract(json.dumps(GOOD), "test").listeners] == [False]
+    plan = planned({"brokers": 2, "listeners": [INTERNAL, INTERNAL | {"name": "REPL", "port": 2}]})
+    contract = Contract.of(plan, "c", "local", leaving=["INTERNAL"])
+    assert {it.name: it.leaving for it in contract.listeners} == {"INTERNAL": True, "REPL": False}
+    assert read_contract(contract.to_json(), "test") == contract
 
 
 def test_the_cluster_is_named_in_every_part() -> None:

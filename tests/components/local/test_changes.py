@@ -200,6 +200,21 @@ def test_a_renamed_inter_broker_listener_is_refused_while_brokers_run(
     )
 
 
+def test_what_a_later_step_would_be_refused_for_is_told_before_the_first(
+    tmp_path: Path, run: list[ClusterPlan], kafka: KafkaDouble
+) -> None:
+    run.append(planned())
+    plan, wanted = planned(extra={"a": "1"}), planned(extra={"a": "2"})
+    kafka.answer = ParserAnswer({1: "a is wrong."}, 27)
+    text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. Correct them in the stack file"
+    assert list(changes.problems(tmp_path, plan, wanted)) == [text]
+    assert kafka.asked == [
+        {item.id: server_properties(it, item) for item in it.nodes} for it in (plan, wanted)
+    ]
+    with pytest.raises(EarshotError):
+        changes.prepare(tmp_path, planned(), wanted)
+
+
 def test_the_version_of_a_node_is_the_one_it_was_started_with(tmp_path: Path) -> None:
     assert changes.version_of(tmp_path) == ""
     plan = planned(kafka_version="4.3.1")

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from components.local import changes, quorum, restart
+from components.local import changes, clients, quorum, restart
 from components.local.process import Launch
 from components.local.providers import LocalPreflightProvider, NodeProvider
 from components.local.record import Record, running
 from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
+from earshot.transition import memory
 from tests.components.local.nodes import node, recorded
 from tests.components.local.test_quorum import planned
 
@@ -32,7 +33,9 @@ def original(tmp_path: Path) -> Path:
 
 def props(project: Path, **more: Any) -> dict[str, Any]:
     """As a state holds them."""
-    return {"root": str(project / KAFKA), "node_id": 1.0, "data": "keep", **more}
+    root = project / KAFKA
+    kept = {"root": str(root), "state_dir": str(root.parent), "data": "keep", "remove": "unused"}
+    return {**kept, "node_id": 1.0, **more}
 
 
 def test_a_copy_leaves_the_node_of_the_original_alone(
@@ -128,6 +131,18 @@ def test_a_memory_that_was_made_again_is_told(
     (root / "cluster.json").write_text("")
     made = LocalPreflightProvider().create(props(original, plan=plan.model_dump(mode="json")))
     assert made.id == "kept"
+    assert memory.recall(root.parent).begun == plan
     assert capsys.readouterr().out == (
         f"cluster.json in {root} was lost; made again from the nodes' own files\n"
     )
+
+
+@pytest.mark.parametrize(("remove", "found"), [("unused", "\n- in use"), ("anyway", "")])
+def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
+    original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, found: str
+) -> None:
+    monkeypatch.chdir(original)
+    monkeypatch.setattr(clients, "problems", lambda *_: iter(["in use"]))
+    plan = planned(brokers=1).model_dump(mode="json")
+    checked = LocalPreflightProvider().check({}, props(original, plan=plan, remove=remove))
+    assert "".join(failure.reason for failure in checked.failures) == found

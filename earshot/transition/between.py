@@ -1,0 +1,116 @@
+"""The plans between two plans: each a candidate for a step; `reach` says which are safe in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from earshot.listeners.model import ClusterPlan, Node, Scope
+from earshot.transition.reach import of_brokers, protocols
+
+
+def candidates(current: ClusterPlan, wanted: ClusterPlan) -> tuple[ClusterPlan, ...]:
+    """The plans that a way from ``current`` to ``wanted`` may pass, in their order; distinct.
+
+    The first is ``current`` (without brokers that go), the last ``wanted``.
+    """
+    found = dict.fromkeys(map(_Same, _between(current, wanted)))
+    return tuple(item.plan for item in found)
+
+
+def _between(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[ClusterPlan]:
+    yield current
+    # brokers go before listeners change and come after: an old broker has no address in the new
+    # plan, and a new one none in the old
+    old = with_nodes(current, {node.id for node in wanted.nodes})
+    new = with_nodes(wanted, {node.id for node in current.nodes})
+    yield old
+    yield from _listener_steps(old, new)
+    yield new
+    yield wanted
+
+
+def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]:
+    used, next_used = old.inter_broker, new.inter_broker
+    changed = {
+        name
+        for name in set(old.listener_names) & set(new.listener_names)
+        if protocols(old, name) != protocols(new, name)
+    }
+    if used != next_used:
+        # what brokers are to use must be there with its new protocol before they use it
+        both = side_by_side(old, new, changed - {next_used})
+        yield both
+        yield both.model_copy(update={"inter_broker": next_used})
+    elif used not in changed:
+        yield side_by_side(old, new, changed)
+    elif bridge := _bridge(old, new, changed):
+        # one name has one protocol: brokers use another listener while theirs changes
+        for keeping, through in ((changed, used), (changed, bridge), (changed - {used}, bridge)):
+            plan = side_by_side(old, new, keeping)
+            yield plan.model_copy(update={"inter_broker": through})
+        yield side_by_side(old, new, changed - {used})
+
+
+def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str | None:
+    """A listener of scope internal whose protocol stays, one that both plans have if possible."""
+    stays = [name for name in new.listener_names if name in old.listener_names]
+    others = [name for name in (*new.listener_names, *old.listener_names) if name not in stays]
+    for name in (*stays, *others):
+        if name not in changed and all(
+            Scope.INTERNAL in item.scopes
+            for plan in (old, new)
+            for item in of_brokers(plan)
+            if item.name == name
+        ):
+            return name
+    return None
+
+
+def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -> ClusterPlan:
+    """The listeners of both plans, which have the same nodes; brokers use that of ``old``.
+
+    What both have is as in ``new``, but with the protocol of ``old`` for those in ``keeping``.
+    """
+    nodes = tuple(_node(old.node(node.id), node, new.controller, keeping) for node in new.nodes)
+    extra = tuple(sorted((dict(old.extra) | dict(new.extra)).items()))
+    return new.model_copy(update={"nodes": nodes, "inter_broker": old.inter_broker, "extra": extra})
+
+
+def _node(old: Node, new: Node, controller: str, keeping: Collection[str]) -> Node:
+    held = [item for item in old.listeners if new.is_broker or new.listener(item.name)]
+    come = [item for item in new.listeners if old.listener(item.name) is None]
+    # in the order of the old plan: a step back to it restarts nobody for the order alone
+    listeners = [
+        item if item.name in keeping else new.listener(item.name) or item for item in held
+    ] + come
+    # the controller's listener stays the last
+    listeners.sort(key=lambda item: item.name == controller)
+    return new.model_copy(update={"listeners": tuple(listeners)})
+
+
+def with_nodes(plan: ClusterPlan, ids: Collection[int]) -> ClusterPlan:
+    """``plan`` with those of its nodes alone that have one of these ``ids``."""
+    nodes = tuple(node for node in plan.nodes if node.id in ids)
+    if len(nodes) == len(plan.nodes) or not nodes:
+        return plan
+    brokers = max(1, sum(node.is_broker for node in nodes))
+    return plan.model_copy(
+        update={
+            "nodes": nodes,
+            "replication_factor": min(plan.replication_factor, brokers),
+            "min_insync_replicas": min(plan.min_insync_replicas, brokers),
+        }
+    )
+
+
+class _Same:
+    """A plan as a key: pydantic's own hash would read every node again and again."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        self.plan = plan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.plan == other.plan
+
+    def __hash__(self) -> int:
+        return hash((self.plan.inter_broker, len(self.plan.nodes)))

@@ -1,0 +1,63 @@
+"""What is remembered of a stack's changes: the last complete one, and a step that was begun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from earshot import cache
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Frozen
+
+FILE = "change.json"
+
+
+class Memory(Frozen):
+    """The plans that nodes of a stack may run."""
+
+    complete: ClusterPlan | None = None
+    """Of the last change that every broker has made and that was proved; None: not known."""
+    begun: ClusterPlan | None = None
+    """Of a step since then: some nodes may run it."""
+    done: int = 0
+    """Steps of a longer change that are complete."""
+
+
+def recall(folder: Path) -> Memory:
+    """What is remembered in ``folder``, a stack's; empty where there is nothing, or nothing whole.
+
+    Raises EarshotError where it may not be read.
+    """
+    path = folder / FILE
+    try:
+        return Memory.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return Memory()
+    except OSError as reason:
+        raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
+
+
+def begin(folder: Path, plan: ClusterPlan) -> None:
+    """Remember that nodes are about to get ``plan``. Raises EarshotError."""
+    before = recall(folder)
+    _keep(folder, before.model_copy(update={"begun": plan if plan != before.complete else None}))
+
+
+def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
+    """Remember that every node has ``plan``, after ``done`` steps of a longer change.
+
+    Raises EarshotError.
+    """
+    _keep(folder, Memory(complete=plan, done=done))
+
+
+def forget(folder: Path) -> None:
+    """Remember nothing: the nodes are gone, and the next ones may begin with any plan."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def _keep(folder: Path, memory: Memory) -> None:
+    path = folder / FILE
+    try:
+        cache.write(path, memory.model_dump_json(indent=2), mode=0o600)
+    except OSError as reason:
+        raise EarshotError(str(path), observed=f"cannot be written ({reason.strerror})") from None

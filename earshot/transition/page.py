@@ -1,0 +1,155 @@
+"""The page about changes, generated: `python -m earshot.transition.page > docs/changes.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
+from earshot.transition.rehearsal import Rehearsed, rehearsed
+from earshot.transition.steps import transition
+
+_HEAD = """\
+# What a change of listeners costs
+
+Brokers are restarted one after the other, so that some run with the old listeners and some with the
+new ones. A broker connects to another through the listener that its own `inter_broker` names: each
+must offer what the others use, in every mixture. Where one rolling restart cannot keep to that, a
+change is made in steps: what is new beside what is there, then what brokers use among themselves,
+then away with what is not wanted.
+
+- `pulumi up` makes the next step and says which one it is, in its preview too. `make up` repeats
+  until the wanted listeners run. `earshot plan --stack NAME --against NAME` prints the steps with
+  what each broker offers in each.
+- A step is complete when every listener was proved; the next one begins no sooner. After an
+  interrupt the next run goes on with the step. With the old listeners in the stack's file again, it
+  returns.
+- The contract marks what a later step takes away (`leaving`). Its clients are to move to a listener
+  that stays: its bootstrap is an output from the step that adds it.
+- On `local` a listener goes once no client is connected to it: the update stops, and names how many
+  are and from where, unless `remove: anyway` stands in the stack's file.
+- Only the placement `local` makes changes in steps. `docker` and `aws` refuse one that needs more
+  than one, before anything is touched; there each step is written into the stack's file and applied
+  by hand.
+- A `kafka_version` or properties in `extra` that change along are applied with the first step.
+
+Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
+"Meanwhile" are the listeners through which a client reaches every broker at each moment of the
+step.
+
+This page is generated from the function that plans changes (`python -m earshot.transition.page`).
+"""
+
+_INTERNAL = ("INTERNAL", 19092, Scope.INTERNAL, Protocol.PLAINTEXT)
+_REPL = ("REPL", 19192, Scope.INTERNAL, Protocol.PLAINTEXT)
+_EXTERNAL = ("EXTERNAL", 9092, Scope.HOST, Protocol.PLAINTEXT)
+
+Sketch = tuple[str, int, Scope, Protocol]
+"""A listener's name, port, scope and protocol."""
+
+
+def _plan(
+    *listeners: Sketch, between: str = "INTERNAL", brokers: int = 3, quorum: int = 29092
+) -> ClusterPlan:
+    def bound(sketch: Sketch, id: int) -> Listener:
+        name, port, scope, protocol = sketch
+        host = f"broker-{id}.{scope}.example"
+        return Listener(
+            name=name, protocol=protocol, scopes=(scope,), bind_port=port, host=host, port=port
+        )
+
+    sockets = (*listeners, ("CONTROLLER", quorum, Scope.CONTROLLER, Protocol.PLAINTEXT))
+    return ClusterPlan(
+        kafka_version="4.1.1",
+        inter_broker=between,
+        controller="CONTROLLER",
+        replication_factor=3,
+        min_insync_replicas=2,
+        nodes=tuple(
+            Node(
+                id=id,
+                roles=(Role.BROKER, Role.CONTROLLER) if id <= 3 else (Role.BROKER,),
+                listeners=tuple(bound(it, id) for it in (sockets if id <= 3 else listeners)),
+            )
+            for id in range(1, brokers + 1)
+        ),
+    )
+
+
+def _with(
+    sketch: Sketch, name: str = "", port: int = 0, protocol: Protocol | None = None
+) -> Sketch:
+    return (name or sketch[0], port or sketch[1], sketch[2], protocol or sketch[3])
+
+
+_BEFORE = _plan(_INTERNAL, _EXTERNAL)
+_BRIDGED = _plan(_INTERNAL, _EXTERNAL, _REPL)
+_SASL = Protocol.SASL_PLAINTEXT
+CHANGES: dict[str, tuple[ClusterPlan, ClusterPlan]] = {
+    "A listener is added": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "PUBLIC", 9192))),
+    "EXTERNAL gets another port or host": (_BEFORE, _plan(_INTERNAL, _with(_EXTERNAL, port=9192))),
+    "EXTERNAL gets another name and port": (
+        _BEFORE,
+        _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9192)),
+    ),
+    "EXTERNAL becomes two listeners": (
+        _BEFORE,
+        _plan(_INTERNAL, _with(_EXTERNAL, "OFFICE", 9192), _with(_EXTERNAL, "PARTNERS", 9292)),
+    ),
+    "EXTERNAL takes TLS": (_BEFORE, _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL))),
+    "Brokers use another listener, on a port of its own": (
+        _BEFORE,
+        _plan(_REPL, _EXTERNAL, between="REPL"),
+    ),
+    "Brokers use a listener with another protocol": (
+        _BEFORE,
+        _plan(_with(_REPL, protocol=_SASL), _EXTERNAL, between="REPL"),
+    ),
+    "INTERNAL changes its protocol, where there is another internal listener": (
+        _BRIDGED,
+        _plan(_with(_INTERNAL, protocol=_SASL), _EXTERNAL, _REPL),
+    ),
+    "INTERNAL changes its protocol, and is the only internal listener": (
+        _BEFORE,
+        _plan(_with(_INTERNAL, protocol=_SASL), _EXTERNAL),
+    ),
+    "INTERNAL gets another name, and keeps its port": (
+        _BEFORE,
+        _plan(_with(_INTERNAL, "REPL"), _EXTERNAL, between="REPL"),
+    ),
+    "A broker is added": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, brokers=4)),
+    "The controllers get another port": (_BEFORE, _plan(_INTERNAL, _EXTERNAL, quorum=29192)),
+}
+
+
+def page() -> str:
+    """The page as Markdown."""
+    return "\n".join((_HEAD, *(_section(title, *pair) for title, pair in CHANGES.items())))
+
+
+def _section(title: str, current: ClusterPlan, wanted: ClusterPlan) -> str:
+    try:
+        steps = rehearsed(current, transition(current, wanted))
+    except EarshotError as refusal:
+        return f"## {title}\n\nRefused: {refusal.observed}.\n\nInstead: {refusal.remedy}.\n"
+    restarts = sum(len(step.restarts) for step in steps)
+    head = ("step", "restarts", "between brokers", "clients meanwhile", "clients after it")
+    rows = [head, ("---",) * len(head), *(_row(*it) for it in enumerate(steps, start=1))]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return (
+        f"## {title}\n\n{len(steps)} step{'s' * (len(steps) > 1)}, {restarts or 'no'} "
+        f"restart{'s' * (restarts != 1)}.\n\n{table}\n"
+    )
+
+
+def _row(number: int, step: Rehearsed) -> Iterator[str]:
+    yield f"{number}: {step.text}"
+    yield ", ".join(map(str, step.restarts)) or "none"
+    yield step.through
+    for served in (step.meanwhile, step.after):
+        yield "; ".join(f"{scope}: {', '.join(names) or 'none'}" for scope, names in served.items())
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,132 @@
+"""What no order of steps can do: why, and what can be done instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import voters
+from earshot.transition.reach import protocols, takeovers
+
+STOP = "stop the cluster first (`make down`; data is kept)"
+SHOWN = 3
+"""Nodes that one message names."""
+
+
+def check(current: ClusterPlan, wanted: ClusterPlan) -> None:
+    """Raises EarshotError for a change that no brokers can make while others run as before."""
+    for reason, remedy in _obstacles(current, wanted):
+        raise _refused(reason, remedy)
+
+
+def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
+    """The error where every order of steps passes a state in which somebody is sent nowhere."""
+    taken = list(takeovers(current, wanted))
+    if taken:
+        first = taken[0]
+        where = ", ".join(
+            f"{item.port} of node {item.node}" for item in taken[:SHOWN] if item.old == first.old
+        )
+        more = " and more" if len(taken) > SHOWN else ""
+        return _refused(
+            f"port {where}{more} would go from {first.old} to {first.new} in one go, and clients "
+            f"that still know it as {first.old}'s would be sent on by {first.new}",
+            f"give {first.new} a port that no listener has now; it can get port {first.port} by a "
+            f"change of its own, once {first.old} has left it",
+        )
+    name = wanted.inter_broker
+    old, new = (", ".join(sorted(protocols(plan, name))) for plan in (current, wanted))
+    if name == current.inter_broker and old != new:
+        return _refused(
+            f"{name}, through which brokers reach each other, would change from {old} to {new}: a "
+            "broker offers one protocol by one name, and those restarted first would not reach "
+            "the rest",
+            f"leave {name} as it is, add a listener of scope internal with {new} by another name "
+            "and port, and let `inter_broker` name that one",
+        )
+    return _refused(
+        f"brokers reach each other through {current.inter_broker} and would through {name}, and in "
+        "every order of restarts one is sent to a listener that another lacks",
+        f"change one listener at a time; or {STOP}",
+    )
+
+
+def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str, str]]:
+    held, asked = _voters(current), _voters(wanted)
+    if held.keys() != asked.keys():
+        yield (
+            (
+                f"the quorum has the voters {_listed(held)} and would get {_listed(asked)}: a "
+                "static quorum cannot change them"
+            ),
+            (
+                "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
+                "its own, with new data"
+            ),
+        )
+    elif held != asked:
+        yield (
+            (
+                f"the controllers would move from {_listed(held.values())} to "
+                f"{_listed(asked.values())} while they run: no majority would find each other "
+                "during a rolling change"
+            ),
+            f"keep the controllers' addresses; or {STOP}",
+        )
+    links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, wanted)]
+    if links[0] != links[1]:
+        yield (
+            (
+                f"the controllers' listener would change from {links[0]} to {links[1]} while they "
+                "run: the node that is restarted first would reach no other one"
+            ),
+            f"keep the controllers' listener; or {STOP}",
+        )
+    for old, new, address in _other_ids(current, wanted):
+        yield (
+            (
+                f"broker {old} would be broker {new} at {address}: a broker's id is written into "
+                "its data, and clients that know the address would be answered by another broker"
+            ),
+            f"keep the id {old}; or take broker {old} away first, and add broker {new} after that",
+        )
+    if not {node.id for node in current.nodes} & {node.id for node in wanted.nodes}:
+        yield (
+            f"none of the nodes {_listed(node.id for node in current.nodes)} would stay",
+            "keep the brokers' ids, and add or take away some at a time",
+        )
+
+
+def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int, int, str]]:
+    """Brokers that go and ones that come, where both have the same address."""
+    ids = ({node.id for node in plan.brokers} for plan in (current, wanted))
+    before, after = ids
+    at = {
+        str(item.advertised): node.id
+        for node in current.brokers
+        if node.id not in after
+        for item in node.listeners
+        if item.known
+    }
+    for node in wanted.brokers:
+        for item in node.listeners if node.id not in before else ():
+            if item.known and (old := at.get(str(item.advertised))) is not None:
+                yield old, node.id, str(item.advertised)
+
+
+def _voters(plan: ClusterPlan) -> dict[str, str]:
+    entries = (entry.partition("@") for entry in voters(plan).split(",") if entry)
+    return {id: address for id, _, address in entries}
+
+
+def _refused(reason: str, remedy: str) -> EarshotError:
+    return EarshotError(
+        "nothing was touched, for brokers that run cannot make this change",
+        observed=reason,
+        remedy=remedy,
+    )
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))

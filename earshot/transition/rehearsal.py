@@ -1,0 +1,61 @@
+"""What a step costs, and whom brokers and clients can reach while it is made and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Scope
+from earshot.transition.reach import of_brokers
+from earshot.transition.steps import Step
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """One step, as those see it who depend on the brokers."""
+
+    text: str
+    restarts: tuple[int, ...]
+    through: str
+    """The listener that brokers use among themselves after it."""
+    meanwhile: dict[Scope, tuple[str, ...]]
+    """By scope, the listeners that every broker offers before, during and after the step."""
+    after: dict[Scope, tuple[str, ...]]
+    """By scope, those that every broker offers after it."""
+    offers: dict[int, tuple[str, ...]]
+    """By broker, its listeners and where they lead, after the step."""
+
+
+def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[Rehearsed, ...]:
+    """The ``steps`` from ``current`` in turn."""
+    plans = [current, *(step.plan for step in steps)]
+    return tuple(
+        Rehearsed(
+            step.text,
+            step.restarts,
+            step.plan.inter_broker,
+            by_scope(step.plan, before),
+            by_scope(step.plan),
+            {
+                node.id: tuple(
+                    str(item) for item in node.listeners if item.name != step.plan.controller
+                )
+                for node in step.plan.brokers
+            },
+        )
+        for before, step in zip(plans, steps, strict=False)
+    )
+
+
+def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, ...]]:
+    """The listeners of ``plan`` that all plans have with one protocol, by their clients' scope."""
+    kept = set.intersection(
+        *({(item.name, item.protocol) for item in of_brokers(it)} for it in (plan, *others))
+    )
+    found: dict[Scope, tuple[str, ...]] = {}
+    for scope in CLIENT_SCOPES:
+        held = [item for item in of_brokers(plan) if scope in item.scopes]
+        if held:
+            names = (item.name for item in held if (item.name, item.protocol) in kept)
+            found[scope] = tuple(dict.fromkeys(names))
+    return found

@@ -1,0 +1,97 @@
+"""`transition`: the steps from the plan that every broker runs to the one that is wanted.
+
+Pure. Where one rolling restart is not safe, the way is: what is new beside what is there, then what
+brokers use among themselves, then away with what is not wanted. From any state in between the same
+function goes on, or returns where the old plan is wanted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.render import settings
+from earshot.transition.between import candidates
+from earshot.transition.reach import rolls
+from earshot.transition.refusal import check, no_order
+from earshot.transition.wording import told
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rolling restart, safe in every mixture of the plan before it and its own."""
+
+    plan: ClusterPlan
+    text: str
+    """What it does, in one sentence without a full stop."""
+    restarts: tuple[int, ...]
+    """The ids of the nodes that are there before and get other settings."""
+
+
+def transition(
+    current: ClusterPlan, wanted: ClusterPlan, begun: ClusterPlan | None = None
+) -> tuple[Step, ...]:
+    """The steps from ``current``, which every node runs, to ``wanted``; empty where it runs.
+
+    ``begun`` is a step that was begun and not finished: some nodes may run it already. Raises
+    EarshotError, which says why and what to do instead, where no order of steps is safe.
+    """
+    running = (current,) if begun is None or begun == current else (current, begun)
+    if running == (wanted,):
+        return ()
+    check(current, wanted)
+    between = candidates(current, wanted)
+    way = _shortest(running, between)
+    if way is None and len(running) > 1:
+        back = _shortest((current,), between)
+        way = None if back is None else (current, *back)
+    if way is None:
+        raise no_order(current, wanted)
+    return tuple(
+        Step(plan, told(before, plan, wanted), _restarts(before, plan))
+        for before, plan in zip((running, *((it,) for it in way)), way, strict=False)
+    )
+
+
+def leaving(plan: ClusterPlan, wanted: ClusterPlan) -> frozenset[str]:
+    """The client listeners of ``plan`` that ``wanted`` lacks, or has with another protocol."""
+
+    def offered(of: ClusterPlan) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for node in of.brokers:
+            for item in node.listeners:
+                if item.name != of.controller:
+                    found.setdefault(item.name, set()).add(item.protocol)
+        return found
+
+    staying = offered(wanted)
+    return frozenset(name for name, held in offered(plan).items() if staying.get(name) != held)
+
+
+def _shortest(
+    running: Sequence[ClusterPlan], between: Sequence[ClusterPlan]
+) -> tuple[ClusterPlan, ...] | None:
+    """The fewest plans to roll to, the last of ``between`` at the end; None where none is safe."""
+    ways: list[tuple[tuple[ClusterPlan, ...], Sequence[ClusterPlan]]] = [((), between)]
+    while ways:
+        longer = []
+        for way, rest in ways:
+            before = (way[-1],) if way else running
+            # the later one first: of two ways of one length, the one that changes more at once
+            for plan in reversed(rest):
+                if not rolls(before, plan):
+                    continue
+                if plan == between[-1]:
+                    return (*way, plan)
+                longer.append(((*way, plan), between[between.index(plan) + 1 :]))
+        ways = longer
+    return None
+
+
+def _restarts(before: Sequence[ClusterPlan], after: ClusterPlan) -> tuple[int, ...]:
+    """Nodes whose settings differ from those in any of the plans ``before``."""
+    wanted = {node.id: settings(after, node) for node in after.nodes}
+    held = [(node.id, settings(plan, node)) for plan in before for node in plan.nodes]
+    changed = {id for id, own in held if id in wanted and wanted[id] != own}
+    return tuple(id for id in wanted if id in changed)

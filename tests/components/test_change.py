@@ -1,0 +1,55 @@
+"""When a stack's change counts as complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.change import CompleteChangeProvider
+from earshot.transition import memory
+from tests.transition.test_steps import BEFORE, RENAMED
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".earshot" / "stacks" / "local"
+
+
+def props(state: Path, **more: Any) -> dict[str, Any]:
+    """As a state holds them: every number is a float."""
+    plan = BEFORE.model_dump(mode="json")
+    return {"plan": plan, "done": 0.0, "state_dir": str(state), **more}
+
+
+def test_the_plan_is_remembered_once_it_was_proved_and_no_longer_than_the_nodes(
+    state: Path,
+) -> None:
+    provider = CompleteChangeProvider()
+    provider.create(props(state))
+    assert memory.recall(state) == memory.Memory(complete=BEFORE)
+    news = props(state, plan=RENAMED.model_dump(mode="json"), done=1.0)
+    provider.update("complete", props(state), news)
+    assert memory.recall(state) == memory.Memory(complete=RENAMED, done=1)
+    assert provider.read("complete", news).id == "complete"
+    provider.delete("complete", news)
+    assert memory.recall(state) == memory.Memory()
+    assert provider.read("complete", news).id == "", "the next update writes it again"
+
+
+def test_another_plan_or_another_step_is_a_change(state: Path) -> None:
+    provider, olds = CompleteChangeProvider(), props(state)
+    assert not provider.diff("complete", olds, props(state)).changes
+    assert provider.diff("complete", olds, props(state, done=1.0)).changes
+    other = props(state, plan=RENAMED.model_dump(mode="json"))
+    assert provider.diff("complete", olds, other).changes
+    assert not provider.diff("complete", olds, props(state / "moved")).changes
+
+
+def test_a_moved_checkout_remembers_where_it_is(state: Path, tmp_path: Path) -> None:
+    elsewhere = Path("/elsewhere/.earshot/stacks/local")
+    CompleteChangeProvider().create(props(elsewhere))
+    assert memory.recall(state).complete == BEFORE

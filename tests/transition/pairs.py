@@ -1,0 +1,117 @@
+"""Random pairs of plans: what runs, and what is wanted of it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from earshot.listeners.model import ClusterPlan, Scope
+from earshot.placement.plan import NodeNames, plan
+from tests.config.read import read_local
+
+NAMES = ("INTERNAL", "REPL", "EXTERNAL", "PUBLIC", "ALPHA", "BETA")
+PORTS = (9092, 9192, 9292, 9392, 9492, 9592, 9692, 9792)
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SCOPES = (["internal"], ["host"], ["internal", "host"])
+MOST_BROKERS = 7
+
+Document = dict[str, Any]
+
+
+def changes(chance: random.Random) -> tuple[ClusterPlan, ClusterPlan, ClusterPlan]:
+    """What runs, what is wanted, and what is wanted instead when that is half done.
+
+    Both are most often a few changes of what runs, at times another cluster.
+    """
+    old = cluster(chance)
+    wanted, instead = (
+        cluster(chance) if chance.random() < 0.1 else changed(old, chance) for _ in range(2)
+    )
+    return planned(old), planned(wanted), planned(instead)
+
+
+def cluster(chance: random.Random) -> Document:
+    names = chance.sample(NAMES, chance.randint(1, 4))
+    ports = chance.sample(PORTS, len(names))
+    listeners = [
+        {"name": name, "port": port, "scopes": chance.choice(SCOPES), "protocol": "PLAINTEXT"}
+        for name, port in zip(names, ports, strict=True)
+    ]
+    listeners[0]["scopes"] = ["internal"]
+    if chance.random() < 0.3:
+        chance.choice(listeners)["protocol"] = chance.choice(PROTOCOLS)
+    return {"brokers": chance.randint(1, MOST_BROKERS), "listeners": listeners}
+
+
+def changed(old: Document, chance: random.Random) -> Document:
+    """``old`` after one to four changes that an operator may want, sensible or not."""
+    new = {**old, "listeners": [dict(item) for item in old["listeners"]]}
+    for _ in range(chance.randint(1, 4)):
+        chance.choice((_renamed, _renamed, _moved, _secured, _added, _removed, _used, _grown))(
+            new, chance
+        )
+    return new
+
+
+def planned(document: Document) -> ClusterPlan:
+    """Brokers with a machine each; one of them, and so the quorum, stays as brokers come and go."""
+    spec = read_local({"placement": "local", "controllers": {"count": 1}, **document}, "a pair")
+    names = {
+        id: NodeNames(hosts={scope: f"b{id}.{scope}.example" for scope in Scope})
+        for id in spec.node_ids
+    }
+    return plan(spec, names)
+
+
+def _renamed(new: Document, chance: random.Random) -> None:
+    free = [name for name in NAMES if name not in _taken(new, "name")]
+    if free:
+        item = chance.choice(new["listeners"])
+        if new.get("inter_broker") == item["name"]:
+            del new["inter_broker"]
+        item["name"] = chance.choice(free)
+        if chance.random() < 0.7:
+            _move(new, item, chance)
+
+
+def _moved(new: Document, chance: random.Random) -> None:
+    _move(new, chance.choice(new["listeners"]), chance)
+
+
+def _move(new: Document, item: Document, chance: random.Random) -> None:
+    item["port"] = chance.choice([port for port in PORTS if port not in _taken(new, "port")])
+
+
+def _secured(new: Document, chance: random.Random) -> None:
+    chance.choice(new["listeners"])["protocol"] = chance.choice(PROTOCOLS)
+
+
+def _added(new: Document, chance: random.Random) -> None:
+    free = [name for name in NAMES if name not in _taken(new, "name")]
+    if free:
+        item: Document = {"name": chance.choice(free), "scopes": chance.choice(SCOPES)}
+        item |= {"port": 0, "protocol": chance.choice(PROTOCOLS)}
+        new["listeners"].insert(chance.randint(0, len(new["listeners"])), item)
+        _move(new, item, chance)
+
+
+def _removed(new: Document, chance: random.Random) -> None:
+    item = chance.choice(new["listeners"])
+    others = [it for it in new["listeners"] if it is not item]
+    if any("internal" in it["scopes"] for it in others):
+        new["listeners"] = others
+        if new.get("inter_broker") == item["name"]:
+            del new["inter_broker"]
+
+
+def _used(new: Document, chance: random.Random) -> None:
+    internal = [it["name"] for it in new["listeners"] if "internal" in it["scopes"]]
+    new["inter_broker"] = chance.choice(internal)
+
+
+def _grown(new: Document, chance: random.Random) -> None:
+    new["brokers"] = chance.randint(1, MOST_BROKERS)
+
+
+def _taken(document: Document, key: str) -> set[Any]:
+    return {item[key] for item in document["listeners"]}

@@ -1,0 +1,90 @@
+"""Where a stack is in its change, by what is remembered of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.transition import memory
+from earshot.transition.change import Change
+from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
+
+LINES = (
+    "step 1 of 3: INTERNAL and REPL side by side",
+    "step 2 of 3: brokers reach each other through REPL",
+    "step 3 of 3: INTERNAL taken away",
+)
+
+
+def test_of_a_stack_of_which_nothing_is_remembered_the_wanted_plan_is_next(tmp_path: Path) -> None:
+    change = Change.of(tmp_path, RENAMED)
+    assert (change.plan, change.lines, change.note, change.done_after) == (RENAMED, (), "", 0)
+    assert change.leaving == frozenset()
+
+
+def test_step_by_step_until_the_wanted_plan_runs(tmp_path: Path) -> None:
+    memory.complete(tmp_path, BEFORE, 0)
+    notes, leaving = [], []
+    for number in range(3):
+        change = Change.of(tmp_path, RENAMED)
+        assert change.lines == LINES[number:]
+        notes.append(change.note)
+        leaving.append(sorted(change.leaving))
+        memory.begin(tmp_path, change.plan)
+        assert Change.of(tmp_path, RENAMED) == change, "an interrupted step is made again"
+        memory.complete(tmp_path, change.plan, change.done_after)
+    assert notes == [f"{LINES[0]}; run again", f"{LINES[1]}; run again", LINES[2]]
+    assert leaving == [["INTERNAL"], ["INTERNAL"], []]
+    assert Change.of(tmp_path, RENAMED) == Change(RENAMED)
+
+
+def test_a_change_of_one_step_is_not_counted(tmp_path: Path) -> None:
+    memory.complete(tmp_path, BEFORE, 0)
+    change = Change.of(tmp_path, plan(INTERNAL, EXTERNAL | {"port": 9492}))
+    assert len(change.steps) == 1
+    assert (change.lines, change.note, change.done_after) == ((), "", 0)
+
+
+def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
+    memory.complete(tmp_path, BEFORE, 0)
+    first = Change.of(tmp_path, RENAMED)
+    memory.complete(tmp_path, first.plan, first.done_after)
+    assert Change.of(tmp_path, BEFORE).note == "step 2 of 2: REPL taken away"
+
+
+def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path) -> None:
+    memory.begin(tmp_path, BEFORE)
+    assert memory.recall(tmp_path) == memory.Memory(begun=BEFORE)
+    memory.complete(tmp_path, BEFORE, 1)
+    memory.begin(tmp_path, BEFORE)
+    assert memory.recall(tmp_path) == memory.Memory(complete=BEFORE, done=1)
+    memory.begin(tmp_path, RENAMED)
+    assert memory.recall(tmp_path) == memory.Memory(complete=BEFORE, begun=RENAMED, done=1)
+    memory.forget(tmp_path)
+    memory.forget(tmp_path)
+    assert memory.recall(tmp_path) == memory.Memory()
+
+
+def test_what_is_remembered_is_for_its_owner_alone(tmp_path: Path) -> None:
+    memory.complete(tmp_path, BEFORE, 0)
+    assert (tmp_path / memory.FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"complete": 3}', '{"complete": {"nodes": []}}'])
+def test_a_memory_that_is_not_whole_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / memory.FILE).write_text(text)
+    assert memory.recall(tmp_path) == memory.Memory()
+
+
+def test_a_memory_that_cannot_be_read_or_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / memory.FILE).mkdir()
+    path = tmp_path / memory.FILE
+    for act, words in (
+        (lambda: memory.recall(tmp_path), "cannot be read (Is a directory)"),
+        (lambda: memory.complete(tmp_path, BEFORE, 0), "cannot be written (Is a directory)"),
+    ):
+        with pytest.raises(EarshotError) as error:
+            act()
+        assert str(error.value) == f"{path}: {words}"

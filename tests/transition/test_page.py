@@ -1,0 +1,17 @@
+"""The page about changes is what the function that plans them says."""
+
+from __future__ import annotations
+
+from earshot.transition.page import CHANGES, page
+from toolchain.paths import ROOT
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "changes.md").read_text() == page(), (
+        "run: .venv/bin/python -m earshot.transition.page > docs/changes.md"
+    )
+
+
+def test_every_change_has_its_section() -> None:
+    sections = [line[3:] for line in page().splitlines() if line.startswith("## ")]
+    assert sections == list(CHANGES)

@@ -1,0 +1,47 @@
+"""Whom clients reach while a step is made, and after it."""
+
+from __future__ import annotations
+
+from earshot.listeners.model import Scope
+from earshot.transition.rehearsal import Rehearsed, by_scope, rehearsed
+from earshot.transition.steps import transition
+from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
+
+
+def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
+    steps = transition(BEFORE, RENAMED)
+    first, second, third = rehearsed(BEFORE, steps)
+    host = {Scope.HOST: ("EXTERNAL",)}
+    assert first == Rehearsed(
+        text="INTERNAL and REPL side by side",
+        restarts=(1, 2, 3),
+        through="INTERNAL",
+        meanwhile={Scope.INTERNAL: ("INTERNAL",), **host},
+        after={Scope.INTERNAL: ("INTERNAL", "REPL"), **host},
+        offers={
+            id: (
+                f"INTERNAL://b{id}.internal.example:19092",
+                f"EXTERNAL://b{id}.host.example:9092",
+                f"REPL://b{id}.internal.example:19192",
+            )
+            for id in (1, 2, 3)
+        },
+    )
+    assert (second.through, second.meanwhile) == ("REPL", first.after)
+    assert third.meanwhile == third.after == {Scope.INTERNAL: ("REPL",), **host}
+    assert third.offers[2] == (
+        "REPL://b2.internal.example:19192",
+        "EXTERNAL://b2.host.example:9092",
+    )
+
+
+def test_while_a_listener_changes_its_protocol_no_client_reaches_every_broker() -> None:
+    secured = plan(INTERNAL, EXTERNAL | {"protocol": "SSL"})
+    (step,) = rehearsed(BEFORE, transition(BEFORE, secured))
+    assert step.meanwhile[Scope.HOST] == ()
+    assert step.after[Scope.HOST] == ("EXTERNAL",)
+
+
+def test_a_listener_for_two_scopes_counts_for_both() -> None:
+    both = plan(INTERNAL | {"scopes": ["internal", "host"]})
+    assert by_scope(both) == {Scope.INTERNAL: ("INTERNAL",), Scope.HOST: ("INTERNAL",)}

@@ -1,0 +1,256 @@
+"""The steps of a change: which they are, and that nobody is sent nowhere on the way."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.transition.steps import Step, leaving, transition
+from tests.transition.pairs import planned
+from tests.transition.walk import REFUSED, Order, walked
+
+PAIRS = 50
+
+INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
+REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]}
+
+
+def plan(*listeners: dict[str, Any], **rest: Any) -> ClusterPlan:
+    return planned({"brokers": 3, "listeners": list(listeners), **rest})
+
+
+BEFORE = plan(INTERNAL, EXTERNAL)
+RENAMED = plan(REPL, EXTERNAL)
+
+
+def texts(steps: tuple[Step, ...]) -> list[str]:
+    return [step.text for step in steps]
+
+
+def offered(steps: tuple[Step, ...]) -> list[tuple[str, ...]]:
+    """The client listeners of each step, the one between brokers first."""
+    return [
+        (it.plan.inter_broker, *(n for n in it.plan.listener_names if n != it.plan.inter_broker))
+        for it in steps
+    ]
+
+
+def test_another_listener_between_brokers_takes_three_steps() -> None:
+    steps = transition(BEFORE, RENAMED)
+    assert texts(steps) == [
+        "INTERNAL and REPL side by side",
+        "brokers reach each other through REPL",
+        "INTERNAL taken away",
+    ]
+    assert offered(steps) == [
+        ("INTERNAL", "EXTERNAL", "REPL"),
+        ("REPL", "INTERNAL", "EXTERNAL"),
+        ("REPL", "EXTERNAL"),
+    ]
+    assert [step.restarts for step in steps] == [(1, 2, 3)] * 3
+    assert steps[-1].plan == RENAMED
+
+
+def test_from_each_step_the_rest_is_left_or_the_way_back() -> None:
+    first, second, third = transition(BEFORE, RENAMED)
+    assert transition(first.plan, RENAMED) == (second, third)
+    assert transition(second.plan, RENAMED) == (third,)
+    assert transition(third.plan, RENAMED) == ()
+    assert texts(transition(first.plan, BEFORE)) == ["REPL taken away"]
+    assert texts(transition(second.plan, BEFORE)) == [
+        "brokers reach each other through INTERNAL",
+        "REPL taken away",
+    ]
+
+
+def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
+    first, second, third = transition(BEFORE, RENAMED)
+    assert transition(BEFORE, RENAMED, begun=first.plan) == (first, second, third)
+    assert transition(first.plan, RENAMED, begun=second.plan) == (second, third)
+    back = transition(first.plan, BEFORE, begun=second.plan)
+    assert texts(back) == [
+        "back to the listeners before the step that was interrupted",
+        "REPL taken away",
+    ]
+    assert [step.plan for step in back] == [first.plan, BEFORE]
+    assert [step.plan for step in transition(BEFORE, BEFORE, begun=first.plan)] == [BEFORE]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (plan(INTERNAL, EXTERNAL), []),
+        (plan(INTERNAL, EXTERNAL | {"port": 9492}), ["EXTERNAL at other addresses"]),
+        (plan(INTERNAL), ["EXTERNAL taken away"]),
+        (plan(INTERNAL, EXTERNAL, REPL), ["REPL added"]),
+        (plan(INTERNAL, EXTERNAL, extra={"num.io.threads": "4"}), ["other settings"]),
+        (plan(INTERNAL, EXTERNAL, brokers=4), ["with broker 4"]),
+        (plan(INTERNAL, EXTERNAL, brokers=2), ["without broker 3"]),
+        (
+            plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}),
+            ["EXTERNAL from PLAINTEXT to SSL"],
+        ),
+        (
+            plan(INTERNAL, EXTERNAL, REPL, inter_broker="REPL"),
+            ["REPL added", "brokers reach each other through REPL"],
+        ),
+        (
+            plan(
+                INTERNAL,
+                EXTERNAL | {"name": "A", "port": 1},
+                EXTERNAL | {"name": "B"} | {"port": 2},
+            ),
+            ["EXTERNAL, A and B side by side", "EXTERNAL taken away"],
+        ),
+        (
+            plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
+            [
+                "INTERNAL and REPL side by side",
+                "brokers reach each other through REPL",
+                "INTERNAL taken away; with broker 4",
+            ],
+        ),
+    ],
+)
+def test_steps_are_as_few_as_can_be(wanted: ClusterPlan, expected: list[str]) -> None:
+    assert texts(transition(BEFORE, wanted)) == expected
+
+
+def test_brokers_use_another_listener_while_the_protocol_of_theirs_changes() -> None:
+    secured = INTERNAL | {"protocol": "SASL_PLAINTEXT"}
+    steps = transition(plan(INTERNAL, EXTERNAL, REPL), plan(secured, EXTERNAL, REPL))
+    assert texts(steps) == [
+        "brokers reach each other through REPL",
+        "INTERNAL from PLAINTEXT to SASL_PLAINTEXT",
+        "brokers reach each other through INTERNAL",
+    ]
+
+
+def test_one_broker_alone_reaches_nobody_and_needs_one_step_to_use_another_listener() -> None:
+    alone = plan(INTERNAL, EXTERNAL, REPL, brokers=1)
+    wanted = plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL, brokers=1)
+    assert texts(transition(alone, wanted)) == ["INTERNAL from PLAINTEXT to SSL; REPL taken away"]
+
+
+def test_properties_of_both_plans_stand_while_both_listeners_do() -> None:
+    old = plan(INTERNAL, EXTERNAL, extra={"listener.name.internal.a": "1", "b": "1"})
+    new = plan(REPL, EXTERNAL, extra={"listener.name.repl.a": "1", "b": "2"})
+    first, _, last = transition(old, new)
+    both = {"listener.name.internal.a": "1", "listener.name.repl.a": "1", "b": "2"}
+    assert dict(first.plan.extra) == both
+    assert last.plan.extra == new.extra
+
+
+def test_what_leaves_is_known_at_each_step() -> None:
+    steps = transition(BEFORE, RENAMED)
+    assert [sorted(leaving(step.plan, RENAMED)) for step in steps] == [["INTERNAL"]] * 2 + [[]]
+    secured = plan(INTERNAL, EXTERNAL | {"protocol": "SSL"})
+    assert leaving(BEFORE, secured) == {"EXTERNAL"}
+
+
+REFUSALS = [
+    (
+        plan(INTERNAL, EXTERNAL, controllers={"count": 3}),
+        "the quorum has the voters 1 and would get 1, 2, 3: a static quorum cannot change them",
+        (
+            "keep `controllers.mode` and `controllers.count`; other voters need a cluster of its "
+            "own, with new data"
+        ),
+    ),
+    (
+        plan(INTERNAL, EXTERNAL, controllers={"count": 1, "port": 29192}),
+        (
+            "the controllers would move from b1.controller.example:29092 to "
+            "b1.controller.example:29192 while they run: no majority would find each other during "
+            "a rolling change"
+        ),
+        "keep the controllers' addresses; or stop the cluster first (`make down`; data is kept)",
+    ),
+    (
+        plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
+        (
+            "the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
+            "(SSL) while they run: the node that is restarted first would reach no other one"
+        ),
+        "keep the controllers' listener; or stop the cluster first (`make down`; data is kept)",
+    ),
+    (
+        plan(REPL | {"port": 19092}, EXTERNAL),
+        (
+            "port 19092 of node 1, 19092 of node 2, 19092 of node 3 would go from INTERNAL to REPL "
+            "in one go, and clients that still know it as INTERNAL's would be sent on by REPL"
+        ),
+        (
+            "give REPL a port that no listener has now; it can get port 19092 by a change of its "
+            "own, once INTERNAL has left it"
+        ),
+    ),
+    (
+        plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
+        (
+            "INTERNAL, through which brokers reach each other, would change from PLAINTEXT to SSL: "
+            "a broker offers one protocol by one name, and those restarted first would not reach "
+            "the rest"
+        ),
+        (
+            "leave INTERNAL as it is, add a listener of scope internal with SSL by another name "
+            "and port, and let `inter_broker` name that one"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("wanted", "reason", "way"), REFUSALS)
+def test_what_no_order_can_do_is_refused_with_the_way(
+    wanted: ClusterPlan, reason: str, way: str
+) -> None:
+    with pytest.raises(EarshotError) as refusal:
+        transition(BEFORE, wanted)
+    assert str(refusal.value) == (
+        f"nothing was touched, for brokers that run cannot make this change: {reason}\n  fix: {way}"
+    )
+
+
+def test_an_id_that_changes_is_refused() -> None:
+    third = BEFORE.node(3)
+    wanted = BEFORE.model_copy(
+        update={"nodes": (*BEFORE.nodes[:2], third.model_copy(update={"id": 4}))}
+    )
+    with pytest.raises(EarshotError) as refusal:
+        transition(BEFORE, wanted)
+    assert refusal.value.observed == (
+        "broker 3 would be broker 4 at b3.internal.example:19092: a broker's id is written into "
+        "its data, and clients that know the address would be answered by another broker"
+    )
+
+
+def test_in_no_mixture_of_any_step_is_anybody_sent_nowhere() -> None:
+    counted = []
+    for number in range(PAIRS):
+        steps, found = walked(random.Random(f"unit/{number}"))
+        assert found == [], f"pair unit/{number}"
+        counted.append(steps)
+    assert {REFUSED, 1, 2, 3} <= set(counted)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda way: way[1:],
+        lambda way: way[-1:],
+        lambda way: [*way[:1], *way[2:]],
+        lambda way: [*reversed(way[:-1]), *way[-1:]],
+    ],
+    ids=["without the first", "the last alone", "without the second", "in another order"],
+)
+def test_a_wrong_order_of_steps_is_caught(wrong: Order) -> None:
+    ways = (
+        walked(random.Random(f"unit/{number}"), lambda way: wrong(way) if len(way) == 3 else way)
+        for number in range(PAIRS)
+    )
+    assert any(found for _, found in ways)
