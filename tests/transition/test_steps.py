@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
+from earshot.listeners.model import ClusterPlan, Mechanism, SecurityPlan
 from earshot.transition.steps import Step, leaving, transition
 from tests.transition.pairs import planned
 from tests.transition.walk import REFUSED, Order, walked
@@ -178,6 +178,16 @@ REFUSALS = [
             "(SSL) while they run: the node that is restarted first would reach no other one"
         ),
         "keep the controllers' listener; or stop the cluster first (`make down`; data is kept)",
+    ),
+    (
+        plan(INTERNAL, EXTERNAL).model_copy(
+            update={"security": SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)}
+        ),
+        (
+            "`security` would come while brokers run: those restarted first would ask for "
+            "certificates that the others do not show, or show none where the others ask"
+        ),
+        "stop the cluster first (`make down`; data is kept)",
     ),
     (
         plan(REPL | {"port": 19092}, EXTERNAL),
