@@ -7,6 +7,7 @@ source and, where there is one, the line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -141,9 +142,14 @@ class _Python(_Bounded, yaml.SafeLoader):
     """The same everywhere, down to its messages; it takes `{E:, F:}`, as compose does."""
 
 
+_COMPOSE_S_TAGS = ("override", "reset")
+
+
 def _refuse_tag(_loader: object, suffix: str, node: yaml.Node) -> object:
+    # any other may be a password that lacks its quotes
+    tag = f"the tag !{suffix}" if suffix in _COMPOSE_S_TAGS else "a tag (!name)"
     raise yaml.constructor.ConstructorError(
-        problem=f"the tag !{suffix} is not read; adopt what `docker compose config` prints",
+        problem=f"{tag} is not read; adopt what `docker compose config` prints",
         problem_mark=node.start_mark,
     )
 
@@ -228,12 +234,19 @@ def _all_loaded(loader: Any, unique: bool) -> list[object]:
         loader.dispose()
 
 
+_NO_NAME = r"found: \1; a text that begins with * or & belongs in quotes"
+
+
 def _no_yaml(shown: str, error: Exception) -> EarshotError:
     if isinstance(error, yaml.MarkedYAMLError):
         where = _where(error.problem_mark or error.context_mark)
+        # the name that stands in quotes may be a password that lacks its own
+        problem = re.sub(
+            r"^found (undefined alias|duplicate anchor) .*", _NO_NAME, error.problem or ""
+        )
         return EarshotError(
             shown,
-            observed=f"is no YAML; {where}{error.problem or error.context}",
+            observed=f"is no YAML; {where}{problem or error.context}",
             remedy="fix that line (indent with blanks, never with tabs)",
         )
     # a control character has no line of its own; a date such as 2024-99-99 is a ValueError

@@ -14,6 +14,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
+from earshot.listeners.secrets import without_users
 from earshot.rules import (
     kl002_kafka,
     kl014_start_script,
@@ -74,7 +75,7 @@ def kafka_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
 def _kafka(view: ForeignSettings) -> Iterator[Finding]:
     for key, item in _unread(view):
         yield kl002_kafka.RULE.finding(
-            f"{key}: {item.error.object} {item.error.observed}",
+            f"{key}: {without_users(item.error.object)} {item.error.observed}",
             item.error.allowed,
             listener=item.name or None,
             remedy=item.error.remedy,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from earshot.lint.model import Place
-from earshot.listeners.secrets import reveals
+from earshot.listeners.secrets import reveals, without_users
 from earshot.report.wording import visible
 
 MASK = "***"
@@ -72,7 +72,7 @@ def masked(lines: Sequence[str], number: int) -> str:
         return blanks + MASK
     match = _SECRET.search(line) or _value_of_a_secret(lines, number - 1)
     head = line[: match.end()] if match else line
-    if reveals("", head) or reveals("sasl.jaas.config", head):
+    if reveals("", head) or reveals("sasl.jaas.config", head) or without_users(head) != head:
         return blanks + MASK
     return head + MASK if match and match.end() < len(line) else line
 

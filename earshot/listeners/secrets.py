@@ -37,6 +37,14 @@ _IN_ANY_VALUE = re.compile(
     re.IGNORECASE,
 )
 
+# `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
+_USER = re.compile(r"[A-Za-z_][\w.-]{0,100}:[^\s/@,:;]{1,1000}@", re.ASCII)
+
+
+def without_users(text: str) -> str:
+    """``text`` without the users and passwords that stand before a host in it."""
+    return _USER.sub("***@", text)
+
 
 def revealed(properties: Mapping[str, object]) -> list[str]:
     """The keys of ``properties`` that hold a secret itself, and no reference to one."""

@@ -19,6 +19,12 @@ KRAFT_ONLY = (4, 0)
 _CONFLUENT_REFUSES = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
 _ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": False}
+_BITNAMI_BEFORE = re.compile(
+    r"(?:2(?:\.\d+){0,2}|3\.[01](?:\.\d+)?|3\.2\.[0-2]|3\.3\.[01]|3\.4\.0|3\.5\.0)(?:-.*)?",
+    re.ASCII,
+)
+"""Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
+_YES = re.compile(r"1|yes|true", re.IGNORECASE | re.ASCII)
 
 
 def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> Iterator[Finding]:
@@ -39,6 +45,8 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
+    if family is Family.BITNAMI and plain and not (container.unknown or container.mounts):
+        yield from _bitnami(container, settings, release)
     if family is Family.CONFLUENT:
         yield from _confluent(container, settings, release)
     roles = settings.values.get("process.roles", "").replace(" ", "")
@@ -70,6 +78,32 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),
+        )
+
+
+def _bitnami(
+    container: Container, settings: BrokerSettings, release: tuple[int, int]
+) -> Iterator[Finding]:
+    """Source: `kafka_validate` in `libkafka.sh` of bitnami/containers, before and since 3.5.1."""
+    values, image = settings.values, container.image
+    if _BITNAMI_BEFORE.fullmatch(tag_of(image)):
+        texts = [values.get(key, "") for key in ("listeners", "listener.security.protocol.map")]
+        allowed = container.env.get("ALLOW_PLAINTEXT_LISTENER", "")
+        if not (_YES.fullmatch(allowed) or any(re.search("SSL|SASL|[${]", it) for it in texts)):
+            yield KL014.finding(
+                f"does not set ALLOW_PLAINTEXT_LISTENER, and {image} refuses listeners without TLS",
+                "ALLOW_PLAINTEXT_LISTENER=yes, or listeners with SSL or SASL",
+                remedy="set ALLOW_PLAINTEXT_LISTENER=yes",
+                inputs=("image",),
+            )
+    elif (3, 5) <= release < KRAFT_ONLY and not {"process.roles", "zookeeper.connect"} & set(
+        values
+    ):
+        yield KL014.finding(
+            f"sets neither process.roles nor zookeeper.connect, and {image} refuses to start",
+            "KAFKA_CFG_PROCESS_ROLES, or KAFKA_CFG_ZOOKEEPER_CONNECT",
+            remedy="set KAFKA_CFG_PROCESS_ROLES=broker,controller",
+            inputs=("image",),
         )
 
 

@@ -390,7 +390,7 @@ def _pairs(value: object, where: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for i, item in enumerate(_list(value, where)):
         if not isinstance(item, str):
-            raise EarshotError(f"{where}[{i}]", observed=f"found {item!r}", allowed="NAME=value")
+            raise EarshotError(f"{where}[{i}]", observed=_shape(item), allowed="NAME=value")
         name, sign, text = item.partition("=")
         found[name] = text if sign else None
     return found
@@ -398,7 +398,7 @@ def _pairs(value: object, where: str) -> dict[str, object]:
 
 def _scalar(value: object, where: str) -> object:
     if value is not None and not isinstance(value, str):
-        raise EarshotError(where, observed=f"found {value!r}", allowed="one value")
+        raise EarshotError(where, observed=_shape(value), allowed="one value")
     return value
 
 
@@ -478,8 +478,13 @@ def _map(value: object, where: str) -> dict[str, object]:
     if value in (None, ""):
         return {}
     if not isinstance(value, Mapping):
-        raise EarshotError(where, observed=f"found {value!r}", allowed="a map")
+        raise EarshotError(where, observed=_shape(value), allowed="a map")
     return {str(key): item for key, item in value.items()}
+
+
+def _shape(value: object) -> str:
+    """What stands there, without its values: they may be secrets."""
+    return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
 
 
 def _list(value: object, where: str) -> list[object]:

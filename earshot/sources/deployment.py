@@ -41,6 +41,8 @@ _CLIENT = re.compile(
 _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
+_TOLD = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
+"""Images that add no listener, role or protocol of their own to what is set."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -72,8 +74,9 @@ def settings_of(service: Service) -> BrokerSettings:
     if family is Family.BITNAMI:
         values = _with_bitnami_s(values)
     complete = (
-        family in (Family.APACHE, Family.CONFLUENT)
+        family in _TOLD
         and not _is_confluent_local(container.image)
+        and "CUSTOM_INIT_SCRIPT" not in container.env
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )

@@ -175,6 +175,49 @@ services:
 """,
         (("KL014", "kafka", "error"),),
     ),
+    # The same script adds no listener, protocol or role of its own to what is set.
+    Case(
+        "two listeners on one port, in wurstmeister's image",
+        """
+services:
+  zookeeper: {image: wurstmeister/zookeeper}
+  kafka:
+    image: wurstmeister/kafka:latest
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_LISTENERS: INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:9092
+      KAFKA_ADVERTISED_LISTENERS: INSIDE://kafka:9092,OUTSIDE://localhost:9092
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT
+      KAFKA_INTER_BROKER_LISTENER_NAME: INSIDE
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+""",
+        (("KL002", "kafka", "error"),),
+    ),
+    # https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes: since 3.5.1
+    # nobody has to allow plaintext, and a mode has to be chosen.
+    Case(
+        "bitnami before and since its script was rewritten",
+        """
+services:
+  before:
+    image: bitnami/kafka:3.4.0
+    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181]
+  allowed:
+    image: bitnami/kafka:3.4.0
+    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181, ALLOW_PLAINTEXT_LISTENER=yes]
+  secured:
+    image: bitnami/kafka:2.8.1
+    environment: [KAFKA_CFG_LISTENERS=SASL_SSL://:9092, KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181]
+  since:
+    image: bitnami/kafka:3.3.2
+    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=other:2181]
+  neither:
+    image: bitnami/kafka:3.6
+  default:
+    image: bitnami/kafka:4.0
+""",
+        (("KL014", "before", "error"), ("KL014", "neither", "error")),
+    ),
     # Bitnami's image with nothing but an advertised address for the host.
     Case(
         "bitnami's own listener",

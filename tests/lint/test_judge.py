@@ -143,7 +143,7 @@ def test_properties_of_a_client(tmp_path: Path) -> None:
     [
         (b"services: [", "is no YAML"),
         (b"\xff", "is no UTF-8 text"),
-        (b"services: {kafka: [image]}", "services.kafka: found ['image']"),
+        (b"services: {kafka: [image]}", "services.kafka: found a list"),
     ],
 )
 def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, data: bytes, message: str) -> None:
