@@ -6,6 +6,7 @@ in `tests/shared_engine.py`, and how they end together in `tests/interrupts.py`.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -54,6 +55,12 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
     return Shares(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays to the end: no search for garbage looks at it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

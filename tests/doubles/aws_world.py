@@ -7,13 +7,13 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.in_process import moto_in_process
 from tests.doubles.aws.kind import AwsKind
 from tests.doubles.aws.provider import KINDS
-from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.aws.server import REGION, Moto
 from tests.doubles.plugin.kind import changed
 from tests.doubles.plugin.values import Plain
 
@@ -72,11 +72,11 @@ class Thing:
 class World:
     """Makes things by the name of their class; what many need is made once, when asked for."""
 
-    def __init__(self, server: MotoServer, cloud: Cloud) -> None:
-        self.server, self.cloud = server, cloud
+    def __init__(self, moto: Moto, cloud: Cloud) -> None:
+        self.moto, self.cloud = moto, cloud
         self.zone = f"{REGION}a"
         self.mark = uuid.uuid4().hex[:8]
-        """Part of every name that must be one of its kind: worlds of one server are many."""
+        """Part of every name that must be one of its kind: worlds of one moto are many."""
 
     def make(self, what: str, **inputs: Any) -> Thing:
         """With the tags that a provider without tags of its own would add: none but these."""
@@ -147,9 +147,14 @@ class World:
 
 
 @contextmanager
-def aws_worlds(folder: Path) -> Iterator[Callable[[], World]]:
-    """Worlds apart, of one server."""
-    with moto_server(folder) as server:
-        cloud = Cloud({"region": REGION, "endpoints": server.endpoints()})
-        yield lambda: World(server, cloud)
+def aws_worlds() -> Iterator[Callable[[], World]]:
+    """Worlds one after the other: each begins with what moto brings along."""
+    with moto_in_process() as moto:
+        cloud = Cloud({"region": REGION, "endpoints": moto.endpoints()})
+
+        def empty() -> World:
+            moto.reset()
+            return World(moto, cloud)
+
+        yield empty
         cloud.close()

@@ -1,4 +1,4 @@
-"""One moto server for the tests of the AWS double, and for each of them a world of its own."""
+"""One moto for the tests of the AWS double, and for each of them a world of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from tests.doubles.aws_world import World, aws_worlds
 
 
-@pytest.fixture(scope="session")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
-    with aws_worlds(tmp_path_factory.mktemp("moto")) as made:
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Callable[[], World]]:
+    with aws_worlds() as made:
         yield made
 
 

@@ -141,7 +141,7 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
 def test_it_is_made_stays_as_it_is_and_goes(world: World, token: str) -> None:
     name = token.rpartition(":")[2]
     inputs = LIVES[name](world)
-    before = world.server.holdings()
+    before = world.moto.holdings()
     thing = world.make(name, **inputs)
 
     assert list(not_implemented(thing.state, official.outputs(token))) == []
@@ -156,7 +156,7 @@ def test_it_is_made_stays_as_it_is_and_goes(world: World, token: str) -> None:
     thing.delete()
     assert thing.read() is None
     thing.delete()
-    assert world.server.holdings() == before
+    assert world.moto.holdings() == before
 
 
 @pytest.mark.parametrize("name", [name for name in LIVES if "tags" in BY_NAME[name].shape])

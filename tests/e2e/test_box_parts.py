@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
+from tests.doubles.aws.server import Moto
 from tests.doubles.dns_server import NO_RECORD
 from tests.e2e.box.firewall import packet_rules
 from tests.e2e.box.horizons import Sky, Zone, sky
@@ -23,13 +24,13 @@ EC2_NAME = "ec2-198-18-0-129.us-west-2.compute.amazonaws.com"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
+def server() -> Iterator[MotoInProcess]:
+    with moto_in_process() as moto:
+        yield moto
 
 
 @pytest.fixture
-def vpc(server: MotoServer) -> str:
+def vpc(server: MotoInProcess) -> str:
     """A VPC with both attributes and one instance that has an Elastic IP."""
     server.reset()
     ec2 = server.client("ec2")
@@ -58,7 +59,7 @@ def vpc(server: MotoServer) -> str:
     return id
 
 
-def test_ec2_names_lead_to_the_private_address_inside_alone(server: MotoServer, vpc: str) -> None:
+def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: str) -> None:
     found = sky(server, RANGE)
     assert found.answer("inside", IP_NAME) == (PRIVATE,)
     assert found.answer("inside", EC2_NAME) == (PRIVATE,)
@@ -70,7 +71,7 @@ def test_ec2_names_lead_to_the_private_address_inside_alone(server: MotoServer, 
 
 
 @pytest.mark.parametrize("attribute", ["EnableDnsHostnames", "EnableDnsSupport"])
-def test_names_need_the_attributes_of_the_vpc(server: MotoServer, vpc: str, attribute: str) -> None:
+def test_names_need_the_attributes_of_the_vpc(server: Moto, vpc: str, attribute: str) -> None:
     off: dict[str, Any] = {attribute: {"Value": False}}
     server.client("ec2").modify_vpc_attribute(VpcId=vpc, **off)
     found = sky(server, RANGE)
@@ -79,7 +80,7 @@ def test_names_need_the_attributes_of_the_vpc(server: MotoServer, vpc: str, attr
     assert found.answer("inside", IP_NAME) == known
 
 
-def test_zones_are_read_as_they_are_associated(server: MotoServer, vpc: str) -> None:
+def test_zones_are_read_as_they_are_associated(server: Moto, vpc: str) -> None:
     route53 = server.client("route53")
 
     def zone(name: str, address: str, **more: Any) -> None:
@@ -117,7 +118,7 @@ def test_the_most_specific_zone_answers_and_a_private_one_hides_public_ones() ->
     assert found.answer("inside", "y.example.com") == ("10.20.0.1",)
 
 
-def test_machines_are_seen_with_all_that_they_need(server: MotoServer, vpc: str) -> None:
+def test_machines_are_seen_with_all_that_they_need(server: Moto, vpc: str) -> None:
     ec2 = server.client("ec2")
     (machine,) = look(server).machines.values()
     assert (machine.name, machine.private, machine.elastic) == ("broker", PRIVATE, PUBLIC)
@@ -135,7 +136,7 @@ def test_machines_are_seen_with_all_that_they_need(server: MotoServer, vpc: str)
     assert look(server).machines == {}
 
 
-def test_what_no_rule_lets_in_is_dropped(server: MotoServer, vpc: str) -> None:
+def test_what_no_rule_lets_in_is_dropped(server: Moto, vpc: str) -> None:
     held = look(server)
     (machine,) = held.machines.values()
     groups = [held.groups[id] for id in machine.groups]

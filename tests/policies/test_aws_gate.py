@@ -18,7 +18,7 @@ from tests.placement.test_aws import given
 from tests.policies.calls import UNKNOWN, Pack
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
-NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
+NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
 """No resolver answers: the network of the tests has no part in what they find."""
 
 

@@ -16,7 +16,7 @@ from tests.policies.calls import UNKNOWN, Pack
 from tests.policies.programs import Declared, Program, Ref, Text
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
-NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.2}
+NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
 """No resolver answers: the network of the tests has no part in what they find."""
 REGION = "eu-central-1"
 OFFICE = "203.0.113.0/24"

@@ -5,14 +5,15 @@ Run as a module it serves until its standard input is closed, so it outlives nob
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,17 +31,16 @@ ENVIRONMENT = {
 }
 
 
-@dataclass
-class MotoServer:
-    """Where it answers. What it holds is forgotten with `reset`."""
+class Moto:
+    """What moto holds, and how to call it."""
 
-    url: str
-    log: Path
-    _clouds: dict[str, Cloud] = field(default_factory=dict, repr=False)
+    def __init__(self, urls: Mapping[str, str]) -> None:
+        self._urls = urls
+        self._clouds: dict[str, Cloud] = {}
 
     def endpoints(self) -> list[dict[str, str]]:
         """As the provider's setting of that name wants them."""
-        return [dict.fromkeys(SERVICES, self.url)]
+        return [dict(self._urls)]
 
     def client(self, service: str, region: str = REGION) -> Any:
         """A boto3 client, to see and to change what no program did."""
@@ -51,11 +51,6 @@ class MotoServer:
     def close(self) -> None:
         for cloud in self._clouds.values():
             cloud.close()
-
-    def reset(self) -> None:
-        request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
-        with urllib.request.urlopen(request, timeout=60):
-            pass
 
     def holdings(self) -> set[str]:
         """What exists in the region and in the global services, as `kind id`. Left out are
@@ -80,6 +75,19 @@ class MotoServer:
         return {f"Addresses {item['AllocationId']}" for item in addresses} | {
             f"Buckets {item['Name']}" for item in buckets
         }
+
+
+class MotoServer(Moto):
+    """Where it answers. What it holds is forgotten with `reset`."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        super().__init__(dict.fromkeys(SERVICES, url))
+        self.url, self.log = url, log
+
+    def reset(self) -> None:
+        request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
+        with urllib.request.urlopen(request, timeout=60):
+            pass
 
 
 # Service, the call that lists, the key of its list, and what an item is known by.
@@ -136,13 +144,27 @@ def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer
             process.stdout.close()
 
 
+def make_lean() -> None:
+    """Let moto not read and do, for every account, reset or request, what nobody here looks at."""
+    policies: Any = import_module("moto.iam.models")
+    every = json.loads(policies.aws_managed_policies_data)  # more than a thousand
+    few = {name: every[name] for name in POLICIES}
+    policies.aws_managed_policies_data = json.dumps(few)
+    images: Any = import_module("moto.ec2.models.amis")
+    load = images.load_resource
+    images.load_resource = lambda path: [] if "/ecs/" in path else load(path)
+    responses: Any = import_module("moto.core.responses")
+    responses.method_names_from_class = functools.cache(responses.method_names_from_class)
+
+
 def main(address: str) -> None:
     from moto.server import ThreadedMotoServer
 
-    models: Any = import_module("moto.iam.models")
-    # of more than a thousand, which every account and every reset would read anew
-    every = json.loads(models.aws_managed_policies_data)
-    models.aws_managed_policies_data = json.dumps({name: every[name] for name in POLICIES})
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # no line for each request
+    backends: Any = import_module("moto.backends")
+    modules = tuple(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: modules  # which every request would list anew
+    make_lean()
     server = ThreadedMotoServer(address, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -16,7 +16,7 @@ from ipaddress import IPv4Network
 from typing import Any, Literal
 
 from tests.doubles.aws.names import private_name, public_name
-from tests.doubles.aws.server import REGION, MotoServer
+from tests.doubles.aws.server import REGION, Moto
 from tests.doubles.dns_server import NO_RECORD
 from tests.e2e.box.state import addresses
 
@@ -59,7 +59,7 @@ class Sky:
         return None
 
 
-def sky(server: MotoServer, vpc: IPv4Network) -> Sky:
+def sky(server: Moto, vpc: IPv4Network) -> Sky:
     """As seen from, and from outside of, the VPC whose range is ``vpc``."""
     ec2 = server.client("ec2")
     of_range = [{"Name": "cidr", "Values": [str(vpc)]}]
@@ -118,7 +118,7 @@ def _plain(name: str) -> str:
 class Skies:
     """The sky over a box, looked at when somebody asks."""
 
-    def __init__(self, server: MotoServer, vpc: IPv4Network) -> None:
+    def __init__(self, server: Moto, vpc: IPv4Network) -> None:
         self._server, self._vpc = server, vpc
         self._lock = threading.Lock()
         self._seen: tuple[float, Sky] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.doubles.aws.server import MotoServer
+from tests.doubles.aws.server import Moto
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Held:
     """By group, the private addresses of the interfaces in it."""
 
 
-def look(server: MotoServer) -> Held:
+def look(server: Moto) -> Held:
     ec2 = server.client("ec2")
     volumes = ec2.describe_volumes()["Volumes"]
     sizes = {item["VolumeId"]: int(item["Size"]) for item in volumes}
@@ -97,7 +97,7 @@ def addresses(ec2: Any) -> dict[str, str]:
     return found
 
 
-def user_data(server: MotoServer, id: str) -> bytes:
+def user_data(server: Moto, id: str) -> bytes:
     """What EC2 hands to the instance, byte for byte."""
     ec2 = server.client("ec2")
     found = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")

@@ -1,0 +1,34 @@
+"""moto without a server: it answers where boto3 would send a request."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from moto import mock_aws
+
+from tests.doubles.aws.cloud import SERVICES
+from tests.doubles.aws.server import REGION, Moto, make_lean
+
+URLS = {service: f"https://{service}.{REGION}.amazonaws.com" for service in SERVICES}
+make_lean_once = functools.cache(make_lean)
+
+
+class MotoInProcess(Moto):
+    def __init__(self) -> None:
+        super().__init__(URLS)
+
+    def reset(self) -> None:
+        import_module("moto.moto_api._internal").moto_api_backend.reset()
+
+
+@contextmanager
+def moto_in_process() -> Iterator[MotoInProcess]:
+    """With nothing in it but what moto brings along; one at a time."""
+    make_lean_once()
+    with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
+        moto = MotoInProcess()
+        yield moto
+        moto.close()
