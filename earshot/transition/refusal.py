@@ -86,9 +86,9 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
     if (current.security is None) is not (wanted.security is None):
         yield (
             (
-                f"`security` would {'go' if wanted.security is None else 'come'} while brokers run: "
-                "those restarted first would ask for certificates that the others do not show, or show "
-                "none where the others ask"
+                f"`security` would {'go' if wanted.security is None else 'come'} while brokers "
+                "run: those restarted first would ask for certificates that the others do not "
+                "show, or show none where the others ask"
             ),
             STOP,
         )
