@@ -20,7 +20,11 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 
-STOP_FIRST = "Stop the cluster first (`make down`; data is kept), then run the same command again"
+STOP_FIRST = (
+    "Run the same command with the listeners that run now, which remembers them, and then with "
+    "these; or stop the cluster first (`make down`; data is kept)"
+)
+"""Where nothing is remembered of what runs; else a change like this is made in steps."""
 REMOVAL = "`make clean`"
 
 

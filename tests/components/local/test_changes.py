@@ -188,7 +188,7 @@ def renamed() -> ClusterPlan:
     return planned(listeners=listeners)
 
 
-def test_a_renamed_inter_broker_listener_is_refused_while_brokers_run(
+def test_a_renamed_inter_broker_listener_is_refused_while_nobody_knows_what_runs(
     tmp_path: Path, run: list[ClusterPlan]
 ) -> None:
     assert problems(tmp_path, renamed()) == []
@@ -196,7 +196,8 @@ def test_a_renamed_inter_broker_listener_is_refused_while_brokers_run(
     (problem,) = problems(tmp_path, renamed())
     assert "from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in problem
     assert problem.endswith(
-        "Stop the cluster first (`make down`; data is kept), then run the same command again"
+        "Run the same command with the listeners that run now, which remembers them, and then with "
+        "these; or stop the cluster first (`make down`; data is kept)"
     )
 
 
