@@ -25,6 +25,7 @@ from pulumi_policy import (
 from components.gate import APPROVAL_TYPE, GATE_TYPE
 from earshot.checks import containers, instance_stack
 from earshot.names.policy import read_policy
+from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.grouped import SHOWN, grouped, several
@@ -37,6 +38,8 @@ STACK_RULES = tuple(
     rule for rule in RULES if rule in instance_stack.RULES or rule in containers.RULES
 )
 """What is judged at the end of a run."""
+NOT_OF_ONE = (kl015_clients.RULE, kl016_nodes.RULE, kl018_strimzi.RULE)
+"""What no resource breaks by itself, or none at all."""
 
 NAMES_SCHEMA = PolicyConfigSchema(
     {
@@ -63,7 +66,7 @@ def policies() -> list[Policy]:
     evaluations = Evaluations()
     return [
         _names(evaluations),
-        *(_rule(evaluations, rule) for rule in RULES if rule.needs != "strimzi"),
+        *(_rule(evaluations, rule) for rule in RULES if rule not in NOT_OF_ONE),
         _same_listeners(evaluations),
         _advice(evaluations),
         _not_known_yet(evaluations),

@@ -50,6 +50,8 @@ RULES = (
 )
 """What all containers together are judged by."""
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
+_OF_ONE = _REFUSALS | {kl017_published.RULE.id}
+"""What one container may break; the other rules are about two."""
 _FOR_WHOM = ("advertised.listeners", "ports")
 """Of KL017: of an image that is not known, whom a listener serves tells whether it is an error."""
 
@@ -102,8 +104,10 @@ class ContainerRun:
     def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
         """What all containers of each engine show together, and was not said of one alone."""
         found: list[tuple[str, Finding]] = []
-        for engine in dict.fromkeys(item.engine for item in self._registered.values()):
-            listed = [item for item in self._registered.values() if item.engine == engine]
+        # programs register in any order: of two that clash it is always the same one that is named
+        registered = sorted(self._registered.values(), key=lambda item: item.urn)
+        for engine in dict.fromkeys(item.engine for item in registered):
+            listed = [item for item in registered if item.engine == engine]
             found += self._together(listed, stack)
         return StackEvaluation(tuple(found))
 
@@ -131,7 +135,8 @@ def _is_same(one: Finding, other: Finding) -> bool:
 def _alone(service: Service) -> tuple[Finding, ...]:
     """What is wrong whoever else there is: in networks that may have any other name."""
     container = replace(service.container, open_networks=True)
-    found = mistakes([replace(service, container=container)])
+    judged = mistakes([replace(service, container=container)])
+    found = tuple(item for item in judged if item.rule in _OF_ONE)
     if container.family is Family.UNKNOWN:
         found = tuple(item for item in found if item.inputs != _FOR_WHOM)
     return found

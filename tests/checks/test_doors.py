@@ -1,0 +1,237 @@
+"""One engine behind every door: the same containers get the same verdict, however they are written.
+
+Cases are one to three brokers with clients, near what works: mostly one thing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from earshot.checks import kubernetes
+from earshot.checks.containers import ContainerRun, Registered
+from earshot.checks.deployment import mistakes
+from earshot.checks.properties import mistakes_in_properties
+from earshot.listeners.images import Family, broker_settings
+from earshot.names.policy import ResolverPolicy
+from earshot.rules.finding import Finding
+from earshot.sources.compose import Service, read_compose
+from earshot.sources.docker_container import read_service
+from earshot.sources.docker_stack import NETWORK
+from earshot.sources.kubernetes import read_manifest
+from earshot.sources.stack_resources import Registered as Resource
+from earshot.sources.stack_resources import RegisteredStack
+
+IMAGES = ("apache/kafka:4.1.1", "confluentinc/cp-kafka:8.0.0", "example/kafka:1")
+Verdict = set[tuple[str, str, str, str | None]]
+"""Rule, grade, container and listener of each finding."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One container, in nobody's notation."""
+
+    name: str
+    image: str
+    env: Mapping[str, str]
+    networks: tuple[str, ...] = ("net",)
+    ports: tuple[tuple[int, int], ...] = ()
+    command: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = field(default=())
+    on_host: bool = False
+
+
+@st.composite
+def brokers(draw: st.DrawFn) -> list[Box]:
+    """Brokers of one cluster, each a voter."""
+    count = draw(st.integers(1, 3))
+    image = draw(st.sampled_from(IMAGES))
+    names = [f"kafka{i}" for i in range(1, count + 1)]
+    voters = ",".join(f"{i}@{name}:9093" for i, name in enumerate(names, 1))
+    found = []
+    for i, name in enumerate(names, 1):
+        outside = 9092 + 10 * i
+        inner = draw(odd(name, "localhost", "0.0.0.0", "nobody", names[0]))
+        bound = draw(odd("0.0.0.0", "localhost", "", name))
+        published = draw(odd(outside, 9092, 9999))
+        env = {
+            "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk",
+            "KAFKA_NODE_ID": str(draw(odd(i, 1))),
+            "KAFKA_PROCESS_ROLES": draw(odd("broker,controller", "broker")),
+            "KAFKA_LISTENERS": f"INTERNAL://:19092,HOST://{bound}:9092,CONTROLLER://:9093",
+            "KAFKA_ADVERTISED_LISTENERS": f"INTERNAL://{inner}:{draw(odd(19092, 9092))},"
+            f"HOST://{draw(odd('localhost', name, 'box.example.com'))}:{outside}",
+            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INTERNAL:PLAINTEXT,HOST:PLAINTEXT"
+            + draw(odd(",CONTROLLER:PLAINTEXT", "")),
+            "KAFKA_INTER_BROKER_LISTENER_NAME": draw(odd("INTERNAL", "HOST", "NONE")),
+            "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+            "KAFKA_CONTROLLER_QUORUM_VOTERS": draw(odd(voters, "1@localhost:9093")),
+        }
+        gone = draw(odd("", "KAFKA_LISTENERS", "CLUSTER_ID", "KAFKA_ADVERTISED_LISTENERS"))
+        found.append(
+            Box(
+                name,
+                image,
+                {key: value for key, value in env.items() if key != gone},
+                networks=draw(odd(("net",), ("net", "other"), ("other",))),
+                ports=draw(odd(((9092, published),), (), ((9092, 9092),))),
+                aliases=draw(odd((), ("broker",))),
+                on_host=draw(odd(False, False, True)),
+            )
+        )
+    return found
+
+
+@st.composite
+def clients(draw: st.DrawFn) -> list[Box]:
+    host = st.sampled_from(["kafka1", "kafka2", "localhost", "broker", "nobody"])
+    found = []
+    for i in range(draw(st.integers(0, 2))):
+        address = f"{draw(host)}:{draw(st.sampled_from([19092, 9092, 9102]))}"
+        by_command = draw(st.booleans())
+        found.append(
+            Box(
+                f"app{i}",
+                "example/app:1",
+                {} if by_command else {"KAFKA_BOOTSTRAP_SERVERS": address},
+                networks=draw(odd(("net",), ("other",))),
+                command=("run", "--bootstrap-server", address) if by_command else (),
+            )
+        )
+    return found
+
+
+def odd(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
+    """Mostly the ``usual`` value."""
+    return st.integers(0, 9).flatmap(
+        lambda number: st.sampled_from(others) if number == 9 else st.just(usual)
+    )
+
+
+def compose(boxes: Iterable[Box], *, env_file: bool = False) -> tuple[Service, ...]:
+    """Read from a Compose file, with variables in it or in files beside it."""
+    files = {}
+    services = {}
+    networks = set()
+    for box in boxes:
+        section: dict[str, Any] = {"image": box.image, "container_name": box.name}
+        if env_file:
+            files[f"{box.name}.env"] = "".join(f"{k}={v}\n" for k, v in box.env.items())
+            section["env_file"] = f"{box.name}.env"
+        else:
+            section["environment"] = dict(box.env)
+        section["command"] = list(box.command) or None
+        section["ports"] = [f"{host}:{inner}" for inner, host in box.ports]
+        if box.on_host:
+            section["network_mode"] = "host"
+        else:
+            section["networks"] = {net: {"aliases": list(box.aliases)} for net in box.networks}
+            networks |= {*box.networks}
+        services[box.name] = section
+    text = yaml.safe_dump({"services": services, "networks": dict.fromkeys(networks)})
+    return read_compose(text, "compose.yaml", {}, files.__getitem__, lenient=True).services
+
+
+def docker_inputs(box: Box) -> dict[str, Any]:
+    """As a program of pulumi-docker registers it."""
+    networks = [] if box.on_host else [*box.networks]
+    return {
+        "name": box.name,
+        "image": box.image,
+        "envs": [f"{key}={value}" for key, value in box.env.items()],
+        "command": list(box.command),
+        "ports": [{"internal": float(inner), "external": float(host)} for inner, host in box.ports],
+        "networksAdvanced": [{"name": net, "aliases": list(box.aliases)} for net in networks],
+        **({"networkMode": "host"} if box.on_host else {}),
+    }
+
+
+def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
+    """What the pack says of a program's containers, one by one and at its end."""
+    run = ContainerRun()
+    found: list[Finding] = []
+    for box in boxes:
+        item = Registered(box.name, read_service(docker_inputs(box), box.name), "engine")
+        waived = ResolverPolicy(waived={"box.example.com": "nobody is asked"})
+        found += run.register(item, waived).findings
+    nets = [Resource(NETWORK, name, {"name": name}) for name in ("net", "other")]
+    return (*found, *(item for _, item in run.at_the_end(RegisteredStack(nets)).findings))
+
+
+def by_manifest(boxes: Iterable[Box]) -> tuple[Finding, ...]:
+    """What is said of pods, each called as its container is."""
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": box.name},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "it",
+                        "image": box.image,
+                        "env": [{"name": key, "value": value} for key, value in box.env.items()],
+                        "args": list(box.command),
+                    }
+                ]
+            },
+        }
+        for box in boxes
+    ]
+    return kubernetes.mistakes(read_manifest(pods))
+
+
+def properties(box: Box) -> str:
+    """The file that an image makes of the variables."""
+    values = broker_settings(Family.APACHE, box.env).values
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def verdict(findings: Iterable[Finding]) -> Verdict:
+    return {(it.rule, it.severity, it.container, it.listener) for it in findings}
+
+
+BOXES = st.tuples(brokers(), clients()).map(lambda made: [*made[0], *made[1]])
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(BOXES)
+def test_a_compose_file_and_a_program_get_the_same_verdict(boxes: list[Box]) -> None:
+    wanted = verdict(mistakes(compose(sorted(boxes, key=lambda box: box.name))))
+    assert verdict(by_pack(boxes)) == wanted
+    assert verdict(by_pack(reversed(boxes))) == wanted, "in whatever order they are registered"
+
+
+@FEW
+@given(BOXES)
+def test_variables_may_stand_in_a_file(boxes: list[Box]) -> None:
+    assert verdict(mistakes(compose(boxes, env_file=True))) == verdict(mistakes(compose(boxes)))
+
+
+@FEW
+@given(brokers())
+def test_what_does_not_start_does_not_start_in_a_pod(boxes: list[Box]) -> None:
+    if boxes[0].image == IMAGES[2]:
+        return  # of a Kafka that nobody names, pods ask about a newer release
+    wanted = {item[:2] for item in verdict(mistakes(compose(boxes))) if item[0] in REFUSALS}
+    assert {item[:2] for item in verdict(by_manifest(boxes))} == wanted
+
+
+@FEW
+@given(brokers())
+def test_what_kafka_refuses_it_refuses_in_a_properties_file(boxes: list[Box]) -> None:
+    for box in boxes:
+        if "KAFKA_LISTENERS" not in box.env or box.image != IMAGES[0]:
+            continue  # the image has a part in it
+        found = verdict(mistakes_in_properties(properties(box), (4, 1)))
+        wanted = [item for item in mistakes(compose([box])) if item.rule == "KL002"]
+        assert {item[0] for item in found} == {item.rule for item in wanted}
+
+
+REFUSALS = {"KL002", "KL014"}
