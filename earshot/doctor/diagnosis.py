@@ -24,7 +24,7 @@ from earshot.validation.result import Cause, Cell, Stage, StageResult, Verdict
 
 EXPIRES_SOON = 30
 """Days of a certificate's remaining life below which the report says so."""
-_OF_SECURITY = frozenset({"authentication", "mechanism", "tls"})
+_OF_SECURITY = frozenset({"authentication", "client-certificate", "mechanism", "tls"})
 """Errors of a client that has connected."""
 _DIAGNOSES = {
     Diagnosis.NXDOMAIN: "does not exist",

@@ -17,7 +17,7 @@ from earshot.listeners.address import MAX_PORT, Address, bracketed
 from earshot.names.configured import RESOLV_CONF, configuration, read_resolv_conf
 from earshot.names.lookup import Diagnosis, Lookup, look_up
 from earshot.names.resolvers import SystemResolver
-from earshot.validation.client import Failure
+from earshot.validation.client import Failure, refuses_certificate
 
 RESOLVE_LIMIT: Final = 3.0
 """Seconds for all lookups together."""
@@ -235,7 +235,9 @@ def _handshake(
         return Failure("timeout", "the handshake did not end in time")
     except (ssl.SSLError, OSError) as error:
         # a listener without TLS closes the connection or answers with something else
-        word = "tls" if "ALERT" in str(error).upper() else "protocol"
+        word = "protocol"
+        if "ALERT" in str(error).upper():
+            word = "client-certificate" if refuses_certificate(str(error)) else "tls"
         return Failure(word, getattr(error, "reason", None) or str(error))
 
 

@@ -20,6 +20,7 @@ from earshot.doctor.probe import (
     resolve,
     tls_context,
 )
+from earshot.doctor.spoken import spoken
 from earshot.listeners.address import Address
 from earshot.listeners.model import Protocol
 from earshot.names.lookup import Diagnosis
@@ -37,6 +38,19 @@ from earshot.validation.metadata import (
 
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
+SPOKEN_LIMIT = 2.0
+"""Seconds for finding out what a listener speaks that gave none."""
+CERTAIN = frozenset(
+    {
+        "certificate-name",
+        "certificate-expired",
+        "certificate-not-yet-valid",
+        "certificate-untrusted",
+        "client-certificate",
+        "mechanism",
+    }
+)
+"""Errors of somebody who speaks the protocol that was expected."""
 PATIENCE = 1.0
 """Seconds below which silence says nothing of who is silent."""
 
@@ -95,10 +109,27 @@ def _look(
         return Sighting(Contact(address, lookup), None, left)
     left = end.left(CONNECT_LIMIT)
     contact = reach(address, lookup, context if protocol.tls else None, max(0.05, left))
-    if not contact.connected or isinstance(contact.security, Failure):
+    if isinstance(contact.security, Failure):
+        return Sighting(_understood(contact, protocol, contact.security, end), None, left)
+    if not contact.connected:
         return Sighting(contact, None, left)
     left = end.left(ASK_LIMIT)
-    return Sighting(contact, ask(address, protocol, client, left, end.stop), left)
+    said = ask(address, protocol, client, left, end.stop)
+    if isinstance(said, Failure):
+        contact = _understood(contact, protocol, said, end)
+    return Sighting(contact, said, left)
+
+
+def _understood(contact: Contact, protocol: Protocol, met: Failure, end: Deadline) -> Contact:
+    """``contact``, with what its listener speaks instead of ``protocol`` where it does."""
+    left = end.left(SPOKEN_LIMIT)
+    if met.error in CERTAIN or left < PATIENCE:
+        return contact
+    ip = contact.lookup.addresses[len(contact.attempts) - 1]
+    other = spoken((ip, contact.address.port), left).other_than(protocol)
+    if not other:
+        return contact
+    return replace(contact, security=Failure("protocol", f"{other}, and this client {protocol}"))
 
 
 def targets_of(contract: Contract) -> list[CellTarget]:

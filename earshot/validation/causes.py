@@ -234,6 +234,14 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     ),
     CauseRow(
         Stage.SECURITY,
+        "client-certificate",
+        "client-certificate",
+        "{who} accepts the certificate of this client",
+        "give one of an authority that {who} trusts: ssl.keystore.location=FILE and "
+        "ssl.keystore.type=PEM in the client properties",
+    ),
+    CauseRow(
+        Stage.SECURITY,
         "mechanism",
         "mechanism",
         "a mechanism that {listener} has enabled",

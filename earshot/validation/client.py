@@ -206,11 +206,20 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
         return Failure("client", str(error))
     text = error.str()
     word = _WORDS.get(error.code())
+    if error.code() in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):
+        word = "client-certificate"
     if word is None and error.code() == KafkaError._TRANSPORT:
         word = _transport(text)
     if word == "authentication" and _MECHANISM in text.lower():
         word = "mechanism"
     return Failure(word or error.name().lower().strip("_").replace("_", "-"), text)
+
+
+def refuses_certificate(text: str) -> bool:
+    """Whether ``text``, of OpenSSL, tells of a server that wants another client certificate."""
+    lowered = text.lower().replace("_", " ")
+    whats = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
+    return any(f"alert {what}" in lowered for what in whats)
 
 
 def _transport(text: str) -> str:

@@ -105,6 +105,11 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         ({"own": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
         ({"own": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
         ({"own": Failure("mechanism", "not enabled")}, Stage.SECURITY, "mechanism"),
+        (
+            {"own": Failure("client-certificate", "alert")},
+            Stage.SECURITY,
+            "client-certificate",
+        ),
         ({"own": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
         # it answers with something else than expected
         ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),

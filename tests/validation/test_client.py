@@ -144,6 +144,13 @@ def test_protocol_of_properties() -> None:
         (KafkaError._TRANSPORT, "Receive failed", "disconnected"),
         (KafkaError._AUTHENTICATION, "SASL authentication error", "authentication"),
         (
+            KafkaError._TRANSPORT,
+            "Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate",
+            "client-certificate",
+        ),
+        (KafkaError._SSL, "tlsv13 alert certificate required", "client-certificate"),
+        (KafkaError._SSL, "sslv3 alert handshake failure", "tls"),
+        (
             KafkaError._AUTHENTICATION,
             (
                 "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: "
