@@ -348,11 +348,13 @@ def test_credentials() -> None:
     with running_cluster(plan, extra={1: extra}) as one:
         good = examine(one.contract, client=client("right"))
         bad = examine(one.contract, client=client("wrong"))
-        unprotected = examine([address(one.contract, "EXTERNAL", 1)], deadline=5)
+        unprotected = examine([address(one.contract, "EXTERNAL", 1)])
     assert good.verdict is Verdict.PASS, failures(good)
     assert failures(bad) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
     assert "wrong" not in bad.model_dump_json()
-    assert [stage for stage, _ in failures(unprotected).values()] == [Stage.BOOTSTRAP]
+    assert list(failures(unprotected).values()) == [(Stage.SECURITY, "protocol")]
+    cause = unprotected.cells[0].cause
+    assert cause is not None and "it speaks SASL_PLAINTEXT (PLAIN)" in cause.observed
 
 
 def test_tls(certificate: Path) -> None:
@@ -368,12 +370,14 @@ def test_tls(certificate: Path) -> None:
     with running_cluster(plan, extra={1: extra}) as one:
         good = examine(one.contract, client=trusted)
         unknown = examine(one.contract)
-        plain = examine([address(one.contract, "EXTERNAL", 1)], deadline=5)
+        plain = examine([address(one.contract, "EXTERNAL", 1)])
         one.advertise(1, EXTERNAL=f"127.0.0.1:{address(one.contract, 'EXTERNAL', 1).port}")
         seed = address(one.contract, "EXTERNAL", 1)
         unnamed = examine([seed], client=trusted | {"security.protocol": "SSL"})
     assert good.verdict is Verdict.PASS, failures(good)
     assert "TLSv1.3" in good.cells[1].stages[4].detail
     assert failures(unknown) == {("EXTERNAL", 1): (Stage.SECURITY, "certificate-untrusted")}
-    assert [stage for stage, _ in failures(plain).values()] == [Stage.BOOTSTRAP]
+    assert list(failures(plain).values()) == [(Stage.SECURITY, "protocol")]
+    cause = plain.cells[0].cause
+    assert cause is not None and "it speaks SSL, and this client PLAINTEXT" in cause.observed
     assert failures(unnamed) == {(str(seed), 1): (Stage.SECURITY, "certificate-name")}
