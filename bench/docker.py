@@ -23,7 +23,7 @@ from components.docker.container_address import ContainerAddress
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement import DockerPlan, NodeContainer, plan_docker
 from earshot.placement.docker_names import DATA
 from earshot.placement.standpoint import BASE

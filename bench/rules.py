@@ -7,7 +7,7 @@ import time
 
 from earshot.config.document import read_spec
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan

@@ -150,7 +150,8 @@ def _end(child: subprocess.Popen[str]) -> None:
 
 def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
     """The cells that standpoints leave out, with reasons; empty if anything else did not pass."""
-    from earshot.validation.result import Report, Verdict
+    from earshot.validation.result import Report
+    from earshot.validation.terms import Verdict
 
     report = Report.model_validate_json(file.read_text())
     standpoints = {item.name: item for item in vantages}

@@ -8,11 +8,12 @@ from typing import Any
 
 from pulumi_policy import PolicyResource
 
-from earshot.listeners.model import ClusterPlan, UnknownHost
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import UnknownHost
 from earshot.rules.finding import Finding
 from earshot.sources.stack_resources import Registered
 
-PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").model_dump()
+PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 
 
 @dataclass(frozen=True)

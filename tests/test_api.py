@@ -11,7 +11,7 @@ import pytest
 
 import earshot
 from earshot.names.policy import ResolverPolicy
-from earshot.validation.result import Verdict
+from earshot.validation.terms import Verdict
 from toolchain.paths import ROOT
 
 CLUSTER: dict[str, Any] = {

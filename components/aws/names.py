@@ -13,7 +13,7 @@ from components.aws.tags import tags
 from components.outputs import known_or
 from earshot.config.aws import AwsSpec
 from earshot.facts.security_groups import BROKERS, CONTROLLERS
-from earshot.listeners.model import UnknownHost
+from earshot.listeners.terms import UnknownHost
 from earshot.placement.aws import Known, Provisioned, unknown_names
 
 

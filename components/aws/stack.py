@@ -16,7 +16,7 @@ from components.aws.cluster import AwsStackCluster
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
 from earshot.config.aws import AwsSpec
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.remote.bundle import bundle

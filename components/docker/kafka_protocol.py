@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from components.node_data import METADATA_TOPIC
 from earshot.engine import said
-from earshot.listeners.model import Listener, Protocol
+from earshot.listeners.model import Listener
+from earshot.listeners.terms import Protocol
 
 if TYPE_CHECKING:
     import docker

@@ -12,8 +12,8 @@ from pathlib import Path
 from components.local.record import PROPERTIES
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
-from earshot.listeners.model import Role
 from earshot.listeners.properties import NodeSettings, read_properties
+from earshot.listeners.terms import Role
 
 _REMEDY = (
     "put cluster.json back from a copy, or move away the directories that do not belong there; "

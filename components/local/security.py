@@ -20,9 +20,9 @@ from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store, Wanted
-from earshot.listeners.model import Mechanism, Protocol
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, own_access
+from earshot.listeners.terms import Mechanism, Protocol
 from earshot.project import Project
 from earshot.validation.client import translate
 

@@ -16,7 +16,7 @@ from earshot.checks.properties import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names
 from earshot.listeners.grammar import Bad, read_listeners
-from earshot.listeners.model import CLIENT_SCOPES, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.rules.finding import Finding
 from earshot.rules.grouped import numbered
 from earshot.sources.compose import Compose, Service

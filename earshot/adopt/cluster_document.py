@@ -10,7 +10,7 @@ from earshot.adopt.leftovers import free_properties
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import controller_names
-from earshot.listeners.model import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.grouped import numbered, shortened
 from earshot.sources.container import version_of

@@ -9,7 +9,7 @@ from typing import Any
 from earshot.adopt.adoption import Adoption, Question, Understood
 from earshot.listeners.address import bracketed
 from earshot.report.terminal import Terminal, columns
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 from earshot.rules.grouped import grouped, numbered, shape, shortened
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")

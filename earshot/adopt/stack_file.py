@@ -9,7 +9,7 @@ import yaml
 
 from earshot.adopt.adoption import Adoption
 from earshot.project import CLUSTER_KEY
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 from earshot.rules.grouped import grouped
 
 WIDTH = 100

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from earshot.certificates.store import Store
-from earshot.listeners.model import Mechanism, Protocol
 from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.listeners.terms import Mechanism, Protocol
 
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
 

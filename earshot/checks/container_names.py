@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import DEFAULT_BRIDGES
 from earshot.listeners.grammar import Bad, read_voters
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Resolver
-from earshot.names.policy import Asked, ResolverPolicy
+from earshot.names.policy import Asked
+
+if TYPE_CHECKING:
+    from earshot.names.policy import ResolverPolicy
 
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 

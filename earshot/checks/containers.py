@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from earshot.checks.container_names import evidence
 from earshot.checks.deployment import mistakes
@@ -23,7 +24,6 @@ from earshot.listeners.images import (
     is_unnamed,
 )
 from earshot.names.kinds import ip_of
-from earshot.names.policy import ResolverPolicy
 from earshot.rules import (
     kl002_kafka,
     kl011_resolves,
@@ -40,6 +40,9 @@ from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_stack import in_stack
 from earshot.sources.stack_resources import RegisteredStack
+
+if TYPE_CHECKING:
+    from earshot.names.policy import ResolverPolicy
 
 RULES = (
     kl002_kafka.RULE,

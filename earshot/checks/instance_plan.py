@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.settings import node_id
 from earshot.listeners.grammar import Bad, read_listeners
-from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
 from earshot.sources.user_data import UserDataFile
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan
 
 _KEYS = ("listeners", "advertised.listeners")
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
-from earshot.listeners.model import Listener, Node
 from earshot.names.kinds import ip_of
-from earshot.names.policy import ResolverPolicy
 from earshot.rules import (
     kl001_grammar,
     kl002_kafka,
@@ -26,6 +25,10 @@ from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import Finding, FindingState
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
+    from earshot.names.policy import ResolverPolicy
 
 RULES = (
     kl001_grammar.RULE,

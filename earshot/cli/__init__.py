@@ -86,6 +86,6 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _say(message: str) -> None:
-    from earshot.report.wording import visible
+    from earshot.report.visible import visible
 
     print(visible(message), file=sys.stderr)

@@ -17,7 +17,7 @@ from earshot.errors import EarshotError
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import in_compose, in_properties
-from earshot.listeners.model import CLIENT_SCOPES, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose
 from earshot.sources.files import beside, text_of, variables_for

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from earshot.doctor.doctor import examine
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.client import protocol_of
 from earshot.validation.contract import (
     Advertised,

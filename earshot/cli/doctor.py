@@ -9,7 +9,7 @@ from earshot.cli.output import SUFFIXES, formats, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placements import in_containers
 from earshot.report import Format
 from earshot.validation.contract import Contract

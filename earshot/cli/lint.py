@@ -23,7 +23,7 @@ from earshot.lint.model import Linted
 from earshot.lint.outcome import Failed, Outcome, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.report.terminal import Terminal
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 
 
 @dataclass(frozen=True)

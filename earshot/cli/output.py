@@ -7,13 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.report import Format, render
 from earshot.report.terminal import Terminal
-from earshot.validation.result import Report
+
+if TYPE_CHECKING:
+    from earshot.validation.result import Report
 
 Kind = TypeVar("Kind", bound=StrEnum)
 

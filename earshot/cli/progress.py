@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress

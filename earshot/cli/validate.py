@@ -13,7 +13,7 @@ from earshot.cli.progress import steps
 from earshot.cli.target import Target, target
 from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint, read_standpoints
 from earshot.placements import in_containers

@@ -25,9 +25,9 @@ from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids
 from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
 from earshot.errors import AddressError, EarshotError
-from earshot.listeners.model import Scope
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse
+from earshot.listeners.terms import Scope
 from earshot.names.aws import check_region
 
 NO_NODE = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from earshot.config.listener import ListenerSpec
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 
 KEY = "clear_text"
 """The key of a cluster's spec that holds the waivers."""

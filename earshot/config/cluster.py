@@ -11,18 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from earshot.config.listener import ListenerSpec
 from earshot.config.security import SecuritySpec, security_problems
-from earshot.listeners.model import (
-    DEFAULT_KAFKA,
-    Frozen,
-    ListenerName,
-    Port,
-    Protocol,
-    Scope,
-    whole_number,
-)
+from earshot.listeners.model import Frozen, ListenerName, Port, whole_number
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.secrets import INSTEAD, reveals
+from earshot.listeners.terms import DEFAULT_KAFKA, Protocol, Scope
 
 MAX_BROKERS = 1000
 FIRST_SEPARATE_CONTROLLER = 10_001

@@ -24,8 +24,9 @@ from earshot.config.listener import ListenerSpec
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 from earshot.listeners.images import Family, family_of, tag_of
-from earshot.listeners.model import Frozen, Port, Scope
+from earshot.listeners.model import Frozen, Port
 from earshot.listeners.problems import refuse, shown
+from earshot.listeners.terms import Scope
 
 MAX_HOSTS = 100
 ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"

@@ -10,16 +10,9 @@ from pydantic import Field, field_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_host, parse_address
-from earshot.listeners.model import (
-    CLIENT_SCOPES,
-    BindHost,
-    Frozen,
-    ListenerName,
-    Port,
-    Protocol,
-    Scope,
-)
+from earshot.listeners.model import BindHost, Frozen, ListenerName, Port
 from earshot.listeners.problems import refuse, shown
+from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
 _ID = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 

@@ -10,9 +10,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from earshot.config.listener import ListenerSpec
-from earshot.listeners.model import Frozen, Mechanism, Protocol, whole_number
+from earshot.listeners.model import Frozen, whole_number
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.security import VALIDATOR, is_computed
+from earshot.listeners.terms import Mechanism, Protocol
 
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)

@@ -19,7 +19,8 @@ from typing import Final
 from earshot.doctor.probe import nameservers, resolve
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.resolvers import DNS_PORT
-from earshot.validation.result import Cell, Report, Stage, Verdict
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Stage, Verdict
 
 LIMIT: Final = 3.0
 """Seconds for a DNS server's answer, and for looking names up again."""

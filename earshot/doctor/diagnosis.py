@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 
 from earshot.doctor.probe import PHRASES, Attempt, Contact, Handshake
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.reachability import TABLE as VANTAGES
 from earshot.validation.causes import FailedStage, explain
 from earshot.validation.client import Failure
 from earshot.validation.metadata import NOT_SAID, MetadataAnswer
-from earshot.validation.result import Cause, Cell, Stage, StageResult, Verdict
+from earshot.validation.result import Cause, Cell, StageResult
+from earshot.validation.terms import Stage, Verdict
 
 EXPIRES_SOON = 30
 """Days of a certificate's remaining life below which the report says so."""

@@ -30,13 +30,14 @@ from earshot.doctor.survey import (
     targets_seen,
 )
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure, configuration, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.metadata import NOT_SAID, MetadataAnswer, identify, match_listener
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Verdict
 from earshot.validation.topic import run_id
 
 WORKERS: Final = 16

@@ -26,7 +26,8 @@ from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cause, Cell, Replication, Verdict
+from earshot.validation.result import Cause, Cell, Replication
+from earshot.validation.terms import Verdict
 
 FOLLOWERS: Final = 2
 """Followers of each broker that are asked for: three replicas is what most topics have."""

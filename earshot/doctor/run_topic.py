@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.probe import connects
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import admin_client

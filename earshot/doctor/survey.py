@@ -22,7 +22,7 @@ from earshot.doctor.probe import (
 )
 from earshot.doctor.spoken import spoken
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis
 from earshot.validation.client import Failure, translate
 from earshot.validation.contract import Contract

@@ -10,7 +10,7 @@ from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.ingress_inputs import read_ingress, write_ingress
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress
-from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 
 
@@ -29,7 +29,7 @@ class Cloud:
                 str(id): {
                     "ingress": [write_ingress(rule) for rule in item.ingress or ()],
                     "elastic": [
-                        address if isinstance(address, str) else address.model_dump()
+                        address if isinstance(address, str) else address.written
                         for address in item.elastic or ()
                     ],
                 }
@@ -84,7 +84,7 @@ def _instance(document: Mapping[str, Any]) -> Instance:
     return Instance(
         ingress=tuple(rules),
         elastic=tuple(
-            item if isinstance(item, str) else UnknownHost.model_validate(item)
+            item if isinstance(item, str) else UnknownHost.read(item)
             for item in document["elastic"]
         ),
     )

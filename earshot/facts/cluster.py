@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from earshot.facts.clients import Clients
 from earshot.facts.container import Container
 from earshot.facts.deployment import Deployment
 from earshot.facts.instance import Instance
 from earshot.facts.strimzi import StrimziKafka
-from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import notes, settings
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Evidence, EvidenceKey
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan, Listener, Node
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from earshot.facts.security_groups import Ingress
-from earshot.listeners.model import UnknownHost
+from earshot.listeners.terms import UnknownHost
 
 
 @dataclass(frozen=True)

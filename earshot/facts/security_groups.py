@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.facts.clients import Clients, IpRange, Members, Source
-from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
+from earshot.listeners.terms import Scope
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan, Listener, Node
 
 BROKERS = "brokers"
 CONTROLLERS = "controllers"

@@ -21,8 +21,8 @@ from earshot.listeners.grammar import (
     Bad,
     read_voters,
 )
-from earshot.listeners.model import Protocol as SecurityProtocol
-from earshot.listeners.model import Role
+from earshot.listeners.terms import Protocol as SecurityProtocol
+from earshot.listeners.terms import Role
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _TEMPLATE = re.compile(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from earshot.lint.model import Mistake
 from earshot.lint.outcome import Failed, Outcome, said
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Failed, Outcome, said
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 

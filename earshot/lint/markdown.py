@@ -8,7 +8,7 @@ from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Outcome, observed
 from earshot.lint.text import unjudged
 from earshot.report.markdown import MARKS, escape
-from earshot.validation.result import Verdict
+from earshot.validation.terms import Verdict
 
 _HEAD = ("line", "", "rule", "of what", "observed", "expected", "fix")
 _MARKS = {

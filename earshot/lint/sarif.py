@@ -14,7 +14,7 @@ from earshot import __version__
 from earshot.lint.baseline import IN_BASELINE, Recorded
 from earshot.lint.model import Mistake
 from earshot.lint.outcome import Failed, Outcome, said
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 from earshot.rules.catalogue import RULES
 from earshot.rules.registry import Rule
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from earshot.lint.model import Place
 from earshot.listeners.secrets import reveals, without_users
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 
 MASK = "***"
 MAX_CHARACTERS = 10_000

@@ -8,8 +8,8 @@ from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
 from earshot.report.terminal import Terminal
-from earshot.report.wording import visible
-from earshot.validation.result import Verdict
+from earshot.report.visible import visible
+from earshot.validation.terms import Verdict
 
 SHOWN = 3
 """So many names of files that are alike are written out."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_listener_name, check_port, parse_address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -20,7 +20,7 @@ from earshot.listeners.grammar import (
     VOTERS_ALLOWED,
     Bad,
 )
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 
 K = TypeVar("K")
 V = TypeVar("V")

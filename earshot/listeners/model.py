@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -20,64 +19,13 @@ from earshot.listeners.address import (
     check_listener_name,
 )
 from earshot.listeners.problems import shown
-
-
-class Protocol(StrEnum):
-    """Kafka's four security protocols."""
-
-    PLAINTEXT = "PLAINTEXT"
-    SSL = "SSL"
-    SASL_PLAINTEXT = "SASL_PLAINTEXT"
-    SASL_SSL = "SASL_SSL"
-
-    @property
-    def tls(self) -> bool:
-        return self in (Protocol.SSL, Protocol.SASL_SSL)
-
-    @property
-    def sasl(self) -> bool:
-        return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
-
-
-class Mechanism(StrEnum):
-    """How users of a SASL listener log in, of those that Kafka keeps users for itself."""
-
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-
-
-class Scope(StrEnum):
-    """Whom a listener is for; the order is from the narrowest to the widest client scope."""
-
-    CONTROLLER = "controller"
-    INTERNAL = "internal"
-    HOST = "host"
-    EXTERNAL = "external"
-
-
-CLIENT_SCOPES = (Scope.INTERNAL, Scope.HOST, Scope.EXTERNAL)
-
-
-class Role(StrEnum):
-    """KRaft process roles."""
-
-    BROKER = "broker"
-    CONTROLLER = "controller"
+from earshot.listeners.terms import ANY_IPV4, Mechanism, Protocol, Role, Scope, UnknownHost
 
 
 class Frozen(BaseModel):
     """Base of all data between rooms: immutable, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class UnknownHost(Frozen):
-    """A host that provisioning has yet to yield; `what` says which resource will."""
-
-    what: str
-
-    def __str__(self) -> str:
-        return f"({self.what}: not known yet)"
 
 
 def _checked(check: Any) -> PlainValidator:
@@ -94,7 +42,7 @@ def _host(value: Any) -> str | UnknownHost:
     if isinstance(value, UnknownHost):
         return value
     if isinstance(value, dict):
-        return UnknownHost.model_validate(value)
+        return UnknownHost.read(value)
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
     return check_host(value)
@@ -130,17 +78,13 @@ def whole_number(value: Any, allowed: str = "a whole number") -> int:
 
 
 def _written(host: str | UnknownHost) -> str | dict[str, str]:
-    return host if isinstance(host, str) else {"what": host.what}
+    return host if isinstance(host, str) else host.written
 
 
 Host = Annotated[str | UnknownHost, _checked(_host), PlainSerializer(_written)]
 BindHost = Annotated[str, _checked(_bind_host)]
 Port = Annotated[int, _checked(_port)]
 ListenerName = Annotated[str, _checked(_name)]
-
-ANY_IPV4 = "0.0.0.0"
-DEFAULT_KAFKA = "4.1.1"
-"""The version that is deployed, and assumed, where nothing names one."""
 
 
 class Listener(Frozen):

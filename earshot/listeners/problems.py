@@ -8,9 +8,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel, ValidationError
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
 
 _ALLOWED = {
     "int_type": "a whole number",
@@ -119,7 +120,7 @@ def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
         return annotation
     found = (_model_in(argument) for argument in get_args(annotation))
     return next((item for item in found if item is not None), None)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Role
 from earshot.listeners.problems import shown
+from earshot.listeners.terms import Role
 
 NOTE = "#earshot."
 """What Kafka's own settings cannot hold stands in comment lines of this prefix."""

@@ -6,11 +6,15 @@ The complete set is always written, never a delta: one lone `KAFKA_` variable ma
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings, write_environment, write_properties
 from earshot.listeners.security import security_settings
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan, Listener, Node
 
 
 def server_properties(plan: ClusterPlan, node: Node) -> str:

@@ -7,8 +7,11 @@ setting holds a secret: https://kafka.apache.org/documentation/#security_ssl (KI
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from earshot.listeners.model import ClusterPlan, Node
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan, Node
+
 
 AUTHORITY = "ca.pem"
 """The file, in a secured node's folder, with the authority that everybody trusts."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from earshot.errors import AddressError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import vantage_of

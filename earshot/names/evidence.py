@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from earshot.listeners.model import ClusterPlan, Scope
+from earshot.listeners.terms import Scope
 from earshot.names.lookup import LITERAL, Diagnosis, Lookup, Resolver, literal, look_up
-from earshot.names.policy import Asked, ResolverPolicy
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan
+    from earshot.names.policy import Asked, ResolverPolicy
 
 EvidenceKey = tuple[str, Scope, str]
 """(listener name, scope, advertised host)."""
@@ -74,7 +78,10 @@ def gather(
     say nothing about gets evidence of kind none, with the reason.
     """
     declared = declared or {}
-    asked = asked or Asked()
+    if asked is None:
+        from earshot.names.policy import Asked  # slow to import
+
+        asked = Asked()
     resolvers = {scope: asked.resolver(policy, scope, placement) for scope in Scope}
     keys = list(dict.fromkeys(_keys(plan)))
     questions = [

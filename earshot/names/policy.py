@@ -9,8 +9,9 @@ from pydantic import Field, ValidationError, field_validator
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
-from earshot.listeners.model import Frozen, Scope
+from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
+from earshot.listeners.terms import Scope
 from earshot.names.configured import configuration
 from earshot.names.lookup import Resolver
 from earshot.names.resolvers import SystemResolver, parse_server

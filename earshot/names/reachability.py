@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
 from earshot.placements import VantageKind, internal_vantage
 

@@ -12,7 +12,8 @@ from earshot.errors import EarshotError
 from earshot.facts.clients import Clients
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
-from earshot.listeners.model import ClusterPlan, Node, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.placement.local_names import LOCALHOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from earshot.config.aws import AwsSpec
-from earshot.listeners.model import CLIENT_SCOPES, Protocol, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 from earshot.placement.standpoint import Kind, Standpoint
 
 NO_VALIDATOR: Final = (

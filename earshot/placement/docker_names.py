@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from earshot.config.docker import DockerHost, DockerListenerSpec, DockerSpec
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT
-from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ANY_IPV4, Scope, UnknownHost
+from earshot.listeners.terms import ANY_IPV4, Scope, UnknownHost
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.machine import Machine
 from earshot.placement.plan import NodeNames

@@ -13,15 +13,8 @@ from earshot.config.cluster import ClusterSpec
 from earshot.config.listener import ListenerSpec, override
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address
-from earshot.listeners.model import (
-    ANY_IPV4,
-    ClusterPlan,
-    Listener,
-    Node,
-    Role,
-    Scope,
-    UnknownHost,
-)
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import ANY_IPV4, Role, Scope, UnknownHost
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from pydantic import Field, ValidationError
 
 from earshot.engine import HasEngine, address_of, is_here
 from earshot.errors import EarshotError, SpecError
-from earshot.listeners.model import Frozen, Scope
+from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
+from earshot.listeners.terms import Scope
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"

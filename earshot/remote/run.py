@@ -17,13 +17,14 @@ from typing import Final, Literal
 from earshot.doctor.diagnosis import undecided
 from earshot.doctor.survey import targets_of
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.report.merge import Source, merge
 from earshot.spark.run import ValidationOptions, validate
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
-from earshot.validation.result import Report, Vantage, Verdict
+from earshot.validation.result import Report, Vantage
+from earshot.validation.terms import Verdict
 
 AT_ONCE: Final = 1
 """Containers that validate side by side."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.validation.result import (
     Cause,
     Cell,
@@ -18,9 +18,9 @@ from earshot.validation.result import (
     Report,
     StageResult,
     Vantage,
-    Verdict,
     combine,
 )
+from earshot.validation.terms import Verdict
 
 _GRAVITY = {Verdict.FAIL: 0, Verdict.INCONCLUSIVE: 1, Verdict.SKIP: 2, Verdict.PASS: 3}
 

@@ -17,7 +17,9 @@ from earshot.report.digest import (
     pairs,
     shortcomings,
 )
-from earshot.validation.result import Cell, Report, Verdict
+from earshot.report.visible import visible
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Verdict
 
 MARKS = {
     Verdict.PASS: "\N{CHECK MARK}",
@@ -56,7 +58,7 @@ def _milliseconds(seconds: float | None) -> str:
 def _finalize(value: object) -> object:
     # what a macro returns is markup already, and its own values came by here
     if isinstance(value, Address) or (isinstance(value, str) and not _is_markup(value)):
-        return wording.visible(str(value))
+        return visible(str(value))
     return value
 
 

@@ -25,8 +25,10 @@ from earshot.report.digest import (
     pairs,
     replication_facts,
 )
-from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached, visible
-from earshot.validation.result import Cell, Replication, Report, Vantage, Verdict
+from earshot.report.visible import visible
+from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached
+from earshot.validation.result import Cell, Replication, Report, Vantage
+from earshot.validation.terms import Verdict
 
 _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "skipped"}
 

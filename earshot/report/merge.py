@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from earshot.errors import EarshotError
 from earshot.report.digest import vantages, worst
 from earshot.report.wording import aware, moment
-from earshot.validation.result import Replication, Report, Verdict
+from earshot.validation.result import Replication, Report
+from earshot.validation.terms import Verdict
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from earshot.report.wording import visible
-from earshot.validation.result import Verdict
+from earshot.report.visible import visible
+from earshot.validation.terms import Verdict
 
 _PLAIN = {
     Verdict.PASS: "ok",

@@ -17,6 +17,7 @@ from earshot.report.digest import (
     shortcomings,
 )
 from earshot.report.terminal import Terminal, column_widths
+from earshot.report.visible import visible
 from earshot.report.wording import (
     fates,
     headline,
@@ -25,9 +26,9 @@ from earshot.report.wording import (
     standpoint,
     subject,
     unreached,
-    visible,
 )
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Verdict
 
 LABELS = len("observed")
 EXAMPLES = 3

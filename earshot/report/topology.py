@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from earshot.report.digest import broker_name, vantages, worst
 from earshot.report.wording import WORDS, counted
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Verdict
 
 T = TypeVar("T")
 

@@ -1,14 +1,14 @@
-"""The words that all formats share: headline, tally, date, stages; and text made safe to print."""
+"""The words that all formats share: headline, tally, date, stages."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from earshot.report.digest import Pair, broker_name, pairs
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Verdict
 
 WORDS = {
     Verdict.PASS: "passed",
@@ -106,16 +106,3 @@ def unreached(vantage: Vantage) -> tuple[str, ...]:
 def fates(pair: Pair) -> str:
     """`1500 acknowledged, 1500 read, 0 lost`, and whatever else happened to records."""
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in pair.counts.items())
-
-
-def visible(text: str) -> str:
-    """``text`` with control characters spelled out, so that a broker's answer cannot steer a
-    terminal, hide text in a log, or break an XML file."""
-    return "".join(
-        char if char in "\n\t" or not _unprintable(char) else f"\\u{ord(char):04x}" for char in text
-    )
-
-
-def _unprintable(char: str) -> bool:
-    # Cc: control, Cf: direction marks and the like, Cs: lone surrogates; the last two are no XML
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from earshot.listeners.model import Role, Scope
+from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 
 

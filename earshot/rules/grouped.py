@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from earshot.listeners.model import Role
+from earshot.listeners.terms import Role
 from earshot.rules.finding import Finding
 
 SHOWN = 3

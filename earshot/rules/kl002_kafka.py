@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import ForeignSettings, Memo, StrictSettings, Unreadable
-from earshot.listeners.model import DEFAULT_KAFKA
+from earshot.listeners.terms import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
     kl002_kafka_controllers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.listeners.model import ANY_IPV4
+from earshot.listeners.terms import ANY_IPV4
 from earshot.rules.kl002_kafka_objection import Objection, is_wildcard
 
 KEY = "advertised.listeners"

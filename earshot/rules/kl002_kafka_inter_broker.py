@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.rules.kl002_kafka_objection import Objection
 
 NAME = "inter.broker.listener.name"

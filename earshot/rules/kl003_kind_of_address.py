@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.placements import VantageKind

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
-from earshot.listeners.model import Listener, Node
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("advertised.listeners", "evidence")
 _EXPECTED = "a host:port of its own for every listener of every node"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Listener, Node
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
 from earshot.rules.unread import may_have
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("listeners", "listener.security.protocol.map", "scopes")
 

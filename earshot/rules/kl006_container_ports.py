@@ -7,14 +7,18 @@ published ports, and from elsewhere at the host's names and the published ports:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.address import bracketed
-from earshot.listeners.model import Listener, Node, Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("listeners", "advertised.listeners", "ports", "networks")
 _BEYOND = (Scope.HOST, Scope.EXTERNAL)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
 
 from earshot.facts.clients import WORLD, Clients, IpRange, Members, Reach, Source, Unread
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Ingress, admitted
-from earshot.listeners.model import ClusterPlan, Listener, Node, Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan, Listener, Node
 
 INPUTS = ("listeners", "scopes", "security groups", "clients")
 _INSIDE = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)

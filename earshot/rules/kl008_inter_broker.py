@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import asks_itself_alone
 from earshot.listeners.address import bracketed
-from earshot.listeners.model import Listener, Node, Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
 from earshot.rules.unread import may_have
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("inter.broker.listener.name", "listeners", "scopes", "evidence")
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
-from earshot.listeners.model import Listener, Node, Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule, label
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes")
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Listener, Node, Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
 
 INPUTS = ("advertised.listeners", "evidence")
 

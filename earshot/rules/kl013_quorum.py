@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from earshot.errors import AddressError
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import Bad, parse_voters, read_servers
-from earshot.listeners.model import Node
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
 from earshot.rules.unread import may_have
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Node
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"

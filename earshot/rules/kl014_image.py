@@ -27,7 +27,7 @@ from earshot.listeners.images import (
     is_unnamed,
     variable_of,
 )
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
 

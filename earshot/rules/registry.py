@@ -11,12 +11,15 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Node, Role, Scope
+from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.finding import Finding, FindingState, Severity
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Node
 
 _COMPARE = {
     ">=": operator.ge,
@@ -68,7 +71,7 @@ class Rule:
         container: str = "",
     ) -> Finding:
         """A finding of this rule; a Node gives both id and role."""
-        if isinstance(node, Node):
+        if node is not None and not isinstance(node, int):
             role = Role.BROKER if node.is_broker else Role.CONTROLLER
         return Finding(
             rule=self.id,
@@ -78,7 +81,7 @@ class Rule:
             remedy=remedy or self.remedy,
             source=self.source,
             state=state,
-            node=node.id if isinstance(node, Node) else node,
+            node=node if node is None or isinstance(node, int) else node.id,
             role=role,
             listener=listener,
             scope=scope,

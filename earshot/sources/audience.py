@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from earshot.facts.container import Container, is_loopback
 from earshot.listeners.address import Address, bracketed
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 
 
 @dataclass(frozen=True)

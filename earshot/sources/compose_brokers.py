@@ -9,10 +9,11 @@ from earshot.errors import EarshotError
 from earshot.facts.container import Container
 from earshot.facts.settings import node_id
 from earshot.listeners.images import broker_settings, family_of, is_broker
-from earshot.listeners.model import Scope
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Scope
 from earshot.sources.compose import Service
-from earshot.sources.container import effective, listeners_in
+from earshot.sources.container import listeners_in
+from earshot.sources.image_settings import effective
 from earshot.sources.kafka_broker import KafkaBroker
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
@@ -19,22 +20,21 @@ from earshot.facts.settings import (
 )
 from earshot.listeners.address import Address
 from earshot.listeners.images import (
-    APACHE_DEFAULTS,
     Family,
     broker_settings,
-    derived_listeners,
     family_of,
     tag_of,
 )
-from earshot.listeners.model import ClusterPlan, Scope
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Scope
 from earshot.sources.audience import Audience, Context, audience
+from earshot.sources.image_settings import effective, handed_over
 from earshot.sources.parsed_listener import ParsedListener, lone_plan, parsed_listeners
 
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan
+
 _VERSION = re.compile(r"(3\.9|[4-9]\.\d+)\.\d+", re.ASCII)
-_DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
-"""Images that bind what is advertised where nothing else is given; untold ones are taken for such.
-"""
 
 
 def facts_of(
@@ -59,30 +59,6 @@ def version_of(image: str) -> str:
     tag = tag_of(image)
     known = family_of(image) is Family.APACHE and _VERSION.fullmatch(tag)
     return tag if known else ""
-
-
-def handed_over(container: Container) -> dict[str, str]:
-    """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
-    values = dict(broker_settings(container.family, container.env).values)
-    if not values and container.family is Family.APACHE:
-        return dict(APACHE_DEFAULTS)
-    advertised = values.get("advertised.listeners", "")
-    if advertised and "listeners" not in values and container.family in _DERIVE:
-        values["listeners"] = derived_listeners(advertised)
-    return values
-
-
-def effective(container: Container) -> dict[str, str]:
-    """The broker properties with what the image and Kafka put where nothing is set."""
-    values = handed_over(container)
-    host = values.get("advertised.host.name")
-    if "advertised.listeners" not in values and host:  # Kafka before 3.0
-        port = values.get("advertised.port", values.get("port", "9092"))
-        values["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
-        if container.family in _DERIVE:
-            values.setdefault("listeners", derived_listeners(values["advertised.listeners"]))
-    values.setdefault("listeners", f"PLAINTEXT://:{values.get('port', '9092')}")
-    return values
 
 
 def listeners_in(

@@ -28,7 +28,7 @@ from earshot.listeners.kafka_grammar import read_voters
 from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import BASE_FILE, Service
-from earshot.sources.container import effective, handed_over
+from earshot.sources.image_settings import effective, handed_over
 
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I

@@ -7,6 +7,7 @@ the listener's own name does, or the kind of host that it advertises.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
@@ -18,11 +19,14 @@ from earshot.facts.settings import (
 )
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import Bad, read_listeners
-from earshot.listeners.model import ClusterPlan, Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience
 from earshot.sources.parsed_listener import lone_plan, parsed_listeners
 from earshot.sources.user_data import PLACE, UserDataFile
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan
 
 _SAID = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from earshot.facts.container import Container
 from earshot.facts.settings import inter_broker_name, roles_of
 from earshot.listeners.images import Family, family_of
-from earshot.listeners.model import Role
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Role
 from earshot.sources.parsed_listener import ParsedListener
 
 

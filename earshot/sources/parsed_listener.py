@@ -18,15 +18,8 @@ from earshot.facts.settings import (
 )
 from earshot.listeners.address import Address, check_host
 from earshot.listeners.grammar import read_listeners, read_protocols
-from earshot.listeners.model import (
-    ANY_IPV4,
-    ClusterPlan,
-    Listener,
-    Node,
-    Protocol,
-    Scope,
-    UnknownHost,
-)
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import ANY_IPV4, Protocol, Scope, UnknownHost
 from earshot.sources.audience import Audience
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names, inter_broker_name, node_id
 from earshot.listeners.address import Address, bracketed
-from earshot.listeners.model import Scope
 from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience
 from earshot.sources.kafka_broker import KafkaBroker

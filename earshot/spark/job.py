@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.spark import records as spark_records
 from earshot.spark.attempts import Attempts, Key, Route, RouteFailure, RouteProblem, unproven
 from earshot.spark.cluster import met_strangers, strangers

@@ -15,16 +15,8 @@ from earshot.spark.attempts import Key, RouteFailure, RouteProblem
 from earshot.spark.cluster import foreign, met_strangers
 from earshot.spark.job import Findings
 from earshot.validation.causes import FailedStage, explain
-from earshot.validation.result import (
-    Cause,
-    Cell,
-    Delivery,
-    Reached,
-    Stage,
-    StageResult,
-    Vantage,
-    Verdict,
-)
+from earshot.validation.result import Cause, Cell, Delivery, Reached, StageResult, Vantage
+from earshot.validation.terms import Stage, Verdict
 
 
 def merge(

@@ -27,7 +27,8 @@ from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Report, Verdict
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Verdict
 from earshot.validation.topic import run_id
 
 DOCTOR_SECONDS: Final = 15.0

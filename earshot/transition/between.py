@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from earshot.listeners.model import ClusterPlan, Node, Scope
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.terms import Scope
 from earshot.transition.reach import of_brokers, protocols
 
 

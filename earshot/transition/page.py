@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Protocol, Role, Scope
 from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.transition.steps import transition
 

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from earshot.listeners.model import ClusterPlan, Listener, Protocol
+from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.terms import Protocol
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Scope
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.transition.reach import of_brokers
 from earshot.transition.steps import Step
 

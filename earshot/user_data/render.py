@@ -15,10 +15,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
+from earshot.listeners.terms import Role
 from earshot.user_data.boot import SECRETS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
 from earshot.user_data.systems import PACKAGING

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.validation.result import Cause, Stage
+from earshot.validation.result import Cause
+from earshot.validation.terms import Stage
 
 ANY: Final = "*"
 

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.jaas import read_jaas
 
 OWNED: Final = frozenset(

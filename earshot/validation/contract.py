@@ -11,17 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address
-from earshot.listeners.model import (
-    CLIENT_SCOPES,
-    ClusterPlan,
-    Frozen,
-    Host,
-    ListenerName,
-    Port,
-    Protocol,
-    Scope,
-)
+from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
 from earshot.listeners.problems import describe, refuse
+from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
 T = TypeVar("T", str, int)
 

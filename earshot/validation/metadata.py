@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from earshot.listeners.address import Address, read_address
-from earshot.listeners.model import Frozen, Scope
+from earshot.listeners.model import Frozen
 from earshot.listeners.problems import shown
+from earshot.listeners.terms import Scope
+from earshot.validation.terms import Stage, Verdict
 
 
 def _observed(value: Any) -> Address:
@@ -32,27 +33,6 @@ Observed = Annotated[
     Address, PlainValidator(_observed), PlainSerializer(str, return_type=str, when_used="json")
 ]
 """An address as a broker gave it, be it one that earshot would refuse; text in JSON."""
-
-
-class Verdict(StrEnum):
-    """Of a cell and of a run."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    SKIP = "skip"
-    INCONCLUSIVE = "inconclusive"
-
-
-class Stage(StrEnum):
-    """The stages of a cell, in their order; the first that fails names the cause."""
-
-    BOOTSTRAP = "bootstrap"
-    METADATA = "metadata"
-    RESOLVE = "resolve"
-    TCP = "tcp"
-    SECURITY = "security"
-    PRODUCE = "produce"
-    CONSUME = "consume"
 
 
 class StageResult(Frozen):

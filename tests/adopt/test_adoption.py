@@ -14,7 +14,7 @@ from earshot.adopt.stack_file import stack_file
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement import plan_docker
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose

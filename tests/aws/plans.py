@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Role, Scope
 
 INTERNAL, EXTERNAL, CONTROLLER = Scope.INTERNAL, Scope.EXTERNAL, Scope.CONTROLLER
 BOTH = (Role.BROKER, Role.CONTROLLER)

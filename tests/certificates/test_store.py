@@ -12,8 +12,8 @@ from earshot.certificates.authority import Subject, read_certificate
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store, Wanted
 from earshot.errors import EarshotError
-from earshot.listeners.model import Mechanism, Protocol
 from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation.client import translate
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)

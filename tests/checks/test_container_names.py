@@ -6,7 +6,7 @@ import pytest
 
 from earshot.checks.container_names import declarations, evidence
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKind
 from earshot.names.policy import ResolverPolicy
 from tests.doubles.resolvers import TableAsked

@@ -9,8 +9,8 @@ import pytest
 
 from earshot.checks.instance_names import Named, is_never, names, never_but_asked
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Scope, UnknownHost
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.names.evidence import EvidenceKind
 from earshot.names.policy import ResolverPolicy

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from earshot.checks.instances import Broker, InstanceRun, skipped_rules
-from earshot.listeners.model import Scope
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.finding import FindingState
 from earshot.sources.user_data import PLACE, UserDataFile

@@ -21,7 +21,7 @@ from earshot.cli.commands import app
 from earshot.cli.target import client_properties, stack_contract, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.report.json import json as as_json

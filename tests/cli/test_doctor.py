@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from earshot.cli import run
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.report.json import read_report
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 

@@ -11,7 +11,7 @@ import pytest
 from earshot.cli import discovery, run
 from earshot.cli import validate as command
 from earshot.listeners.address import Address, read_address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
 from earshot.placement.standpoint import Candidate, Standpoint, docker_standpoints, to_json
 from earshot.project import Project

@@ -12,7 +12,7 @@ import pytest
 from components import validation
 from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
     Candidate,
     Kind,
@@ -21,7 +21,8 @@ from earshot.placement.standpoint import (
     read_standpoints,
 )
 from earshot.report import render
-from earshot.validation.result import Replication, Report, Vantage, Verdict
+from earshot.validation.result import Replication, Report, Vantage
+from earshot.validation.terms import Verdict
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 

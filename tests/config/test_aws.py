@@ -8,7 +8,7 @@ import pytest
 
 from earshot.config.aws_parts import architecture_of
 from earshot.facts.clients import Members, read_range
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from tests.config.aws_documents import (
     BOTH,
     EXTERNAL,

@@ -4,7 +4,7 @@ import pytest
 
 from earshot.config.clear_text import clear_text_problems
 from earshot.config.listener import ListenerSpec
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 
 
 def listener(name: str, protocol: Protocol, *scopes: Scope) -> ListenerSpec:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
-from earshot.listeners.model import Scope
 from earshot.listeners.problems import describe, shown
+from earshot.listeners.terms import Scope
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 OUTSIDE = {"name": "OUTSIDE", "port": 9092, "scopes": ["external"]}

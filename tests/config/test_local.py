@@ -13,7 +13,7 @@ from earshot.config.document import read_spec, read_spec_text
 from earshot.config.listener import ListenerSpec
 from earshot.config.local import LocalSpec
 from earshot.errors import SpecError
-from earshot.listeners.model import DEFAULT_KAFKA, Protocol, Scope
+from earshot.listeners.terms import DEFAULT_KAFKA, Protocol, Scope
 from tests.config.aws_documents import document
 from tests.config.read import read_local
 from tests.listeners.clusters import documents

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
-from earshot.listeners.model import Mechanism
+from earshot.listeners.terms import Mechanism
 
 
 def secured(**changes: Any) -> dict[str, Any]:

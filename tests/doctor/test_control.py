@@ -14,7 +14,8 @@ from earshot.doctor import probe
 from earshot.doctor.control import WORLD, OwnNetwork, has_route, hears, here, mark_inconclusive
 from earshot.listeners.address import read_address
 from earshot.names.lookup import Diagnosis, Lookup
-from earshot.validation.result import Cause, Report, Stage, Vantage, Verdict
+from earshot.validation.result import Cause, Report, Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.dns_server import dns_server
 from tests.report.samples import failed, healthy_cells, report
 

@@ -8,12 +8,13 @@ import pytest
 
 from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose, ready, undecided
 from earshot.doctor.probe import Attempt, Contact, Handshake
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
 from earshot.validation.metadata import NOT_SAID, MetadataAnswer
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Stage, Verdict
+from earshot.validation.result import Cell
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer
 
 HERE = "localhost:9092"

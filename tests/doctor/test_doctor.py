@@ -19,12 +19,13 @@ from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, Partitions
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import NOT_SAID
-from earshot.validation.result import Cell, Report, Stage, Verdict
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
 
 

@@ -33,7 +33,8 @@ from earshot.validation.client import FAST, Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Replication, Verdict
+from earshot.validation.result import Cell, Replication
+from earshot.validation.terms import Verdict
 from tests.doubles.answers import contract
 from tests.report import samples
 

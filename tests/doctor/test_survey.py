@@ -18,13 +18,13 @@ from earshot.doctor.survey import (
     targets_of,
     targets_seen,
 )
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import NOT_SAID, MetadataAnswer
-from earshot.validation.result import Stage, Verdict
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
 
 PLAIN = Protocol.PLAINTEXT

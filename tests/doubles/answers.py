@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 from earshot.validation.metadata import MetadataAnswer
 

@@ -18,8 +18,9 @@ from components.local.record import Record, process_of, read_record, running
 from earshot.config.local import LocalSpec
 from earshot.jvm.jars import KAFKA_VERSION, kafka_broker_jars
 from earshot.jvm.java import find_java
-from earshot.listeners.model import ClusterPlan, Node, Scope
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
+from earshot.listeners.terms import Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.validation.contract import Contract
 from tests.config.read import read_local

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from earshot.doctor.doctor import examine
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.validation.contract import (
     Advertised,
     Contract,

@@ -23,7 +23,8 @@ from earshot.spark.job import Entrance
 from earshot.spark.session import Opening, SparkSettings
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
-from earshot.validation.result import Report, Stage, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import CLUSTER_ID, Cluster, local_plan, running_cluster
 
 pytestmark = [

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from earshot.report.json import read_report
-from earshot.validation.result import Report, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Verdict
 from tests.config.aws_documents import TWO_LISTENERS
 from tests.doubles.aws.server import MotoServer, moto_server
 from tests.doubles.aws.validators import Validators, validators_answering

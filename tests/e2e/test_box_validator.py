@@ -19,7 +19,7 @@ from earshot.remote.image import context, ensure_image
 from earshot.remote.orders import LATEST
 from earshot.remote.user_data import HOME
 from earshot.report.json import read_report
-from earshot.validation.result import Verdict
+from earshot.validation.terms import Verdict
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import base_image, instance_image

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from earshot.checks.deployment import mistakes
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment
+from earshot.listeners.terms import Role, Scope
 from earshot.sources.docker_container import read_service
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine

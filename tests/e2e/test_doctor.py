@@ -19,7 +19,8 @@ from earshot.listeners.address import Address
 from earshot.report.json import json, read_report
 from earshot.validation.client import configuration
 from earshot.validation.contract import Advertised, Contract
-from earshot.validation.result import Cell, Report, Stage, Verdict
+from earshot.validation.result import Cell, Report
+from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
 from tests.e2e.cluster import Cluster, local_plan, running_cluster

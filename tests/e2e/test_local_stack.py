@@ -21,7 +21,8 @@ from components.node_data import feature_level
 from earshot.jvm.jars import KAFKA_VERSION
 from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
-from earshot.validation.result import Report, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Verdict
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 

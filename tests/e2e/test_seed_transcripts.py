@@ -21,7 +21,8 @@ import yaml
 
 from earshot.placement.docker import network_name
 from earshot.remote.image import ensure_image
-from earshot.validation.result import Cell, Stage
+from earshot.validation.result import Cell
+from earshot.validation.terms import Stage
 from tests.e2e.clients import HERE, Client, client_on
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with

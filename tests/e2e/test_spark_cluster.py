@@ -11,8 +11,9 @@ import pytest
 
 import earshot
 from earshot.jvm.jars import spark_connector_jars
-from earshot.listeners.model import Scope
-from earshot.validation.result import Report, Stage, Verdict
+from earshot.listeners.terms import Scope
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.spark_standalone import Standalone, standalone, with_resolver
 from tests.skips import lacking

@@ -22,11 +22,12 @@ from earshot.errors import EarshotError
 from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
 from earshot.jvm.java import find_java
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.spark.run import ValidationOptions, validate
 from earshot.validation.client import configuration
 from earshot.validation.contract import Contract
-from earshot.validation.result import Report, Stage, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 from tests.e2e.ports import free_ports
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from earshot.config.kafka_release import KafkaRelease
-from earshot.listeners.model import ClusterPlan, Protocol, Role
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Protocol, Role
 from earshot.user_data.boot import SECRETS, SecretFile
 from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import MOUNT, digest, user_data

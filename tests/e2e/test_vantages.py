@@ -21,7 +21,8 @@ from earshot.remote.leftovers import CLUSTER_LABEL, remove_leftovers
 from earshot.remote.run import validate_from
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
-from earshot.validation.result import Report, Stage, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import contract as clients_of
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine

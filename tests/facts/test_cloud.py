@@ -8,7 +8,7 @@ from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.cloud import Cloud
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress
-from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration
 
 VPC = read_range("10.0.0.0/16")

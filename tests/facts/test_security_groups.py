@@ -16,7 +16,8 @@ from earshot.facts.security_groups import (
     ingress_of,
     security_groups,
 )
-from earshot.listeners.model import Node, Role, Scope
+from earshot.listeners.model import Node
+from earshot.listeners.terms import Role, Scope
 from tests.aws.plans import ONE_LISTENER, TWO_LISTENERS, Wanted, node, plan
 
 VPC = ip_network("10.0.0.0/16")

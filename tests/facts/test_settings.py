@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.facts.settings import ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
-from earshot.listeners.model import Role
+from earshot.listeners.terms import Role
 
 NAMES = (
     "advertised", "advertised_by_quorum", "advertised_to_clients", "controllers", "early", "id",

@@ -9,7 +9,7 @@ from earshot.errors import EarshotError
 from earshot.lint.baseline import IN_BASELINE
 from earshot.lint.model import Linted, Mistake, Place
 from earshot.lint.outcome import Failed, Outcome
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.rules.finding import Finding, FindingState, Severity
 
 ROOT = Path("/project")

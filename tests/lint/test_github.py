@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.lint.github import github
 from earshot.lint.model import Linted, Mistake, Place
-from earshot.report.wording import visible
+from earshot.report.visible import visible
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 

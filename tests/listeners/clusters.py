@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from earshot.config.local import LocalSpec
-from earshot.listeners.model import CLIENT_SCOPES, ClusterPlan, Protocol, Scope
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.owned import owner_of
+from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from tests.config.read import read_local
 

@@ -20,7 +20,7 @@ from earshot.listeners.grammar import (
     read_servers,
     read_voters,
 )
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, names, ports, protocols
 from tests.listeners.test_address import without_reason

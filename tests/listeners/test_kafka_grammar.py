@@ -20,7 +20,7 @@ from earshot.listeners.kafka_grammar import (
     read_servers,
     read_voters,
 )
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from tests.listeners.clusters import hosts, names, ports, protocols
 from tests.listeners.test_grammar import KAFKA_REFUSES, KAFKA_TAKES
 

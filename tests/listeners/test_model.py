@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from earshot.listeners.address import HOST_ALLOWED, NAME_ALLOWED, PORT_ALLOWED, Address
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 
 LISTENER: dict[str, Any] = {
     "name": "EXTERNAL",

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment, notes, server_properties, settings, voters
+from earshot.listeners.terms import Protocol, Role, Scope
 
 
 def listener(name: str, host: str, port: int, *scopes: Scope) -> Listener:

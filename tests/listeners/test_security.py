@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.listeners.model import (
-    ClusterPlan,
-    Listener,
-    Mechanism,
-    Node,
-    Protocol,
-    Role,
-    Scope,
-    SecurityPlan,
-)
+from earshot.listeners.model import ClusterPlan, Listener, Node, SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
 from earshot.listeners.security import is_computed, own_access
+from earshot.listeners.terms import Mechanism, Protocol, Role, Scope
 
 
 def listener(name: str, protocol: Protocol, scope: Scope) -> Listener:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.aws import (
     Ec2Name,
     Interface,

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.policy import ResolverPolicy

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from tests.doubles.resolvers import TableAsked
 

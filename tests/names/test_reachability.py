@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.placements import VantageKind

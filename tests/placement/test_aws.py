@@ -11,7 +11,7 @@ from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Scope, UnknownHost
+from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import VpcDns, private_name, public_name
 from earshot.names.evidence import gather
 from earshot.names.policy import Asked, ResolverPolicy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.standpoint import Kind
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws

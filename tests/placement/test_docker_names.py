@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.docker_names import Published, docker_names
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}

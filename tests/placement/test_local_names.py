@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import gather
 from earshot.names.machine import Machine
 from earshot.names.policy import ResolverPolicy

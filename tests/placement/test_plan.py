@@ -9,7 +9,8 @@ from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners import render
-from earshot.listeners.model import ClusterPlan, Listener, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.placement.plan import NodeNames, plan
 from tests.config.read import read_local
 from tests.listeners.clusters import plans

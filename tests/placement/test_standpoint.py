@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
     APART,
     HOST_NETWORK,

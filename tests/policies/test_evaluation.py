@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pulumi_policy.proxy import unknown_checking_proxy
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.policy import read_policy
 from policies.evaluation import PREVIEW_UNKNOWN, part, plain
 from tests.policies.calls import UNKNOWN, UNKNOWN_LIST

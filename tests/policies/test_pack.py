@@ -10,7 +10,8 @@ from pulumi_policy import EnforcementLevel, StackValidationPolicy
 
 from components.gate import APPROVAL_TYPE, GATE_TYPE, NOBODY, digest
 from earshot.checks import containers, instance_stack
-from earshot.listeners.model import ClusterPlan, Scope
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.catalogue import RULES
 from policies.pack import NOT_OF_ONE, policies

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from earshot.listeners.model import Protocol, Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 
 LISTENERS = {Scope.INTERNAL: "BOB", Scope.HOST: "FRED", Scope.EXTERNAL: "ALICE"}

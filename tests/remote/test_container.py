@@ -20,8 +20,8 @@ import pytest
 from docker.errors import DockerException, NotFound
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
 from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
 from earshot.remote import container, leftovers
 from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import read_address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.remote.instance import ask
 from earshot.remote.orders import ORDER, STATUS, Status, answer_to, digest, read_order

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint, docker_standpoints
 from earshot.remote import bucket, container, run
 from earshot.remote import instance as remote
@@ -18,7 +18,8 @@ from earshot.remote.run import validate_from
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
-from earshot.validation.result import Report, Vantage, Verdict
+from earshot.validation.result import Report, Vantage
+from earshot.validation.terms import Verdict
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 

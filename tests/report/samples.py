@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from earshot.listeners.address import Address, read_address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.validation.result import (
     Cause,
     Cell,
@@ -13,11 +13,10 @@ from earshot.validation.result import (
     Reached,
     Replication,
     Report,
-    Stage,
     StageResult,
     Vantage,
-    Verdict,
 )
+from earshot.validation.terms import Stage, Verdict
 
 BROKERS = (1, 2, 3)
 LISTENERS = {"INTERNAL": (Scope.INTERNAL, 19091), "EXTERNAL": (Scope.HOST, 9091)}

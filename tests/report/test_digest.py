@@ -14,7 +14,8 @@ from earshot.report.digest import (
     shortcomings,
     worst,
 )
-from earshot.validation.result import Cause, Delivery, Stage, Verdict
+from earshot.validation.result import Cause, Delivery
+from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 

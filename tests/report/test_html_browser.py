@@ -15,7 +15,8 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.report import Format, render
-from earshot.validation.result import Cause, Report, Stage
+from earshot.validation.result import Cause, Report
+from earshot.validation.terms import Stage
 from tests.report import samples
 
 pytestmark = [pytest.mark.e2e, pytest.mark.requires("chromium")]

@@ -8,7 +8,8 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.report.junit import junit
-from earshot.validation.result import Reached, Vantage, Verdict
+from earshot.validation.result import Reached, Vantage
+from earshot.validation.terms import Verdict
 from tests.report import samples
 
 # element: (its attributes, required first; its children in their order)

@@ -9,7 +9,8 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.report.digest import matrices
 from earshot.report.merge import Source, merge
-from earshot.validation.result import Cause, Report, Stage, Vantage, Verdict
+from earshot.validation.result import Cause, Report, Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 

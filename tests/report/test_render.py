@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.report import Format, render
 from earshot.report.html import MARKS
 from earshot.report.json import read_report
 from earshot.report.markdown import escape
-from earshot.report.wording import visible
-from earshot.validation.result import Cause, Cell, Report, Stage, Verdict
+from earshot.report.visible import visible
+from earshot.validation.result import Cause, Cell, Report
+from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from earshot.report.terminal import Terminal, column_widths, columns
-from earshot.validation.result import Verdict
+from earshot.validation.terms import Verdict
 
 
 class Screen(io.StringIO):

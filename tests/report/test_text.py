@@ -6,7 +6,8 @@ import pytest
 
 from earshot.report.terminal import Terminal
 from earshot.report.text import text
-from earshot.validation.result import Delivery, Replication, Verdict
+from earshot.validation.result import Delivery, Replication
+from earshot.validation.terms import Verdict
 from tests.report import samples
 
 

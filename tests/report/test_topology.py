@@ -7,7 +7,8 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.report import topology as geometry
 from earshot.report.topology import topology
-from earshot.validation.result import Cause, Reached, Stage, Vantage, Verdict
+from earshot.validation.result import Cause, Reached, Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 

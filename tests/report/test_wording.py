@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from earshot.report.wording import counted, moment, outcome, standpoint, subject, visible
-from earshot.validation.result import Stage, Vantage, Verdict
+from earshot.report.visible import visible
+from earshot.report.wording import counted, moment, outcome, standpoint, subject
+from earshot.validation.result import Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 

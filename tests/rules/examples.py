@@ -14,8 +14,9 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress
 from earshot.listeners.address import parse_address
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey, gather
 from earshot.names.lookup import Diagnosis
 from earshot.names.policy import ResolverPolicy

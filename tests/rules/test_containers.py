@@ -8,8 +8,9 @@ import pytest
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.rules.catalogue import RULES
 from earshot.rules.evaluate import evaluate, unjudged
 from earshot.rules.finding import FindingState

@@ -7,8 +7,8 @@ import pytest
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
-from earshot.listeners.model import Scope
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Scope
 from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan

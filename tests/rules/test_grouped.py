@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.listeners.model import Role, Scope
+from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, Severity

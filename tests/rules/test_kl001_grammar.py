@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.model import ClusterPlan, Role
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import FindingState
 from earshot.rules.kl001_grammar import READERS, RULE, problems

@@ -13,7 +13,8 @@ from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress, ingress_of, security_groups
-from earshot.listeners.model import ClusterPlan, Role
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate, unjudged
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.kl007_security_groups import RULE

@@ -8,8 +8,9 @@ import pytest
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.facts.instance import Instance
-from earshot.listeners.model import ClusterPlan, Listener, Node, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.lookup import Diagnosis
 from earshot.rules.catalogue import RULES
 from earshot.rules.evaluate import evaluate

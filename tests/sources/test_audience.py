@@ -8,7 +8,7 @@ import pytest
 
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.address import parse_address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.sources.audience import Audience, Context, audience
 
 PUBLISHED = PublishedPort(9092, 39092)

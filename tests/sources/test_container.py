@@ -5,8 +5,10 @@ import pytest
 from earshot.checks.container_names import declarations
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.facts.settings import asks_itself_alone, node_id
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope
-from earshot.sources.container import effective, version_of
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Protocol, Role, Scope
+from earshot.sources.container import version_of
+from earshot.sources.image_settings import effective
 from tests.rules.container_examples import container
 from tests.sources.containers import container_facts
 

@@ -6,16 +6,9 @@ import pytest
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
-from earshot.listeners.model import (
-    ClusterPlan,
-    Listener,
-    Node,
-    Protocol,
-    Role,
-    Scope,
-    UnknownHost,
-)
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
+from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.sources.instance import audience, instance_facts, is_computed, with_own_name
 from earshot.sources.user_data import UserDataFile, broker_files
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from earshot.listeners.model import UnknownHost
+from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.sources.instance_network import InstanceNetwork, instance_network
 from earshot.sources.stack_resources import (

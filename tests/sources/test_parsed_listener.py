@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from earshot.facts.settings import asks_itself_alone
 from earshot.listeners import render
 from earshot.listeners.address import Address
-from earshot.listeners.model import ClusterPlan, Listener, Node, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import read_environment, read_properties
+from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
 from earshot.sources.audience import Audience
 from earshot.sources.parsed_listener import lone_plan, parsed_listeners
 from tests.listeners.clusters import plans

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.sources.properties_file import read_broker, told
 
 SAID = {"NOTED": (Scope.HOST, Scope.EXTERNAL)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.spark.job import FAIL_FAST, Entrance
 
 

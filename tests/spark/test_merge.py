@@ -5,23 +5,15 @@ from dataclasses import replace
 import pytest
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.spark.attempts import RouteFailure, RouteProblem
 from earshot.spark.cluster import met_strangers
 from earshot.spark.job import Findings
 from earshot.spark.merge import blame, merge, without_spark
 from earshot.validation.client import Failure
 from earshot.validation.refusals import refusal
-from earshot.validation.result import (
-    Cell,
-    Delivery,
-    Reached,
-    Stage,
-    StageResult,
-    Vantage,
-    Verdict,
-    combine,
-)
+from earshot.validation.result import Cell, Delivery, Reached, StageResult, Vantage, combine
+from earshot.validation.terms import Stage, Verdict
 from earshot.validation.verdict import Share, Tally
 
 LISTENERS = ("INTERNAL", "EXTERNAL")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from earshot.listeners.model import ClusterPlan, Scope
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Scope
 from earshot.placement.plan import NodeNames, plan
 from tests.config.read import read_local
 

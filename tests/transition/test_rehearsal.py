@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.transition.rehearsal import Rehearsed, by_scope, rehearsed
 from earshot.transition.steps import transition
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Mechanism, SecurityPlan
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.terms import Mechanism
 from earshot.transition.steps import Step, leaving, transition
 from tests.transition.pairs import planned
 from tests.transition.walk import REFUSED, Order, walked

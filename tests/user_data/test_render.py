@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given, settings
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Protocol, Role, UnknownHost
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
+from earshot.listeners.terms import Protocol, Role, UnknownHost
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
 from earshot.user_data.render import PROPERTIES, digest, user_data

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from earshot.listeners.model import Role
+from earshot.listeners.terms import Role
 from earshot.user_data.boot import ssm_report, ssm_secret
 from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import user_data

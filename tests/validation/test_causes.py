@@ -9,10 +9,10 @@ import pytest
 
 from earshot.doctor.replication import KIND
 from earshot.listeners.address import Address
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
 from earshot.validation.causes import ANY, TABLE, CauseRow, FailedStage, explain, named
-from earshot.validation.result import Stage
+from earshot.validation.terms import Stage
 
 GOLDEN = Path(__file__).parent / "goldens" / "causes.txt"
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"

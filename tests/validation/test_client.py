@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation.client import (
     Errors,
     Failure,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.validation.contract import Contract, read_contract
 from tests.transition.pairs import planned
 from tests.transition.test_steps import INTERNAL

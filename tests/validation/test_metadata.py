@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.validation import metadata
 from earshot.validation.client import Errors, Failure
 from earshot.validation.metadata import (

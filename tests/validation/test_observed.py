@@ -15,7 +15,7 @@ from earshot.doctor.doctor import examine
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
 from earshot.doctor.survey import Sighting, facts_of, targets_of, targets_seen
 from earshot.listeners.address import Address
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.report import Format, render
 from earshot.report.json import json, read_report
@@ -27,7 +27,8 @@ from earshot.spark.run import entrances
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.metadata import MetadataAnswer
-from earshot.validation.result import Cell, Report, Stage, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import contract
 from tests.doubles.metadata_server import CLIENT, metadata_server
 from tests.report import samples

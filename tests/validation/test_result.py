@@ -8,7 +8,8 @@ import pytest
 
 from earshot.report import Format, render
 from earshot.report.json import read_report
-from earshot.validation.result import Delivery, Verdict, combine
+from earshot.validation.result import Delivery, combine
+from earshot.validation.terms import Verdict
 from tests.report import samples
 
 PASS, FAIL, SKIP = Verdict.PASS, Verdict.FAIL, Verdict.SKIP

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from earshot.validation.result import Delivery, Verdict
+from earshot.validation.result import Delivery
+from earshot.validation.terms import Verdict
 from earshot.validation.verdict import EXAMPLES, Received, Share, tally, verdict_of
 
 RUN = "c0ffee00"

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from components.docker import kafka_protocol
 from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
-from earshot.listeners.model import Listener, Protocol, Scope
+from earshot.listeners.model import Listener
+from earshot.listeners.terms import Protocol, Scope
 
 MARK = b"ears"
 Answer = Callable[[bytes], bytes]

@@ -21,7 +21,8 @@ from components.local.quorum import Memory
 from components.local.record import Record
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Scope
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.terms import Scope
 from earshot.placement.plan import NodeNames, plan
 from tests.components.local import nodes
 from tests.e2e.ports import kept_ports

@@ -28,7 +28,8 @@ from earshot.remote.orders import (
     digest,
     read_order,
 )
-from earshot.validation.result import Cell, Report, Vantage, Verdict
+from earshot.validation.result import Cell, Report, Vantage
+from earshot.validation.terms import Verdict
 from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.2

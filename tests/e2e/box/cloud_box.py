@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from earshot.listeners.model import Scope
+from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Candidate, Kind, Standpoint
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server

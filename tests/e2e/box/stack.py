@@ -15,7 +15,8 @@ import yaml
 from earshot.placement.standpoint import to_json
 from earshot.report.json import read_report
 from earshot.validation.contract import Contract
-from earshot.validation.result import Report, Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Verdict
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.e2e.aws_project import Project, aws_project, aws_settings
 from tests.e2e.project import STACK

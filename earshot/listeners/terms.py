@@ -1,0 +1,81 @@
+"""The words that all rooms share: protocols, scopes, roles, and a host that is not known yet.
+
+Without pydantic, so that a command which reads no plan starts fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+ANY_IPV4 = "0.0.0.0"
+DEFAULT_KAFKA = "4.1.1"
+"""The version that is deployed, and assumed, where nothing names one."""
+
+
+class Protocol(StrEnum):
+    """Kafka's four security protocols."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        return self in (Protocol.SSL, Protocol.SASL_SSL)
+
+    @property
+    def sasl(self) -> bool:
+        return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
+
+
+class Mechanism(StrEnum):
+    """How users of a SASL listener log in, of those that Kafka keeps users for itself."""
+
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class Scope(StrEnum):
+    """Whom a listener is for; the order is from the narrowest to the widest client scope."""
+
+    CONTROLLER = "controller"
+    INTERNAL = "internal"
+    HOST = "host"
+    EXTERNAL = "external"
+
+
+CLIENT_SCOPES = (Scope.INTERNAL, Scope.HOST, Scope.EXTERNAL)
+
+
+class Role(StrEnum):
+    """KRaft process roles."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+@dataclass(frozen=True)
+class UnknownHost:
+    """A host that provisioning has yet to yield; ``what`` says which resource will."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return f"({self.what}: not known yet)"
+
+    @property
+    def written(self) -> dict[str, str]:
+        """As `read` takes it."""
+        return {"what": self.what}
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> UnknownHost:
+        """From `{"what": ...}`, as a plan writes it; ValueError for anything else."""
+        what = written.get("what")
+        if set(written) != {"what"} or not isinstance(what, str):
+            raise ValueError('of a host that is not known yet there is {"what": TEXT}')
+        return cls(what)
