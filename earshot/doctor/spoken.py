@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 
 _SASL_HANDSHAKE: Final = 17
 _UNSUPPORTED_MECHANISM: Final = 33

@@ -14,7 +14,7 @@ import pytest
 
 from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor.spoken import Spoken, spoken
-from earshot.listeners.model import Protocol
+from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
 
 
