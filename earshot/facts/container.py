@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from earshot.listeners.images import Family, family_told
 from earshot.names.kinds import NameKind, ip_of, kind_of
@@ -114,7 +115,7 @@ class Container:
         """It has no network of its own: its ports are the host's."""
         return self.network_mode == HOST_NETWORK
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """Every name of the container inside its networks, in lower case."""
         found = {self.name, self.hostname}
@@ -122,7 +123,7 @@ class Container:
             found |= {*network.aliases, f"{self.name}.{network.name}"}
         return frozenset(name.lower() for name in found if name)
 
-    @property
+    @cached_property
     def addresses(self) -> frozenset[str]:
         """Its own fixed addresses."""
         return frozenset(str(ip_of(item.address)) for item in self.networks if item.address)

@@ -7,7 +7,7 @@ What containers of other files, DNS or the user's machine decide is not known.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -29,6 +29,11 @@ GATEWAYS = frozenset(
     }
 )
 """Names of the machine that runs the containers, and Compose's word for its address."""
+
+
+_OF_SERVICE = "service:"
+_SHARED = (_OF_SERVICE, "container:")
+"""Of `network_mode`: the network of another container."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ class Deployment:
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
+        place = self._owner(place)
         found = self._target(place, address.host.lower())
         if isinstance(found, End):
             return found
@@ -122,23 +128,40 @@ class Deployment:
 
     def members(self, broker: Broker) -> Iterator[Broker]:
         """Brokers of the same cluster, itself too."""
-        for other in self.brokers:
-            same = other.is_broker and other.cluster == broker.cluster
-            if other is broker or (same and not self.apart(broker.service, other.service)):
+        may_part = broker.service in self._profiles
+        for other in self._clusters[broker.cluster]:
+            parted = may_part and self.apart(broker.service, other.service)
+            if other is broker or (other.is_broker and not parted):
                 yield other
 
     def apart(self, one: str, other: str) -> bool:
         """Whether two services are alternatives: no profile runs both."""
-        both = [self.containers[name].profiles for name in (one, other) if name in self.containers]
-        return len(both) == 2 and all(both) and not set(both[0]) & set(both[1])
+        first, second = self._profiles.get(one), self._profiles.get(other)
+        return bool(first and second) and not set(first or ()) & set(second or ())
+
+    def outlook(self, place: str) -> Hashable:
+        """What decides where an address leads from ``place``, if it is no name of its own.
+
+        The same for services that are alike; that of a service with hosts of its own is its own.
+        """
+        return self._outlooks.get(place, place)
 
     def may_be_machine(self, address: Address) -> bool:
         """Whether the machine may be called so: a published port, under nobody's name."""
         host = address.host.lower()
         told = is_loopback(host) or ip_of(host) is not None or host in self._names
-        return not told and any(
-            item.on_host_network or item.behind(address.port) for item in self.containers.values()
-        )
+        return not told and bool(self._on_host_network or address.port in self._published)
+
+    @cached_property
+    def broker_names(self) -> frozenset[str]:
+        """The services that run brokers or controllers."""
+        return frozenset(self._brokers)
+
+    @cached_property
+    def advertised_hosts(self) -> frozenset[str]:
+        """Every host that a broker advertises, in lower case."""
+        endpoints = (item for broker in self.brokers for item in broker.endpoints or ())
+        return frozenset(it.advertised.host.lower() for it in endpoints if it.advertised)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -156,6 +179,40 @@ class Deployment:
         return found
 
     @cached_property
+    def _profiles(self) -> Mapping[str, tuple[str, ...]]:
+        return {name: it.profiles for name, it in self.containers.items() if it.profiles}
+
+    @cached_property
+    def _clusters(self) -> Mapping[str, Sequence[Broker]]:
+        found: dict[str, list[Broker]] = {}
+        for item in self.brokers:
+            found.setdefault(item.cluster, []).append(item)
+        return found
+
+    @cached_property
+    def _outlooks(self) -> Mapping[str, Hashable]:
+        found: dict[str, Hashable] = {}
+        for name, own in self.containers.items():
+            flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
+            alike = (tuple(item.name for item in own.networks), *flags)
+            found[name] = name if own.extra_hosts else alike
+        return found
+
+    @cached_property
+    def _published(self) -> Mapping[int, tuple[str, int]]:
+        """By a port of the machine: the first service behind it, and its container's port."""
+        found: dict[int, tuple[str, int]] = {}
+        for name, container in self.containers.items():
+            for item in container.published:
+                if item.host_port is not None and item.protocol == "tcp":
+                    found.setdefault(item.host_port, (name, item.container_port))
+        return found
+
+    @cached_property
+    def _on_host_network(self) -> tuple[str, ...]:
+        return tuple(name for name, item in self.containers.items() if item.on_host_network)
+
+    @cached_property
     def _brokers(self) -> Mapping[str, Broker]:
         return {item.service: item for item in self.brokers}
 
@@ -163,7 +220,7 @@ class Deployment:
         """Services that ``host`` may mean; None for the machine."""
         own = self.containers.get(place)
         on_host = own is None or own.on_host_network
-        if own is not None and own.network_mode.startswith(("service:", "container:")):
+        if own is not None and own.network_mode.startswith(_SHARED):
             return End.UNKNOWN
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
@@ -204,22 +261,51 @@ class Deployment:
 
     def _on_host(self, port: int) -> Way:
         """Who gets a connection to a port of the machine."""
-        for name, container in self.containers.items():
-            if container.on_host_network:
-                if isinstance(end := self._listens(name, port, from_itself=True), Arrival):
-                    return end
-                continue
-            for item in container.behind(port):
-                return self._listens(name, item.container_port, from_itself=False)
+        for name in self._on_host_network:
+            if isinstance(end := self._listens(name, port, from_itself=True), Arrival):
+                return end
+        if port in self._published:
+            name, inside = self._published[port]
+            return self._listens(name, inside, from_itself=False)
         return End.UNKNOWN
 
     def _listens(self, service: str, port: int, *, from_itself: bool) -> Way:
-        broker = self._brokers.get(service)
-        if broker is None:
+        """Who has ``port`` in the network of ``service``, which others may share."""
+        shared = [self._brokers[it] for it in self._sharing.get(service, ()) if it in self._brokers]
+        if not shared:
             return End.REFUSED if from_itself else End.UNKNOWN
-        if broker.endpoints is None:
+        for broker in shared:
+            for item in broker.endpoints or ():
+                if item.bind.port == port and (from_itself or not is_loopback(item.bind.host)):
+                    return Arrival(broker, item)
+        if any(broker.endpoints is None for broker in shared):
             return End.UNKNOWN
-        for item in broker.endpoints:
-            if item.bind.port == port and (from_itself or not is_loopback(item.bind.host)):
-                return Arrival(broker, item)
-        return End.REFUSED
+        return End.REFUSED if service in self._brokers or from_itself else End.UNKNOWN
+
+    def _owner(self, place: str) -> str:
+        """Whose network ``place`` has: its own, or by `network_mode: service:` another's."""
+        return self._owners.get(place, place)
+
+    @cached_property
+    def _owners(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name in self.containers:
+            owner, seen = name, {name}
+            while (mode := self.containers[owner].network_mode).startswith(_OF_SERVICE):
+                other = mode.removeprefix(_OF_SERVICE)
+                if other in seen or other not in self.containers:
+                    break
+                seen.add(other)
+                owner = other
+            found[name] = owner
+        return found
+
+    @cached_property
+    def _sharing(self) -> Mapping[str, Sequence[str]]:
+        """The services of each network that is shared, its owner first."""
+        found: dict[str, list[str]] = {}
+        for name, owner in self._owners.items():
+            found.setdefault(owner, [owner] if owner in self.containers else [])
+            if name != owner:
+                found[owner].append(name)
+        return found

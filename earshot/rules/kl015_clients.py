@@ -6,7 +6,7 @@ the client came in on, and everything after that goes there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
@@ -21,6 +21,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if facts.deployment is None:
         return
     sent: dict[tuple[str, str, str], list[str]] = {}
+    answers: dict[Hashable, Sequence[tuple[Broker, str]]] = {}
     for item in facts.deployment.bootstraps:
         ways = [
             (address, facts.deployment.way(item.service, address)) for address in item.addresses
@@ -28,10 +29,13 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if facts.deployment.brokers and all(_is_dead(way) for _, way in ways):
             yield _no_way(facts.deployment, item, ways)
         for _, way in ways:
-            if isinstance(way, Arrival):
-                for broker, problem in _answers(facts.deployment, item.service, way):
-                    key = (broker.service, way.endpoint.name, problem)
-                    sent.setdefault(key, []).append(item.service)
+            if isinstance(way, Arrival) and not way.endpoint.is_controller:
+                key = _alike(facts.deployment, item.service, way)
+                if key not in answers:
+                    answers[key] = tuple(_answers(facts.deployment, item.service, way))
+                for broker, problem in answers[key]:
+                    told = (broker.service, way.endpoint.name, problem)
+                    sent.setdefault(told, []).append(item.service)
     brokers = {broker.service: broker for broker in facts.deployment.brokers}
     for (service, listener, problem), clients in sent.items():
         endpoint = brokers[service].named(listener)
@@ -45,9 +49,21 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             container=service,
             severity=_severity(facts.deployment, advertised),
             remedy=f"advertise {listener} under the name that these containers have for {service}, "
-            "and give clients elsewhere a listener of their own",
+            "and give clients elsewhere a listener of their own"
+            if endpoint
+            else f"give {service} the listener {listener} as well",
             inputs=("advertised.listeners",),
         )
+
+
+def _alike(deployment: Deployment, place: str, arrival: Arrival) -> Hashable:
+    """The same for clients that get the same answers: of many, one has to be followed."""
+    container = deployment.containers.get(place)
+    names = container.names | {place.lower()} if container else {place}
+    itself = bool(names & deployment.advertised_hosts) or place in deployment.broker_names
+    outlook = place if itself else deployment.outlook(place)
+    broker = arrival.broker
+    return (outlook, broker.cluster, broker.container.profiles, arrival.endpoint.name)
 
 
 def failure(way: Way, address: Address, place: str, wanted: Broker) -> str:
@@ -99,10 +115,10 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
 
 def _answers(deployment: Deployment, place: str, arrival: Arrival) -> Iterator[tuple[Broker, str]]:
     """Each broker whose advertised address does not work for the client, with the reason."""
-    if arrival.endpoint.is_controller:
-        return
     for broker in deployment.members(arrival.broker):
         endpoint = broker.named(arrival.endpoint.name)
+        if endpoint is None and broker.endpoints:
+            yield broker, f"{broker.service} has no listener of that name, and is never found"
         if endpoint is None or endpoint.advertised is None:
             continue
         way = deployment.way(place, endpoint.advertised)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
-from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint
+from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
+from earshot.names.kinds import ip_of
 from earshot.rules.finding import Finding
 from earshot.rules.grouped import shortened
 from earshot.rules.kl015_clients import failure
@@ -42,11 +43,15 @@ def _ids(deployment: Deployment) -> Iterator[Finding]:
 
 def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
     """Whoever is sent there is with another broker."""
+    holders: dict[tuple[str, str, Address], list[str]] = {}
     for broker in deployment.brokers:
         for endpoint in broker.endpoints or ():
             if endpoint.advertised is None or is_loopback(endpoint.advertised.host):
                 continue
             way = deployment.way(broker.service, endpoint.advertised)
+            others = holders.setdefault((broker.cluster, endpoint.name, endpoint.advertised), [])
+            same = [it for it in others if not deployment.apart(broker.service, it)]
+            others += [broker.service] if broker.is_broker else []
             if isinstance(way, Arrival) and way.broker is not broker:
                 yield RULE.finding(
                     f"advertises {endpoint.advertised}, which is {way.broker.service}",
@@ -56,9 +61,9 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
                     remedy=_to_advertise(broker, endpoint),
                     inputs=("advertised.listeners",),
                 )
-            elif way is End.UNKNOWN and (other := _same(deployment, broker, endpoint)):
+            elif way is End.UNKNOWN and same:
                 yield RULE.finding(
-                    f"advertises {endpoint.advertised}, as {other} does",
+                    f"advertises {endpoint.advertised}, as {same[0]} does",
                     "an address of its own for every broker",
                     listener=endpoint.name,
                     container=broker.service,
@@ -67,28 +72,25 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
                 )
 
 
-def _same(deployment: Deployment, broker: Broker, endpoint: Endpoint) -> str:
-    """An earlier broker of the cluster that advertises the same on the same listener, or ""."""
-    for other in deployment.members(broker):
-        if other is broker:
-            return ""
-        held = other.named(endpoint.name)
-        if held is not None and held.advertised == endpoint.advertised:
-            return other.service
-    return ""
-
-
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
     for broker in deployment.brokers:
         endpoint = broker.named(broker.inter_broker)
         if endpoint is None or endpoint.advertised is None or not broker.is_broker:
             continue
         problems: dict[str, list[str]] = {}
+        ways: dict[Hashable, Way] = {}
+        at_itself = is_loopback(endpoint.advertised.host)
+        known = _as_known(endpoint.advertised.host)
         for other in deployment.members(broker):
             if other is broker:
                 continue
-            way = deployment.way(other.service, endpoint.advertised)
-            if isinstance(way, Arrival) and not is_loopback(endpoint.advertised.host):
+            own = known in other.container.names or known in other.container.addresses
+            is_own = at_itself or own or known == other.service.lower()
+            alike = other.service if is_own else deployment.outlook(other.service)
+            if alike not in ways:
+                ways[alike] = deployment.way(other.service, endpoint.advertised)
+            way = ways[alike]
+            if isinstance(way, Arrival) and not at_itself:
                 continue  # another broker's address, as said above
             problem = failure(way, endpoint.advertised, other.service, broker)
             is_itself = isinstance(way, Arrival) and way.broker is other and not _on_host(other)
@@ -106,6 +108,12 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
                 remedy=_to_advertise(broker, endpoint),
                 inputs=("advertised.listeners",),
             )
+
+
+def _as_known(host: str) -> str:
+    """As `Container.names` and `Container.addresses` have it."""
+    number = ip_of(host)
+    return host.lower() if number is None else str(number)
 
 
 def _quorum(deployment: Deployment) -> Iterator[Finding]:

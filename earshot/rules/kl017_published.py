@@ -45,9 +45,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 def _taken(deployment: Deployment) -> Iterator[Finding]:
     """One port of the machine for two containers, of which one at least runs a broker."""
     brokers = {item.service for item in deployment.brokers}
-    taken: list[tuple[str, PublishedPort]] = []
+    by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
     for service, container in deployment.containers.items():
         for port in container.published:
+            taken = by_port.setdefault(port.host_port, [])
             first = next(
                 (
                     (name, other)

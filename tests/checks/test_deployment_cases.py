@@ -218,6 +218,53 @@ services:
 """,
         (("KL014", "before", "error"), ("KL014", "neither", "error")),
     ),
+    # https://github.com/tulios/kafkajs/issues/1042: whoever comes in by it is told of no address of
+    # the other's (LISTENER_NOT_FOUND).
+    Case(
+        "a listener that one broker lacks",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  one:
+    image: confluentinc/cp-kafka:7.5.0
+    environment: {ZOOKEEPER}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:9092,OTHER://one:9093
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT
+  two:
+    image: confluentinc/cp-kafka:7.5.0
+    environment:
+      KAFKA_BROKER_ID: 2
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:9092
+  old: {{image: app, environment: ["KAFKA_BROKERS=one:9092,two:9092"]}}
+  new: {{image: app, environment: ["KAFKA_BROKERS=one:9093"]}}
+""",
+        (("KL015", "two", "error"),),
+    ),
+    # https://docs.docker.com/reference/compose-file/services/#network_mode: behind a VPN's
+    # container a broker has its network, its names and its published ports.
+    Case(
+        "a broker in the network of another container",
+        f"""
+services:
+  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
+  vpn: {{image: vpn, ports: ["9092:9092"]}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    network_mode: service:vpn
+    environment: {ZOOKEEPER}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://vpn:29092,HOST://localhost:9092
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
+  beside:
+    image: app
+    network_mode: service:kafka
+    environment: ["KAFKA_BROKERS=localhost:9092"]
+  inside: {{image: app, environment: ["KAFKA_BROKERS=vpn:29092"]}}
+  sent: {{image: app, environment: ["KAFKA_BROKERS=vpn:9092"]}}
+  another: {{image: app, environment: ["KAFKA_BROKERS=vpn:9999"]}}
+""",
+        (("KL015", "kafka", "error"),),
+    ),
     # Bitnami's image with nothing but an advertised address for the host.
     Case(
         "bitnami's own listener",

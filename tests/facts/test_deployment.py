@@ -118,11 +118,18 @@ def test_a_name_that_is_not_there_may_be_one_that_nobody_has_described(
     assert way(deployed(app), "app", "other:9092") == end
 
 
-@pytest.mark.parametrize("mode", ["service:kafka", "container:kafka-1"])
-def test_whose_network_a_container_shares_is_not_followed(mode: str) -> None:
+@pytest.mark.parametrize("mode", ["service:other", "service:app", "container:kafka-1"])
+def test_the_network_of_a_container_elsewhere_is_not_known(mode: str) -> None:
     found = deployed(Container("app", network_mode=mode))
     for host in ("localhost", "kafka", "kafka.example.com"):
         assert way(found, "app", f"{host}:9092") == "unknown"
+
+
+def test_who_shares_a_network_is_where_its_owner_is() -> None:
+    found = deployed(Container("app", network_mode="service:kafka"))
+    for host in ("localhost", "kafka"):
+        assert way(found, "app", f"{host}:9092") == way(found, "kafka", f"{host}:9092")
+    assert way(found, "app", "localhost:9092").startswith("kafka ")
 
 
 def test_on_the_host_network_a_client_is_where_the_machine_is() -> None:
