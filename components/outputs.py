@@ -63,7 +63,7 @@ def kept(plan: ClusterPlan) -> dict[str, Any]:
     return {**document, "extra": pulumi.Output.secret(document["extra"])}
 
 
-def told(act: Callable[..., T]) -> Callable[..., T]:
+def with_run_errors(act: Callable[..., T]) -> Callable[..., T]:
     """``act`` for an `apply`; an EarshotError becomes a RunError, which shows as a message."""
 
     def act_or_raise(*given: Any) -> T:

@@ -7,6 +7,7 @@ but do not fail the update, which prints them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -139,13 +140,9 @@ def _end(child: subprocess.Popen[str]) -> None:
     assert child.stdin is not None
     child.stdin.close()
     for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
-        if child.poll() is not None:
-            return
-        child.send_signal(send)
-        try:
+        child.send_signal(send)  # none to one that has ended
+        with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:

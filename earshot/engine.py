@@ -81,17 +81,17 @@ def connect(
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
-            told = (way.last_words() if way else "") or said(reason)
+            detail = (way.last_words() if way else "") or root_cause(reason)
             raise EarshotError(
                 f"Docker engine at {address}",
-                observed=f"does not answer ({told})",
-                remedy=_remedy(reason, told, _folder(host, address, environment)),
+                observed=f"does not answer ({detail})",
+                remedy=_remedy(reason, detail, _folder(host, address, environment)),
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
 
 
-def said(error: Exception) -> str:
+def root_cause(error: Exception) -> str:
     """What is at the bottom of an error of Docker's SDK, on one line."""
     from docker.errors import APIError
 
@@ -116,14 +116,14 @@ def _bottom(error: BaseException) -> BaseException:
     return error
 
 
-def _remedy(error: Exception, told: str, folder: Path | None) -> str:
+def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
     """What to do about an engine that ``error`` was all to be had from."""
     if isinstance(error, PermissionError):
         return BE_ALLOWED
     seen = _bottom(error)
     if folder is None or not isinstance(seen, ssl.SSLError):
         # what every server in Go says to a client without TLS
-        needs_tls = folder is None and "HTTP request to an HTTPS server" in told
+        needs_tls = folder is None and "HTTP request to an HTTPS server" in detail
         return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else GET_ONE
     if isinstance(seen, ssl.SSLCertVerificationError):
         return (

@@ -15,7 +15,7 @@ import pytest
 from docker.errors import APIError
 
 from earshot import engine
-from earshot.engine import address_of, connect, is_here, said
+from earshot.engine import address_of, connect, is_here, root_cause
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Candidate
 from tests.doubles.certificates import self_signed
@@ -195,6 +195,6 @@ def test_an_engine_that_takes_tls_alone_is_said_to_need_certificates() -> None:
 def test_what_an_error_says_is_what_lies_at_its_bottom() -> None:
     inner = OSError(111, "Connection refused")
     outer = RuntimeError("while connecting", ConnectionError("aborted", inner))
-    assert said(outer) == "Connection refused"
-    assert said(APIError("500", explanation="no space\n left")) == "no space left"
-    assert said(TimeoutError()) == "TimeoutError"
+    assert root_cause(outer) == "Connection refused"
+    assert root_cause(APIError("500", explanation="no space\n left")) == "no space left"
+    assert root_cause(TimeoutError()) == "TimeoutError"

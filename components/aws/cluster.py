@@ -19,7 +19,7 @@ from components.aws.preflight import AwsPreflight
 from components.aws.readiness import AwsReadiness
 from components.aws.volumes import attached_id, check_given, idle
 from components.gate import AdvertisedListeners, GateApproval
-from components.outputs import told, without_dependencies
+from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
@@ -57,7 +57,7 @@ class Cluster(pulumi.ComponentResource):
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, child)
-        planned = told(lambda given: plan_aws(spec, name, given, self.network.dns))
+        planned = with_run_errors(lambda given: plan_aws(spec, name, given, self.network.dns))
         shown = self.names.provisioned.apply(planned)
         self.plan = self.names.settled.apply(planned)
         self.gate = AdvertisedListeners(

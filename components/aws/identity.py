@@ -11,7 +11,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.tags import tags
-from components.outputs import told
+from components.outputs import with_run_errors
 from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError
 from earshot.placement.aws import report_parameter
@@ -37,7 +37,9 @@ def cluster_identity(
         tags=tags(stack, full),
         opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["insecureValue", "value"]),
     )
-    return parameter.insecure_value.apply(told(lambda known: checked(known, configured, attached)))
+    return parameter.insecure_value.apply(
+        with_run_errors(lambda known: checked(known, configured, attached))
+    )
 
 
 def checked(known: str, configured: str | None, attached: str | None) -> str:

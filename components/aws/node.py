@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.tags import tags
 from components.aws.volumes import of_volume
-from components.outputs import once, told
+from components.outputs import once, with_run_errors
 from earshot.aws.roles import node_policy
 from earshot.placement.aws import node_user_data, report_parameter
 from earshot.user_data.render import digest
@@ -45,7 +45,9 @@ class InstanceNode:
             self.volume_id,
             self.parameter.name,
             shared.approved_digest,
-        ).apply(told(lambda found: node_user_data(found[0], shared.spec, id, *found[1:4])))
+        ).apply(
+            with_run_errors(lambda found: node_user_data(found[0], shared.spec, id, *found[1:4]))
+        )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
         self.instance = self._instance()

@@ -9,7 +9,7 @@ from components.aws.buckets import without_public_access
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.network import NetworkFacts
 from components.aws.tags import tags
-from components.outputs import told
+from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
 from earshot.config.aws_validator import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
@@ -67,7 +67,9 @@ class Validator:
             self._interface(group).id,
             Profile(shared, self._full, self._policy(made, bundle_ref)),
             pulumi.Output.all(made.bucket, shared.approved_digest).apply(
-                told(lambda found: validator_user_data(self._settings(found[0], bundle_ref)))
+                with_run_errors(
+                    lambda found: validator_user_data(self._settings(found[0], bundle_ref))
+                )
             ),
             [uploaded],
             protected=False,  # it holds nothing

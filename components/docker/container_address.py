@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from components.docker.kafka_protocol import Endpoint
 from earshot.config.docker import DockerHost
-from earshot.engine import HasEngine, address_of, connect, said
+from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.placement import NodeContainer
@@ -124,7 +124,7 @@ def engine_failed(what: str, where: HasEngine, reason: Exception) -> EarshotErro
     """The error for ``what``, where an engine that answered before fails."""
     return EarshotError(
         what,
-        observed=f"its engine at {address_of(where)} fails ({said(reason)})",
+        observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
         remedy="see that the engine runs, then run the same command again",
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from components.node_data import METADATA_TOPIC
-from earshot.engine import said
+from earshot.engine import root_cause
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol
 
@@ -144,7 +144,7 @@ def _ask(client: docker.DockerClient, container: str, endpoint: Endpoint, reques
         started = client.api.exec_create(container, command)["Id"]
         answer, errors = client.api.exec_start(started, demux=True)
     except (DockerException, OSError) as reason:
-        raise NoAnswer(said(reason)) from None
+        raise NoAnswer(root_cause(reason)) from None
     if not answer:
         words = (errors or b"").decode(errors="replace").split("\n")
         raise NoAnswer(next((line for line in words if line.strip()), "nothing came back"))

@@ -21,7 +21,7 @@ from components.docker.container_address import (
     is_up,
 )
 from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer
-from earshot.engine import said
+from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end
 
@@ -67,7 +67,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     except (DockerException, OSError) as reason:
         raise EarshotError(
             str(address),
-            observed=f"cannot be started: {said(reason)}",
+            observed=f"cannot be started: {root_cause(reason)}",
             remedy="fix what the engine names, then run the same command again",
         ) from None
     return inspected(engines, address, id)
@@ -192,7 +192,7 @@ def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
     try:
         code, output = engines.of(address).containers.get(id).exec_run(command)
     except (DockerException, OSError) as reason:
-        return _short(said(reason))
+        return _short(root_cause(reason))
     return None if code == 0 else _short(output.decode(errors="replace"))
 
 

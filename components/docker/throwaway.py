@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from components.docker import labels
-from earshot.engine import said
+from earshot.engine import root_cause
 from earshot.errors import EarshotError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def ask(
                 list(command), environment=dict(environment or {}), demux=True
             )
     except (DockerException, OSError) as reason:
-        raise NotAsked(f"a container of the image {image}", observed=said(reason)) from None
+        raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None
     if status != 0:
         text = " ".join((errors or output or b"").decode(errors="replace").split())
         raise NotAsked(
@@ -77,7 +77,7 @@ def ask_any(
         except DockerException:
             continue
         except OSError as reason:
-            raise NotAsked("the volumes", observed=said(reason)) from None
+            raise NotAsked("the volumes", observed=root_cause(reason)) from None
         return ask(client, image, command, volumes=volumes)
     raise NotAsked("the volumes", observed="no image is there to look into them with")
 

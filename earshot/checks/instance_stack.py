@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from earshot.checks.instance_names import Named, names
 from earshot.checks.instances import Broker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
+from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import EvidenceKey
 from earshot.names.kinds import ip_of
 from earshot.names.policy import ResolverPolicy
@@ -64,7 +65,7 @@ def evaluate_stack(
     resolvers of the real world. What an instance's own inputs showed is not said again.
     """
     around: dict[str, InstanceNetwork] = {}
-    read: list[tuple[Broker, ClusterFacts]] = []
+    read: list[_Member] = []
     for broker in brokers:
         instance = stack.get(broker.holder)
         if instance is None:
@@ -72,47 +73,51 @@ def evaluate_stack(
         own = around.setdefault(broker.holder, instance_network(stack, instance))
         facts = instance_facts(broker.written, own.own_name)
         if facts.plan is not None:
-            read.append((broker, facts))
+            read.append(_Member(broker, facts.plan, facts.settings))
     zones = Zones(stack)
     found = StackEvaluation()
     for members in _clusters(read):
-        policy = (policies or {}).get(members[0][0].holder, ResolverPolicy())
+        policy = (policies or {}).get(members[0].broker.holder, ResolverPolicy())
         cluster = _Cluster(members, around)
         judged = cluster.evaluate(zones, policy, asked)
         found = StackEvaluation(found.findings + judged.findings, found.remarks + judged.remarks)
     return found
 
 
-def _clusters(read: list[tuple[Broker, ClusterFacts]]) -> list[list[tuple[Broker, ClusterFacts]]]:
+class _Member(NamedTuple):
+    """A broker with the plan and the settings that were read from it."""
+
+    broker: Broker
+    plan: ClusterPlan
+    settings: Mapping[int, NodeSettings]
+
+
+def _clusters(read: list[_Member]) -> list[list[_Member]]:
     """Brokers that share a quorum and its names, as long as each has an id of its own."""
-    found: dict[tuple[str, ...], list[tuple[Broker, ClusterFacts]]] = {}
-    for broker, facts in read:
-        values = broker.written.settings.values
-        quorum = next(filter(None, map(values.get, _QUORUM)), broker.holder)
-        (id,) = facts.settings
-        key: tuple[str, ...] = (quorum,)
-        if facts.plan is not None:
-            key = (quorum, facts.plan.inter_broker, facts.plan.controller)
-        while any(id in other.settings for _, other in found.get(key, ())):
-            key = (*key, broker.holder)
-        found.setdefault(key, []).append((broker, facts))
+    found: dict[tuple[str, ...], list[_Member]] = {}
+    for member in read:
+        holder, values = member.broker.holder, member.broker.written.settings.values
+        quorum = next(filter(None, map(values.get, _QUORUM)), holder)
+        (id,) = member.settings
+        key: tuple[str, ...] = (quorum, member.plan.inter_broker, member.plan.controller)
+        while any(id in other.settings for other in found.get(key, ())):
+            key = (*key, holder)
+        found.setdefault(key, []).append(member)
     return list(found.values())
 
 
 class _Cluster:
     """The nodes that are judged together."""
 
-    def __init__(
-        self, members: list[tuple[Broker, ClusterFacts]], around: Mapping[str, InstanceNetwork]
-    ) -> None:
-        plans = [facts.plan for _, facts in members if facts.plan is not None]
-        self._brokers = {id: broker for broker, facts in members for id in facts.settings}
+    def __init__(self, members: list[_Member], around: Mapping[str, InstanceNetwork]) -> None:
+        plans = [member.plan for member in members]
+        self._brokers = {id: member.broker for member in members for id in member.settings}
         self._around = {id: around[item.holder] for id, item in self._brokers.items()}
         self._plan: ClusterPlan = plans[0].model_copy(
             update={"nodes": tuple(node for plan in plans for node in plan.nodes)}
         )
         self._numbers = {ip_of(text) for own in self._around.values() for text in own.addresses}
-        self._settings = {id: item for _, facts in members for id, item in facts.settings.items()}
+        self._settings = {id: item for one in members for id, item in one.settings.items()}
 
     def evaluate(
         self, zones: Zones, policy: ResolverPolicy, asked: Asked | None

@@ -6,7 +6,6 @@ private addresses).
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from earshot.errors import EarshotError
 IpRange = IPv4Network | IPv6Network
 
 WORLD = ("0.0.0.0/0", "::/0")
-_GROUP_ID = re.compile(r"sg-[0-9a-f]{8,17}", re.ASCII)
 _WIDEST = {4: 8, 6: 16}
 """No single owner was ever given more: a wider range names nobody."""
 
@@ -108,14 +106,3 @@ def read_range(text: str) -> IpRange:
             remedy="name the clients' own ranges; the world must be asked for in so many words",
         )
     return found
-
-
-def read_client(text: str) -> IpRange | Members:
-    """``text`` as a range (see `read_range`) or as the id of a security group, `sg-...`."""
-    if text.startswith("sg-"):
-        if not _GROUP_ID.fullmatch(text):
-            raise EarshotError(
-                f"security group {text!r}", observed="is no group's id", allowed="as in sg-0a1b2c3d"
-            )
-        return Members(text)
-    return read_range(text)

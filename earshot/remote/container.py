@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from earshot.engine import address_of, connect, said
+from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
@@ -74,7 +74,7 @@ def ground(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[DockerHos
                 continue
             except (DockerException, OSError) as reason:
                 where = f"Docker engine at {address_of(candidate)}"
-                refusals.append(EarshotError(where, observed=said(reason)))
+                refusals.append(EarshotError(where, observed=root_cause(reason)))
                 continue
             yield found
             return
@@ -137,7 +137,7 @@ def validate_on(
             report = _report(container, lines.last)
     except (DockerException, OSError) as reason:
         raise EarshotError(
-            f"Docker engine of {ground.where}", observed=f"ended the run: {said(reason)}"
+            f"Docker engine of {ground.where}", observed=f"ended the run: {root_cause(reason)}"
         ) from None
     return _placed(report, ground)
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import earshot
 from earshot import cache
-from earshot.engine import said
+from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.jars import spark_connector_jars
 
@@ -217,9 +217,9 @@ def _build(
     try:
         _follow(stream, say)
     except DockerException as reason:
-        raise _failed("the engine", said(reason), []) from None
+        raise _failed("the engine", root_cause(reason), []) from None
     except OSError as reason:
-        raise _failed("the engine", f"stopped answering ({said(reason)})", []) from None
+        raise _failed("the engine", f"stopped answering ({root_cause(reason)})", []) from None
     finally:
         stream.close()  # an interrupted build ends with its connection
 

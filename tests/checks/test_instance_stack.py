@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -16,19 +16,18 @@ def broker(
     inter_broker: str = "INTERNAL",
     controller: str = "CONTROLLER",
     **quorum: str,
-) -> tuple[Any, Any]:
-    """An instance and its facts, of which only what tells clusters apart is there."""
+) -> Any:
+    """An instance and what was read from it, of which only what tells clusters apart is there."""
     values = {key.replace("_", "."): value for key, value in quorum.items()}
     written = SimpleNamespace(settings=SimpleNamespace(values=values))
     plan = SimpleNamespace(inter_broker=inter_broker, controller=controller)
-    return (
-        SimpleNamespace(holder=holder, written=written),
-        SimpleNamespace(plan=plan, settings={id: object()}),
+    return SimpleNamespace(
+        broker=SimpleNamespace(holder=holder, written=written), plan=plan, settings={id: object()}
     )
 
 
-def together(*read: tuple[Any, Any]) -> list[list[str]]:
-    return [[item.holder for item, _ in members] for members in _clusters(cast(Any, list(read)))]
+def together(*read: Any) -> list[list[str]]:
+    return [[item.broker.holder for item in members] for members in _clusters(list(read))]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pytest
 
-from components.outputs import applied, told
+from components.outputs import applied, with_run_errors
 from earshot.errors import EarshotError
 
 
@@ -20,9 +20,9 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
             raise EarshotError(name, observed="died", remedy="start it")
         return name
 
-    assert told(act)("node 1", 0) == "node 1"
+    assert with_run_errors(act)("node 1", 0) == "node 1"
     with pytest.raises(pulumi.RunError) as caught:
-        told(act)("node 1", 1)
+        with_run_errors(act)("node 1", 1)
     assert str(caught.value) == "node 1: died\n  fix: start it"
     with pytest.raises(ZeroDivisionError):
-        told(lambda: 1 // 0)()
+        with_run_errors(lambda: 1 // 0)()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.clients import Members, Reach, read_client, read_range
+from earshot.facts.clients import Reach, read_range
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,6 @@ def test_no_piece_of_the_world_is_taken_for_a_clients_range(number: int, prefix:
         assert read_range(text).prefixlen >= 8
     except EarshotError:
         assert prefix < 8
-
-
-def test_a_client_is_a_range_or_a_group() -> None:
-    assert read_client("sg-0a1b2c3d4e5f60718") == Members("sg-0a1b2c3d4e5f60718")
-    assert read_client("10.0.0.0/16") == ip_network("10.0.0.0/16")
-    with pytest.raises(EarshotError, match="security group 'sg-apps': is no group's id"):
-        read_client("sg-apps")
 
 
 def test_a_group_is_no_range() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.docker.labels import STACK, cluster_id_of
 from components.docker.memory import own_id
 from earshot.config.docker import DockerSpec
-from earshot.engine import connect, said
+from earshot.engine import connect, root_cause
 from earshot.errors import EarshotError
 from toolchain.progress import say
 
@@ -43,7 +43,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path) -> None:
                 except (DockerException, OSError) as reason:
                     raise EarshotError(
                         f"volume {volume.name} on Docker host {host.name}",
-                        observed=f"cannot be removed: {said(reason)}",
+                        observed=f"cannot be removed: {root_cause(reason)}",
                         remedy="remove what uses it, then run the same command again",
                     ) from None
                 say(f"Removed volume {volume.name} ...")
