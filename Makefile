@@ -12,7 +12,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit test test-box check architecture bench mutants release-check lock
+.PHONY: help setup up down clean env unit test test-box check architecture bench kafka-judge fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -21,6 +21,8 @@ help: ## show this
 	@echo
 	@echo "STACK=name says which stack (default: $(STACK)); PYTHON=/path which Python (3.11 to 3.13)."
 	@echo 'MUTANTS="--seed 1 --sample 50 earshot/rules" says which mistakes `make mutants` makes.'
+	@echo 'JUDGE="--seed 1 --cases 20000 4.1.1" says what `make kafka-judge` asks.'
+	@echo 'FUZZ="--seed 1 --files 1000" says on what `make fuzz` runs.'
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
 
 setup: ## make .venv (with .venv/bin/earshot) and get the tools
@@ -61,6 +63,12 @@ architecture: setup ## print who imports whom, as a Mermaid diagram
 
 bench: setup ## measure validation, doctor, rules, previews, and containers where an engine answers
 	@$(VENV_PYTHON) -m bench
+
+kafka-judge: setup ## ask Kafka of nine releases about generated settings, and compare (minutes)
+	@$(VENV_PYTHON) -m tests.judge $(JUDGE)
+
+fuzz: setup ## run earshot lint on 100,000 damaged files (a quarter of an hour)
+	@$(VENV_PYTHON) -m tests.fuzz $(FUZZ)
 
 mutants: ## write single mistakes into a copy and count those that the unit tests notice (as root)
 	@$(PYTHON) -m toolchain setup --tests

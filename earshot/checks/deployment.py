@@ -97,6 +97,8 @@ def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:
         "advertised.listeners": view.grammar.read_listeners,
         "listener.security.protocol.map": view.grammar.read_protocols,
         "controller.quorum.voters": view.grammar.read_voters,
+        "controller.quorum.bootstrap.servers": view.grammar.read_servers,
+        "controller.listener.names": view.grammar.read_names,
     }
     for key, read in readers.items():
         if key not in view.values:

@@ -36,8 +36,9 @@ def mistakes_in_properties(
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
     values = {key: value for key, value in read_properties(text).values.items() if value != ""}
-    # without listeners it is a part of a file, or a template: something else completes it
-    complete = "listeners" in values and not _STATEMENT.search(text)
+    # without either it is a part of a file, or a template: something else completes it
+    whole = "listeners" in values and bool({"process.roles", "zookeeper.connect"} & set(values))
+    complete = whole and not _STATEMENT.search(text)
     settings = BrokerSettings(values, complete=complete, release=release or OLDEST)
     found = kafka_refusals(settings)
     if not (settings.is_zookeeper or release):

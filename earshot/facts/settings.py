@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from earshot.facts.container import is_loopback
 from earshot.listeners import grammar as strict_grammar
-from earshot.listeners import kafka_grammar
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import (
     MAX_ID,
     Bad,
     read_voters,
 )
+from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.terms import Protocol as SecurityProtocol
 from earshot.listeners.terms import Role
 
@@ -28,7 +28,7 @@ _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
 _TEMPLATE = re.compile(
     r"\$[A-Za-z_({]|`|[{}]|<[^<>]*>|@[A-Za-z_][A-Za-z0-9_.-]*@|%[A-Za-z_]+%|%\(", re.ASCII
 )
-NEWEST = (4, 3)
+NEWEST = (4, 4)
 """Of what a tag such as `latest` means: the newest release that earshot knows."""
 T = TypeVar("T")
 K = TypeVar("K")
@@ -99,7 +99,7 @@ class StrictSettings:
     ``memo`` may be shared by the nodes of a cluster: most of their texts are the same.
     """
 
-    grammar: ClassVar[Grammar] = strict_grammar
+    grammar: Grammar = strict_grammar
 
     def __init__(
         self, values: Mapping[str, str], version: tuple[int, ...], memo: Memo | None = None
@@ -244,18 +244,28 @@ class ForeignSettings(StrictSettings):
     and a property that is absent where ``complete`` is False, for an image may set it.
     """
 
-    grammar: ClassVar[Grammar] = kafka_grammar
-
     def __init__(
         self, values: Mapping[str, str], version: tuple[int, ...], *, complete: bool
     ) -> None:
         super().__init__(values, version)
         self.complete = complete
+        self.grammar = KafkaGrammar(version)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """A node of ZooKeeper's time is a broker."""
-        return super().roles if self.is_kraft else (Role.BROKER,)
+        return super().roles if self.is_kraft or self.version >= (4, 0) else (Role.BROKER,)
+
+    @cached_property
+    def controllers(self) -> tuple[str, ...]:
+        """`controller.listener.names`; a broker of 2.8 does not know it."""
+        return super().controllers if self.is_kraft or self.version >= (3, 0) else ()
+
+    @property
+    def inter_broker_protocol(self) -> str:
+        """`security.inter.broker.protocol`, which older releases take in any case."""
+        protocol = super().inter_broker_protocol
+        return protocol.upper() if self.version < (3, 3) else protocol
 
     def has(self, key: str) -> bool:
         if key in self.values:

@@ -1,14 +1,17 @@
 """Kafka's comma-separated lists as Kafka itself reads them, for settings that others wrote.
 
 More is accepted than in `earshot.listeners.grammar`: lower-case names, hyphens, underscores in
-hosts, IPv6 without brackets, blank entries. What is refused here, Kafka refuses. Source:
-`SocketServerConfigs` and `CoreUtils` of Kafka 2.8 to 4.3.
+hosts, IPv6 without brackets, and before 4.2 blank entries. What is refused here, Kafka refuses.
+Sources: `SocketServerConfigs`, `CoreUtils`, `QuorumConfig` and `Utils` of Kafka 2.8 to 4.4, each of
+which `make kafka-judge` asks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from earshot.errors import AddressError
@@ -17,6 +20,7 @@ from earshot.listeners.grammar import (
     LISTENERS_ALLOWED,
     MAP_ALLOWED,
     MAX_ID,
+    NAMES_ALLOWED,
     VOTERS_ALLOWED,
     Bad,
 )
@@ -25,64 +29,108 @@ from earshot.listeners.terms import Protocol
 K = TypeVar("K")
 V = TypeVar("V")
 
+SERVERS_ALLOWED = "host:port entries"
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _ENDPOINT = re.compile(r"(.*)://(\[?)([0-9a-zA-Z\-%._:]*)(\]?):(-?[0-9]+)", re.ASCII | re.DOTALL)
-_SERVER = re.compile(r"(?:[^:]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:0*([0-9]{1,5})", re.ASCII)
+_HOST_AND_PORT = r"\[?([0-9a-zA-Z\-%._:]*)\]?:0*([0-9]{1,5})"
+_SERVER = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?" + _HOST_AND_PORT, re.ASCII)
+_SERVER_AFTER_ANYTHING = re.compile(r".*?" + _HOST_AND_PORT, re.ASCII)
+_ID = re.compile(r"[+-]?0*[0-9]{1,10}", re.ASCII)
 
 
-def read_listeners(text: str) -> Iterator[tuple[str, Address] | Bad]:
-    """`NAME://host:port,…`; names in upper case, as Kafka compares them.
+@dataclass(frozen=True)
+class KafkaGrammar:
+    """The lists as a release of Kafka, (major, minor) at least, reads them."""
 
-    An entry that stands twice word by word counts once, as Kafka 4.3 has it.
-    """
-    yield from _distinct(_entries(text, _listener))
+    release: tuple[int, ...]
+
+    def read_listeners(self, text: str) -> Iterator[tuple[str, Address] | Bad]:
+        """`NAME://host:port,…`; names in upper case, as Kafka compares them."""
+        yield from _distinct(_read(self._listed(text), LISTENERS_ALLOWED, _listener))
+
+    def read_protocols(self, text: str) -> Iterator[tuple[str, Protocol] | Bad]:
+        """`NAME:PROTOCOL,…`; of a name that stands twice the last one counts."""
+        last: dict[str, str] = {}
+        for entry in _without_trailing_blanks(_COMMA.split(text.strip())):
+            name, colon, _ = entry.rpartition(":")
+            last[name.strip() if colon else f"{entry},"] = entry  # a comma is in no name
+        items = _read(last.values(), MAP_ALLOWED, partial(_protocol, named=self.release >= (3, 6)))
+        yield from _distinct(items) if self.release >= (4, 1) else items
+
+    def read_voters(self, text: str) -> Iterator[tuple[int, Address] | Bad]:
+        """`id@host:port,…`."""
+        yield from _read(_split(text), VOTERS_ALLOWED, partial(_voter, self._server))
+
+    def read_servers(self, text: str) -> Iterator[tuple[Address, None] | Bad]:
+        """`host:port,…`, each with or without `NAME://` before it; looked at since 3.8."""
+        if self.release >= (3, 8):
+            yield from _read(_split(text), SERVERS_ALLOWED, partial(_server, self._server))
+
+    def read_names(self, text: str) -> Iterator[tuple[str, None] | Bad]:
+        """`NAME,…`, with their case: Kafka compares these as they are written.
+
+        Before 4.1 a blank after a comma is a part of the name.
+        """
+        if self.release >= (4, 1):
+            yield from _read(self._listed(text), NAMES_ALLOWED, _name)
+            return
+        entries = _without_trailing_blanks(text.strip().split(","))
+        if self.release >= (3, 6):
+            yield from _read(entries, NAMES_ALLOWED, _name)
+        else:
+            yield from map(_name, entries)
+
+    def read_name(self, text: str) -> Iterator[tuple[str, None] | Bad]:
+        """One listener name, in upper case."""
+        yield text.strip().upper(), None
+
+    def _listed(self, text: str) -> Iterable[str]:
+        """Since 4.2 a blank entry is refused, and one that stands there twice counts once."""
+        if self.release < (4, 2):
+            return filter(None, _COMMA.split(text.strip()))
+        return dict.fromkeys(_COMMA.split(text.strip()))
+
+    @property
+    def _server(self) -> re.Pattern[str]:
+        """Up to 3.7, and in 3.9.1 and later ones of 3.9, anything may stand before the host."""
+        loose = self.release < (3, 8) or self.release[:2] == (3, 9)
+        return _SERVER_AFTER_ANYTHING if loose else _SERVER
 
 
-def read_protocols(text: str) -> Iterator[tuple[str, Protocol] | Bad]:
-    """`NAME:PROTOCOL,…`; of a name that stands twice the last one counts."""
-    yield from _entries(text, _protocol)
+def _split(text: str) -> list[str]:
+    return _COMMA.split(text.strip()) if text.strip() else []
 
 
-def read_voters(text: str) -> Iterator[tuple[int, Address] | Bad]:
-    """`id@host:port,…`."""
-    yield from _entries(text, _voter)
+def _without_trailing_blanks(entries: list[str]) -> list[str]:
+    """As Java splits a text."""
+    while entries and not entries[-1]:
+        entries.pop()
+    return entries
 
 
-def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
-    """`host:port,…`, each with or without `NAME://` before it."""
-    yield from _entries(text, _server)
-
-
-def read_names(text: str) -> Iterator[tuple[str, None] | Bad]:
-    """`NAME,…`, with their case: Kafka compares these as they are written."""
-    yield from _entries(text, lambda entry: (entry, None))
-
-
-def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
-    """One listener name, in upper case."""
-    yield text.strip().upper(), None
-
-
-def _entries(text: str, read: Callable[[str], tuple[K, V]]) -> Iterator[tuple[K, V] | Bad]:
-    for entry in filter(None, map(str.strip, text.split(","))):
+def _read(
+    entries: Iterable[str], allowed: str, read: Callable[[str], tuple[K, V]]
+) -> Iterator[tuple[K, V] | Bad]:
+    for entry in entries:
         try:
+            if not entry:
+                raise AddressError("an entry", observed="is blank", allowed=allowed)
             yield read(entry)
         except AddressError as error:
             yield Bad(entry.partition(":")[0], error)
 
 
-def _distinct(items: Iterator[tuple[str, V] | Bad]) -> Iterator[tuple[str, V] | Bad]:
-    seen: dict[str, V] = {}
+def _distinct(items: Iterable[tuple[str, V] | Bad]) -> Iterator[tuple[str, V] | Bad]:
+    seen: set[str] = set()
     for item in items:
         if not isinstance(item, Bad):
-            if seen.get(item[0]) == item[1]:
-                continue
             if item[0] in seen:
                 error = AddressError(
                     item[0], observed="stands twice in one list", allowed="each name once"
                 )
                 yield Bad(item[0], error)
                 continue
-            seen[item[0]] = item[1]
+            seen.add(item[0])
         yield item
 
 
@@ -97,7 +145,7 @@ def _listener(entry: str) -> tuple[str, Address]:
     return match[1].upper(), Address(match[3], int(match[5]))
 
 
-def _protocol(entry: str) -> tuple[str, Protocol]:
+def _protocol(entry: str, *, named: bool) -> tuple[str, Protocol]:
     name, colon, protocol = entry.rpartition(":")
     wanted = protocol.strip().upper()
     if not colon or wanted not in list(Protocol):
@@ -106,14 +154,18 @@ def _protocol(entry: str) -> tuple[str, Protocol]:
             observed=f"names the protocol {protocol.strip()!r}" if colon else "has no colon",
             allowed=MAP_ALLOWED,
         )
+    if named and not name.strip():
+        raise AddressError(
+            f"protocol map entry {entry!r}", observed="has no name", allowed=MAP_ALLOWED
+        )
     return name.strip().upper(), Protocol(wanted)
 
 
-def _voter(entry: str) -> tuple[int, Address]:
-    id, at, address = entry.partition("@")
-    match = _SERVER.fullmatch(address.strip())
-    is_id = re.fullmatch(r"-?[0-9]{1,10}", id.strip(), re.ASCII)
-    if not at or not is_id or match is None or int(match[2]) > MAX_PORT:
+def _voter(server: re.Pattern[str], entry: str) -> tuple[int, Address]:
+    id, at, address = entry.rstrip("@").partition("@")
+    match = server.fullmatch(address)
+    is_id = _ID.fullmatch(id) and -MAX_ID - 1 <= int(id) <= MAX_ID
+    if not at or "@" in address or not is_id or match is None or int(match[2]) > MAX_PORT:
         raise AddressError(
             f"voter entry {entry!r}",
             observed="cannot be read" if at else "has no @",
@@ -122,15 +174,17 @@ def _voter(entry: str) -> tuple[int, Address]:
     return int(id), Address(match[1], int(match[2]))
 
 
-def _server(entry: str) -> tuple[Address, None]:
-    match = _SERVER.fullmatch(entry)
-    if match is None or not match[1] or int(match[2]) > MAX_PORT:
+def _server(server: re.Pattern[str], entry: str) -> tuple[Address, None]:
+    match = server.fullmatch(entry)
+    if match is None or int(match[2]) > MAX_PORT:
         raise AddressError(
-            f"server entry {_masked(entry)!r}",
-            observed="cannot be read",
-            allowed="host:port entries",
+            f"server entry {_masked(entry)!r}", observed="cannot be read", allowed=SERVERS_ALLOWED
         )
     return Address(match[1], int(match[2])), None
+
+
+def _name(entry: str) -> tuple[str, None]:
+    return entry, None
 
 
 def _masked(entry: str) -> str:

@@ -18,6 +18,7 @@ from earshot.rules import (
     kl002_kafka_inter_broker,
     kl002_kafka_listeners,
     kl002_kafka_roles,
+    kl002_kafka_zookeeper,
 )
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl002_kafka_objection import Objection
@@ -46,17 +47,23 @@ def objections(
 
 
 ZOOKEEPER: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
+    *kl002_kafka_zookeeper.CHECKS,
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
+    kl002_kafka_controllers.early,
 )
 """Those that Kafka makes of a broker with ZooKeeper too."""
+_FIRST_KRAFT = (3, 0)
+"""What Kafka 2.8 called by that name was a preview with rules of its own."""
 
 
 def refusals(view: ForeignSettings) -> Iterator[Objection]:
     """What keeps Kafka from starting with settings that others wrote; what is unknown is left."""
     try:
-        checks = CHECKS if view.is_kraft else ZOOKEEPER
+        if view.is_kraft and view.version < _FIRST_KRAFT:
+            return
+        checks = CHECKS if view.is_kraft or view.version >= (4, 0) else ZOOKEEPER
     except Unreadable:
         return
     for check in checks:
@@ -67,8 +74,8 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
 
 
 def _stops(item: Objection, view: ForeignSettings) -> bool:
-    """Accepted, and stopped by while it starts: a voter at 0.0.0.0 (run with 4.1.1)."""
-    return item.check == "R4a" and view.version >= (4, 1)
+    """Accepted, and stopped by while it starts: a voter at 0.0.0.0."""
+    return item.check == "R4a" and view.version >= (3, 8)
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -64,23 +64,41 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
 
 
 def heeded(view: StrictSettings) -> Iterator[Objection]:
-    """A5c: a node advertises the listeners of its own roles, and no others."""
+    """A5a, A5b, A5c: a node advertises the listeners of its own roles, and no others."""
     if not view.has(KEY):
+        return
+    early = view.version < (3, 9)
+    if early and not view.is_broker:
+        yield Objection(
+            "A5b",
+            KEY,
+            "is set on a node that is a controller only: before Kafka 3.9 it advertises nothing",
+            f"no {KEY}",
+            remedy="take it away",
+        )
         return
     for name in view.advertised:
         is_quorum = name in view.controllers
-        if (is_quorum and view.is_controller) or (not is_quorum and view.is_broker):
-            continue
-        yield Objection(
-            "A5c",
-            KEY,
-            f"{name} is advertised by a node that is a {'broker' if is_quorum else 'controller'} "
-            "only",
-            "listeners of the node's own roles",
-            remedy=f"take {name} away",
-            listener=name,
-            instead="ignores it",
-        )
+        if early and is_quorum:
+            yield Objection(
+                "A5a",
+                KEY,
+                f"{name} is the controllers', which Kafka before 3.9 advertises to nobody",
+                "the brokers' listeners alone",
+                remedy=f"take {name} away",
+                listener=name,
+            )
+        elif not (view.is_controller if is_quorum else view.is_broker):
+            yield Objection(
+                "A5c",
+                KEY,
+                f"{name} is advertised by a node that is a "
+                f"{'broker' if is_quorum else 'controller'} only",
+                "listeners of the node's own roles",
+                remedy=f"take {name} away",
+                listener=name,
+                instead="ignores it",
+            )
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:

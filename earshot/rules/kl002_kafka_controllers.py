@@ -14,8 +14,23 @@ CONTROL_PLANE = "control.plane.listener.name"
 
 def named(view: StrictSettings) -> Iterator[Objection]:
     """C1."""
-    if view.is_kraft and not view.has(NAMES):
-        yield Objection("C1", NAMES, "is not set", "the controllers' listener, on every node")
+    if view.is_kraft and not view.controllers:
+        observed = "is empty" if view.has(NAMES) else "is not set"
+        yield Objection("C1", NAMES, observed, "the controllers' listener, on every node")
+
+
+def repeated(view: StrictSettings) -> Iterator[Objection]:
+    """C5a: from 3.9 to 4.1 a controller counts its names, and its listeners; 4.1 maps each."""
+    names = [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
+    mapped = view.version[:2] == (4, 1) and not view.has("listener.security.protocol.map")
+    if len(names) > len(view.controllers) and (mapped or not view.is_broker):
+        yield Objection(
+            "C5a",
+            NAMES,
+            f"is {view.text(NAMES)}",
+            "each name once",
+            instead="" if (3, 9) <= view.version < (4, 2) else "drops the second",
+        )
 
 
 def on_brokers(view: StrictSettings) -> Iterator[Objection]:
@@ -32,7 +47,8 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
                 remedy=f"take {name} out of listeners",
                 listener=name,
             )
-        if name not in view.protocols:
+        used = {name, name.upper()} if name == view.controllers[0] else {name.upper()}
+        if not used <= set(view.protocols):  # Kafka reads the first as written, and starts no more
             yield Objection(
                 "C3",
                 NAMES,
@@ -112,7 +128,7 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
 
 def early(view: StrictSettings) -> Iterator[Objection]:
     """E1: what opens early must exist."""
-    for name in view.early:
+    for name in view.early if view.version >= (3, 3) else ():
         if name not in view.listeners:
             yield Objection(
                 "E1",
@@ -123,4 +139,4 @@ def early(view: StrictSettings) -> Iterator[Objection]:
             )
 
 
-CHECKS = (named, on_brokers, on_controllers, auto_join, control_plane, early)
+CHECKS = (named, repeated, on_brokers, on_controllers, auto_join, control_plane, early)

@@ -74,7 +74,12 @@ def mechanisms(view: StrictSettings) -> Iterator[Objection]:
 
 def mechanism(view: StrictSettings) -> Iterator[Objection]:
     """I5: SASL between brokers needs its mechanism enabled."""
-    protocol = view.protocols.get(view.inter_broker)
+    if view.has(NAME):
+        protocol = view.protocols.get(view.inter_broker)
+    elif view.inter_broker_protocol in list(Protocol):
+        protocol = Protocol(view.inter_broker_protocol)  # Kafka asks no map then
+    else:
+        protocol = None
     if protocol is None or not protocol.sasl:
         return
     used = view.text("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()

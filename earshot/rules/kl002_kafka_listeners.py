@@ -18,16 +18,17 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
     for port, names in holders.items():
         hosts = [view.listeners[name].host for name in names]
         paired = sorted(family(host) or 0 for host in hosts) == [4, 6]
-        if len(names) == 1 or (paired and not all(map(is_wildcard, hosts))):
+        allowed = paired and view.version >= (3, 6)
+        if len(names) == 1 or (allowed and not all(map(is_wildcard, hosts))):
             continue
         yield Objection(
-            "P3" if paired else "P2",
+            "P3" if allowed else "P2",
             "listeners",
             f"port {port} is bound by {' and '.join(f'{n}://{view.listeners[n]}' for n in names)}",
             "a port of its own for each listener, or exactly one IPv4 and one IPv6 address on it",
             remedy=f"move {names[-1]} to another port",
             listener=names[-1],
-            instead="lets both bind every interface, and one of them may fail" if paired else "",
+            instead="lets both bind every interface, and one of them may fail" if allowed else "",
         )
 
 

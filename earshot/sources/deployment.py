@@ -24,7 +24,7 @@ from earshot.listeners.images import (
     release_of,
     repository_of,
 )
-from earshot.listeners.kafka_grammar import read_voters
+from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import BASE_FILE, Service
@@ -177,7 +177,9 @@ def _broker(service: Service) -> Broker:
     roles = values.get("process.roles", "")
     voters = {
         item[0]: item[1] if item[1].host else Address("localhost", item[1].port)
-        for item in (read_voters(values.get("controller.quorum.voters", "")))
+        for item in KafkaGrammar(view.version).read_voters(
+            values.get("controller.quorum.voters", "")
+        )
         if isinstance(item, tuple) and is_known(values["controller.quorum.voters"])
     }
     id = values.get("node.id", values.get("broker.id", ""))

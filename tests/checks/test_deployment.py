@@ -267,13 +267,11 @@ def test_the_first_refusal_alone_is_told() -> None:
     assert told(CP7, env) == [("KL014", f"sets KAFKA_ADVERTISED_HOST, and {CP7} refuses to start")]
 
 
-# what the refusals may say although Kafka's own validation lets it pass
-STRICTER = {
-    ("V86", "4.1.1"): "9@0.0.0.0:9093",  # validated, and stopped by while it starts
-    ("V86", "4.3.1"): "9@0.0.0.0:9093",
-    ("V87", "3.9.2"): "9@c 9:9093",  # takes the host for "9"
-    ("V98", "3.9.2"): "9@127.0.0.1:9093",  # one name in two cases
-}
+# what passes validation, and stops Kafka a step later; `tests/judge` asks for that step too
+STOPPED_LATER = [
+    {"controller.quorum.voters": "9@0.0.0.0:9093"},
+    {"process.roles": "broker", "controller.listener.names": "controller"},
+]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -285,8 +283,7 @@ def test_what_kafka_takes_is_not_refused(vector: Vector, version: str) -> None:
     assert len(release) == 2
     found = kafka_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
     takes = vector.kafka[VERSIONS.index(version)] == "."
-    voters = vector.values.get("controller.quorum.voters")
-    if takes and STRICTER.get((vector.name, version)) != voters:
+    if takes and not any(item.items() <= vector.values.items() for item in STOPPED_LATER):
         assert found == ()
 
 

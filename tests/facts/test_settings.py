@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from earshot.facts.settings import ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
-from earshot.listeners.terms import Role
 
 NAMES = (
     "advertised", "advertised_by_quorum", "advertised_to_clients", "controllers", "early", "id",
@@ -42,7 +41,7 @@ def test_what_is_absent_has_kafkas_default_where_all_is_shown() -> None:
     found = read({})
     assert found.listeners == found.advertised == {"PLAINTEXT": Address("", 9092)}
     assert found.inter_broker == "PLAINTEXT"
-    assert (found.roles, found.is_kraft, found.voters) == ((Role.BROKER,), False, {})
+    assert (found.is_kraft, found.voters) == (False, {})
 
 
 @pytest.mark.parametrize("name", ["listeners", "advertised", "voters", "is_kraft", "inter_broker"])

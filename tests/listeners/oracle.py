@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import py4j.java_gateway
@@ -92,11 +93,17 @@ def kafkas_own_exceptions() -> Iterator[None]:
 @contextlib.contextmanager
 def started(version: str) -> Iterator[Oracle]:
     """An oracle for ``version``; its JVM is gone afterwards."""
-    jars = class_path(kafka_broker_jars(version))
+    with java_with(kafka_broker_jars(version)) as gateway:
+        yield Oracle(version, gateway.jvm)
+
+
+@contextlib.contextmanager
+def java_with(jars: Iterable[Path], *options: str) -> Iterator[JavaGateway]:
+    """A JVM that has ``jars``; it is gone afterwards."""
     port, token, process = launch_gateway(
-        classpath=jars,
+        classpath=class_path(jars),
         java_path=str(find_java().executable),
-        javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+        javaopts=["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *options],
         die_on_exit=True,
         enable_auth=True,
         return_proc=True,
@@ -104,7 +111,7 @@ def started(version: str) -> Iterator[Oracle]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        yield Oracle(version, gateway.jvm)
+        yield gateway
     finally:
         gateway.shutdown()
         process.stdin.close()

@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 from earshot.listeners import grammar
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import Bad
-from earshot.listeners.kafka_grammar import (
-    read_listeners,
-    read_name,
-    read_names,
-    read_protocols,
-    read_servers,
-    read_voters,
-)
+from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.terms import Protocol
 from tests.listeners.clusters import hosts, names, ports, protocols
 from tests.listeners.test_grammar import KAFKA_REFUSES, KAFKA_TAKES
+
+OLD, KAFKA_4, NEW = KafkaGrammar((3, 3)), KafkaGrammar((4, 0)), KafkaGrammar((4, 2))
+read_listeners, read_protocols = KAFKA_4.read_listeners, KAFKA_4.read_protocols
+read_voters, read_servers = KAFKA_4.read_voters, KAFKA_4.read_servers
 
 TAKEN_OTHERWISE = {
     "A://b1:9092;B://b1:9093": ("A://B1:9092;B", Address("b1", 9093)),
@@ -39,7 +36,8 @@ def bad(read: Callable[[str], Iterator[Any]], text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", KAFKA_TAKES)
 def test_a_listener_list_that_kafka_takes(text: str) -> None:
-    assert list(read_listeners(text)) and bad(read_listeners, text) == []
+    read = NEW.read_listeners if text == "A://b1:9092,A://b1:9092" else read_listeners
+    assert list(read(text)) and bad(read, text) == []
 
 
 @pytest.mark.parametrize("text", KAFKA_REFUSES)
@@ -59,7 +57,6 @@ def test_a_listener_list_that_kafka_refuses(text: str) -> None:
         ("A://[::1]:1,B://::1:2", [("A", Address("::1", 1)), ("B", Address("::1", 2))]),
         (" A://:0 ,, B://h:2 ,", [("A", Address("", 0)), ("B", Address("h", 2))]),
         ("A://h:-1", [("A", Address("h", -1))]),
-        ("A://h:1,A://h:1", [("A", Address("h", 1))]),
     ],
 )
 def test_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
@@ -136,7 +133,8 @@ def test_what_is_said_of_a_protocol_that_is_refused(text: str, said: str) -> Non
     ("text", "voters"),
     [
         ("9@c9:9093", [(9, Address("c9", 9093))]),
-        ("-1@c_9:1, 01@[::1]:2,", [(-1, Address("c_9", 1)), (1, Address("::1", 2))]),
+        ("-1@c_9:1, 01@[::1]:2", [(-1, Address("c_9", 1)), (1, Address("::1", 2))]),
+        ("+1@c9:1@@", [(1, Address("c9", 1))]),
         ("9@CONTROLLER://c9:9093", [(9, Address("c9", 9093))]),
         ("9@:9093", [(9, Address("", 9093))]),
     ],
@@ -163,19 +161,38 @@ def test_what_is_said_of_a_voter_that_is_refused(text: str, said: str) -> None:
 
 
 def test_servers() -> None:
-    found = list(read_servers("c9:9093, C://[::1]:1,c_9:2"))
+    found = list(read_servers("c9:9093, C://[::1]:1,c_9:2,:1"))
     assert found == [(Address(host, port), None) for host, port in
-                     (("c9", 9093), ("::1", 1), ("c_9", 2))]  # fmt: skip
-    assert bad(read_servers, "c9,c9:65536,:1") == [
+                     (("c9", 9093), ("::1", 1), ("c_9", 2), ("", 1))]  # fmt: skip
+    assert bad(read_servers, "c9,c9:65536,") == [
         "c9: server entry 'c9': cannot be read; allowed: host:port entries",
         "c9: server entry 'c9:65536': cannot be read; allowed: host:port entries",
-        ": server entry ':1': cannot be read; allowed: host:port entries",
+        ": an entry: is blank; allowed: host:port entries",
     ]
+    assert list(OLD.read_servers("c9")) == []  # it does not know the setting
 
 
 def test_names_are_compared_as_they_are_written_and_one_name_is_not() -> None:
-    assert list(read_names("A, b,,")) == [("A", None), ("b", None)]
-    assert list(read_name(" a ")) == [("A", None)]
+    assert list(KAFKA_4.read_names("A, b,,")) == [("A", None), (" b", None)]
+    assert list(KafkaGrammar((4, 1)).read_names("A, b,,")) == [("A", None), ("b", None)]
+    assert len(bad(NEW.read_names, "A, b,,")) == 1
+    assert list(KAFKA_4.read_name(" a ")) == [("A", None)]
+
+
+@pytest.mark.parametrize("text", ["A://h:1,A://h:1", "A://h:1,,B://h:2", "A://h:1,"])
+def test_since_4_2_one_entry_twice_counts_once_and_a_blank_one_is_refused(text: str) -> None:
+    twice = text.count("A") == 2
+    assert bool(bad(read_listeners, text)) is twice
+    assert bool(bad(NEW.read_listeners, text)) is not twice
+    assert bad(NEW.read_listeners, "A://h:1,a://h:1")  # not the same entry
+
+
+@pytest.mark.parametrize(("grammar", "host"), [(OLD, "9"), (KAFKA_4, None)])
+def test_what_older_releases_take_before_a_voters_host(
+    grammar: KafkaGrammar, host: str | None
+) -> None:
+    found = list(grammar.read_voters("9@c 9:9093"))
+    assert (found == [(9, Address("9", 9093))]) if host else isinstance(found[0], Bad)
 
 
 @pytest.mark.parametrize("read", [read_listeners, read_voters, read_servers])
@@ -204,7 +221,9 @@ def test_a_map_that_the_strict_grammar_takes_means_the_same_here(map: dict[str, 
 
 @given(st.text(max_size=60) | st.text(alphabet="aA:/@[]0129.-,% ", max_size=40))
 def test_any_text_is_read_or_refused_entry_by_entry(text: str) -> None:
-    for read in (read_listeners, read_protocols, read_voters, read_servers, read_names, read_name):
+    of_old = (OLD.read_listeners, OLD.read_protocols, OLD.read_voters, OLD.read_names)
+    of_new = (NEW.read_listeners, NEW.read_protocols, NEW.read_names, NEW.read_name)
+    for read in (*of_old, *of_new, read_voters, read_servers):
         items: list[Any] = list(read(text))
         for item in items:
             if isinstance(item, Bad):

@@ -1,0 +1,88 @@
+"""KL002: what Kafka up to 3.9 asks of a broker with ZooKeeper alone (Z)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.settings import StrictSettings
+from earshot.listeners.grammar import MAX_ID
+from earshot.rules.kl002_kafka_objection import Objection
+
+CONTROL_PLANE = "control.plane.listener.name"
+NAMES = "controller.listener.names"
+CONNECT = "zookeeper.connect"
+MIGRATION = "zookeeper.metadata.migration.enable"
+GENERATION = "broker.id.generation.enable"
+RESERVED = "reserved.broker.max.id"
+
+
+def ensemble(view: StrictSettings) -> Iterator[Objection]:
+    """Z1a."""
+    if not view.has(CONNECT):
+        yield Objection(
+            "Z1a",
+            "process.roles",
+            f"is not set, nor is {CONNECT}",
+            f"process.roles for KRaft, or {CONNECT}",
+        )
+
+
+def of_kraft(view: StrictSettings) -> Iterator[Objection]:
+    """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
+    migrates = view.text(MIGRATION, "false").lower() == "true"
+    if view.version >= (3, 3) and view.text(NAMES) and not migrates:
+        yield Objection(
+            "Z1",
+            NAMES,
+            f"is {view.text(NAMES)} on a broker without process.roles",
+            "no such setting with ZooKeeper",
+            remedy=f"take {NAMES} away, or set process.roles",
+        )
+
+
+def ids(view: StrictSettings) -> Iterator[Objection]:
+    """R2a, Z4: an id of one's own stays below those that ZooKeeper hands out."""
+    generates = view.text(GENERATION, "true").lower() == "true"
+    most = (view.number(RESERVED) if view.has(RESERVED) else 1000) if generates else MAX_ID
+    given = [key for key in ("node.id", "broker.id") if view.has(key)]
+    numbers = {key: view.number(key) for key in given}
+    for key in given if generates else given or ["broker.id"]:
+        number = numbers.get(key)
+        if number is None or (most is not None and not (-1 if generates else 0) <= number <= most):
+            yield Objection(
+                "Z4",
+                key,
+                f"is {view.text(key)!r}"
+                if view.has(key)
+                else f"is not set, and {GENERATION} is false",
+                f"a number up to {most}" + (f", or {GENERATION}=false" if generates else ""),
+            )
+    if len(set(numbers.values())) > 1 and view.version >= (3, 0):
+        yield Objection(
+            "R2a",
+            "broker.id",
+            f"is {view.text('broker.id')} while node.id is {view.text('node.id')}",
+            "the same number",
+            remedy="take node.id away",
+        )
+
+
+def control_plane(view: StrictSettings) -> Iterator[Objection]:
+    """Z1c, Z1d: an advertised listener, and not the brokers'."""
+    if not view.has(CONTROL_PLANE):
+        return
+    name = view.text(CONTROL_PLANE).upper()
+    if name not in view.advertised or name == view.inter_broker:
+        others = [item for item in view.advertised if item != view.inter_broker]
+        yield Objection(
+            "Z1c",
+            CONTROL_PLANE,
+            f"is {name}"
+            + (", as inter.broker.listener.name is" if name in view.advertised else ""),
+            f"one of {', '.join(others) or 'the advertised listeners'}",
+            remedy=f"take {CONTROL_PLANE} away",
+            listener=name,
+        )
+
+
+CHECKS = (ensemble, of_kraft, ids, control_plane)

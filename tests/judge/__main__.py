@@ -1,0 +1,38 @@
+"""`make kafka-judge`: our verdicts beside Kafka's on many settings, release by release."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from earshot.errors import EarshotError
+from tests.judge.cases import cases
+from tests.judge.judge import RELEASES, compared, examples, started
+
+
+def main() -> int:
+    """0 where both agree on every case, else 1; a release without jars is told and passed over."""
+    parser = argparse.ArgumentParser(prog="tests.judge", description=__doc__)
+    parser.add_argument("releases", nargs="*", default=RELEASES)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--cases", type=int, default=20_000)
+    chosen = parser.parse_args()
+    print(f"{chosen.cases} cases of seed {chosen.seed}", flush=True)
+    made = list(cases(chosen.seed, chosen.cases))
+    status = 0
+    for version in chosen.releases:
+        try:
+            with started(version) as judge:
+                tally = compared(judge, made)
+                print(f"Kafka {version}: {tally}", flush=True)
+                for item in examples(judge, tally.missed) + examples(judge, tally.false):
+                    print(item)
+                    status = 1
+        except EarshotError as error:
+            print(f"Kafka {version}: not asked: {error}", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

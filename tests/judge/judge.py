@@ -1,0 +1,178 @@
+"""Kafka itself on settings that others wrote: many cases in one call of one JVM per release."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaGateway
+
+from earshot.checks.deployment import kafka_refusals
+from earshot.facts.settings import BrokerSettings, is_known
+from earshot.jvm.jars import kafka_broker_jars
+from earshot.listeners.properties import NodeSettings, write_properties
+from tests.judge.cases import Case
+from tests.listeners.oracle import java_with
+
+RELEASES = (
+    "2.8.2", "3.3.2", "3.8.1", "3.9.2", "4.0.2", "4.1.1", "4.2.1", "4.3.1", "4.4.0",
+)  # fmt: skip
+"""The newest is the newest that Maven's central repository had."""
+BATCH = 1000
+QUICK = "-Djdk.net.hosts.file=/dev/null"
+"""Kafka looks the voters' hosts up and ignores the result: an empty table answers at once."""
+
+
+@dataclass
+class Judge:
+    """One JVM with the jars of one release."""
+
+    version: str
+    gateway: JavaGateway
+
+    @property
+    def release(self) -> tuple[int, int]:
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def refusals(self, cases: Sequence[Mapping[str, str]]) -> list[str]:
+        """Kafka's message for each; an empty text where it takes the settings."""
+        said: list[str] = []
+        for at in range(0, len(cases), BATCH):
+            texts = [write_properties(NodeSettings(case)) for case in cases[at : at + BATCH]]
+            said += self._judge.refusals("\0".join(texts)).split("\0")
+        assert len(said) == len(cases)
+        return said
+
+    def properties(self, environments: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+        """What the start script of apache/kafka hands to Kafka."""
+        texts = [
+            "\n".join(f"{name}={value}" for name, value in env.items()) for env in environments
+        ]
+        made = self._image.properties("\0".join(texts)).split("\0")
+        return [dict(line.split("=", 1) for line in text.split("\n") if line) for text in made]
+
+    @cached_property
+    def _judge(self) -> Any:
+        return self._compiled("Judge")
+
+    @cached_property
+    def _image(self) -> Any:
+        return self._compiled("Image")
+
+    def _compiled(self, name: str) -> Any:
+        """An instance of the class in the file beside this one; a JRE alone has no compiler."""
+        compiler = self.gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.cook(Path(__file__).with_name(f"{name}.java").read_text())
+        (constructor,) = compiler.getClassLoader().loadClass(name).getDeclaredConstructors()
+        return constructor.newInstance(self.gateway.new_array(self.gateway.jvm.Object, 0))
+
+
+@contextlib.contextmanager
+def started(version: str) -> Iterator[Judge]:
+    """A judge of ``version``; raises EarshotError where its jars cannot be had."""
+    with java_with((*kafka_broker_jars(version), *_compiler_jars()), QUICK) as gateway:
+        yield Judge(version, gateway)
+
+
+def _compiler_jars() -> list[Path]:
+    """Janino, which PySpark ships."""
+    spec = importlib.util.find_spec("pyspark")
+    (folder,) = (spec.submodule_search_locations or []) if spec else []
+    found = [jar for name in ("janino", "commons-compiler")
+             for jar in Path(folder, "jars").glob(f"{name}-*.jar")]  # fmt: skip
+    assert len(found) == 2, found
+    return found
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Settings of which we say one thing and Kafka another."""
+
+    values: Case
+    kafka: str
+    ours: str
+
+    def __str__(self) -> str:
+        lines = [f"    {key}={value}" for key, value in sorted(self.values.items())]
+        verdicts = [f"  Kafka: {self.kafka or 'takes it'}", f"  ours:  {self.ours or 'nothing'}"]
+        return "\n".join([*verdicts, *lines])
+
+
+@dataclass
+class Tally:
+    """How many cases were taken and refused by both, and where both differ."""
+
+    taken: int = 0
+    refused: int = 0
+    missed: list[Disagreement] = field(default_factory=list)
+    """Refused by Kafka alone."""
+    false: list[Disagreement] = field(default_factory=list)
+    """Refused by us alone."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.taken} taken, {self.refused} refused, "
+            f"{len(self.missed)} missed, {len(self.false)} false"
+        )
+
+
+def is_asked(case: Case, release: tuple[int, int]) -> bool:
+    """Whether both sides have a verdict.
+
+    Of a variable or a template nothing is known, what Kafka 2.8 called KRaft was a preview, and a
+    node without any role, which 4.0 and 4.1 take where `process.roles` is empty, runs nothing.
+    """
+    roles = case.get("process.roles", "").strip()
+    idle = "process.roles" in case and not roles and (4, 0) <= release < (4, 2)
+    return all(map(is_known, case.values())) and not (roles and release < (3, 0)) and not idle
+
+
+def compared(judge: Judge, cases: Sequence[Case]) -> Tally:
+    """Both verdicts on ``cases``, those that `is_asked` allows."""
+    asked = [case for case in cases if is_asked(case, judge.release)]
+    tally = Tally()
+    for case, kafka in zip(asked, judge.refusals(asked), strict=True):
+        ours = our_refusal(case, judge.release)
+        if bool(kafka) == bool(ours):
+            tally.refused += bool(kafka)
+            tally.taken += not kafka
+        else:
+            (tally.missed if kafka else tally.false).append(Disagreement(case, kafka, ours))
+    return tally
+
+
+def our_refusal(case: Case, release: tuple[int, int]) -> str:
+    """What earshot says of a node with these properties, all of which are known."""
+    found = kafka_refusals(BrokerSettings(case, complete=True, release=release))
+    return found[0].observed if found else ""
+
+
+def smallest(judge: Judge, found: Disagreement) -> Disagreement:
+    """``found`` without every setting that both do not need to differ in the same way."""
+    while True:
+        fewer = [
+            {key: value for key, value in found.values.items() if key != left}
+            for left in found.values
+        ]
+        fewer = [case for case in fewer if is_asked(case, judge.release)]
+        for case, kafka in zip(fewer, judge.refusals(fewer), strict=True):
+            ours = our_refusal(case, judge.release)
+            if bool(kafka) == bool(found.kafka) and bool(ours) == bool(found.ours):
+                found = Disagreement(case, kafka, ours)
+                break
+        else:
+            return found
+
+
+def examples(judge: Judge, found: Sequence[Disagreement], most: int = 5) -> list[Disagreement]:
+    """Some of ``found``, each of another kind, as small as they get."""
+    kinds: dict[str, Disagreement] = {}
+    for item in found:
+        kinds.setdefault((item.kafka or item.ours)[:40], item)
+    return [smallest(judge, item) for item in list(kinds.values())[:most]]

@@ -1,0 +1,75 @@
+"""Kafka and earshot, each about settings that others wrote: both refuse, or both take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.images import Family, broker_settings
+from tests.judge.cases import cases, environments
+from tests.judge.judge import RELEASES, Judge, compared, examples, our_refusal, started
+from tests.judge.told import TOLD, Told
+from tests.listeners.oracle import kafkas_own_exceptions as kafkas_own_exceptions
+from tests.measured import MEASURED
+from tests.skips import not_meant
+
+SEED, SHARE = 20_261, 1000
+"""What `make kafka-judge` asks in thousands, here of one seed."""
+FIRST_IMAGE = (3, 8)
+"""apache/kafka has its script in Kafka's own jar since 3.7."""
+
+IDS = [f"{index}-{','.join(told.change)}" for index, told in enumerate(TOLD)]
+
+
+@pytest.mark.parametrize("told", TOLD, ids=IDS)
+def test_our_verdict(told: Told) -> None:
+    for version in told.asked:
+        major, minor = version.split(".")[:2]
+        ours = our_refusal(told.values, (int(major), int(minor)))
+        assert bool(ours) == told.refuses(version), (version, ours)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
+    try:
+        running = started(request.param)
+        judge = running.__enter__()
+    except EarshotError as error:
+        if "the repository has no" in error.observed:  # a mirror may lag behind
+            not_meant(error.line)
+        raise
+    yield judge
+    running.__exit__(None, None, None)
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_kafka_says_what_we_say_of_it(judge: Judge) -> None:
+    told = [item for item in TOLD if judge.version in item.asked]
+    for item, kafka in zip(told, judge.refusals([item.values for item in told]), strict=True):
+        assert bool(kafka) == item.refuses(judge.version), (item, kafka)
+        assert not kafka or item.kafka in kafka
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_we_refuse_what_kafka_refuses_and_nothing_else(
+    judge: Judge, record_property: Callable[[str, object], None]
+) -> None:
+    tally = compared(judge, list(cases(SEED, SHARE)))
+    record_property(MEASURED, f"Kafka {judge.version} on {SHARE} cases of seed {SEED}: {tally}")
+    differ = examples(judge, [*tally.missed, *tally.false])
+    assert not differ, "\n".join(map(str, differ))
+    assert min(tally.taken, tally.refused) > SHARE / 20
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_the_image_hands_on_the_variables_as_we_take_them(judge: Judge) -> None:
+    if judge.release < FIRST_IMAGE:
+        not_meant("no image of that release has its script in Kafka's jar")
+    asked = list(environments(SEED, SHARE))
+    for env, properties in zip(asked, judge.properties(asked), strict=True):
+        assert broker_settings(Family.APACHE, env).values == properties, env
