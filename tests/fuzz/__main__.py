@@ -1,0 +1,81 @@
+"""`make fuzz`: `earshot lint` on many files that nobody wrote; it must end, with 0, 1 or 2."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+from tests.fuzz.inputs import inputs
+from tests.fuzz.lint import EXIT_CODES, exit_code
+
+DEADLINE_SECONDS = 10
+PART = 1000
+"""Files of one seed; the parts of a run have seeds of their own."""
+KEPT = 20
+"""So many failures are shown."""
+
+
+class TooLong(BaseException):
+    """A file took longer than its deadline."""
+
+
+def part(seed: int) -> tuple[Counter[str], list[str]]:
+    """How many files had which exit code, and what went wrong with the others."""
+    signal.signal(signal.SIGALRM, _too_long)
+    counted: Counter[str] = Counter()
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for index, input in enumerate(inputs(seed, PART)):
+            signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
+            try:
+                code = exit_code(input, Path(folder))
+                problem = "" if code in EXIT_CODES else f"exit code {code}"
+                counted[str(code)] += 1
+            except (Exception, TooLong):
+                problem = traceback.format_exc()
+                counted["raised"] += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if problem:
+                failures.append(
+                    f"seed {seed}, file {index}, {input.name}: {problem}\n{input.content!r}"
+                )
+    return counted, failures
+
+
+def _too_long(number: int, frame: FrameType | None) -> None:
+    raise TooLong
+
+
+def main() -> int:
+    """0 where every file ended as it should, else 1."""
+    parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--files", type=int, default=100_000)
+    chosen = parser.parse_args()
+    seeds = [chosen.seed * 1000 + index for index in range(-(-chosen.files // PART))]
+    print(f"{len(seeds) * PART} files of seed {chosen.seed}", flush=True)
+    counted: Counter[str] = Counter()
+    failures: list[str] = []
+    begun = time.monotonic()
+    with multiprocessing.Pool(os.cpu_count()) as processes:
+        for more, failed in processes.imap_unordered(part, seeds):
+            counted += more
+            failures += failed
+    print("\n\n".join(failures[:KEPT]))
+    told = ", ".join(f"{count} exit {code}" for code, count in sorted(counted.items()))
+    print(f"{told}; {len(failures)} failures; {time.monotonic() - begun:.0f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Files that nobody wrote: those of the tests' examples, each with some damage.
+
+Everything is drawn from one `random.Random`, so that a seed stands for its files on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import yaml
+
+from toolchain.paths import ROOT
+
+EXAMPLES = ("tests/rules/examples", "tests/adopt/files")
+SUFFIXES = (".yml", ".yaml", ".properties", ".env")
+LINES = ("  <<: *a", "- &a [*a]", "x: &a {b: *a}", "\t- x", "---", "...", "services:",
+         "kind: Kafka", "environment: [KAFKA_LISTENERS]", "ports: [9092-9090:1]",
+         "a: !!python/none x", "? [1]: 2",
+         "extends: {file: compose.yml, service: kafka}", "env_file: /dev/null",
+         "include: [compose.yml]", "listeners=A://:9092,", "process.roles=\\",
+         "command: >-", "apiVersion: v1", "kind: List",
+         "# earshot: ignore=KL015", "# earshot: ignore=", "profiles: {}", "networks: {a: null}",
+         "volumes: [.:/mnt/shared/config]", "image: apache/kafka:${V}", "hostname: ''")  # fmt: skip
+SCALARS: tuple[Any, ...] = (
+    None, True, 0, -1, 9092, 10**30, 1.5, float("nan"), "", " ", "0", "${", "${A}", "${A:-${B:-}}",
+    "$$", "{{ x }}", "A://h:1", "A://:99999999999,B", "9092:9092", "1-65535:1-65535",
+    "0.0.0.0:1:2", "[::1]:1", "é", "\x00", "\ud800", "x" * 5000, "a,b=c", "kafka", "host",
+    "service:kafka", [], {},
+    [None], {"a": None}, [[]], {"": ""}, {1: 2}, [{"name": "KAFKA_LISTENERS"}], "1e999",
+    "2026-01-01",
+)  # fmt: skip
+CHARACTERS = "\t\n\r :-#&*!|>'\"%@`{}[],?$\\=0aÉ\x00\x85\u2028\ufeff"
+
+
+class Input(NamedTuple):
+    """A file as it would lie on disk."""
+
+    name: str
+    content: bytes
+
+
+def inputs(seed: int, count: int) -> Iterator[Input]:
+    """``count`` files."""
+    random = Random(seed)
+    for _ in range(count):
+        name, text = random.choice(_examples())
+        for _ in range(random.choice((1, 1, 1, 2, 3, 5))):
+            text = random.choice(CHANGES)(text, random)
+        content = text[:50_000].encode(errors="surrogatepass")
+        if random.random() < 0.02:
+            at = random.randrange(len(content) + 1)
+            content = content[:at] + random.randbytes(3) + content[at:]
+        yield Input(name, content)
+
+
+@cache
+def _examples() -> tuple[tuple[str, str], ...]:
+    """Names that lint takes for what the files are, and their texts."""
+    files = [file for folder in EXAMPLES for file in sorted((ROOT / folder).rglob("*"))]
+    return tuple(
+        (f"server{file.suffix}" if file.suffix == ".properties" else "compose.yml", _text(file))
+        for file in files
+        if file.suffix in SUFFIXES
+    )
+
+
+def _text(file: Path) -> str:
+    return file.read_text()
+
+
+def _cut(text: str, random: Random) -> str:
+    """Some lines less."""
+    lines = text.split("\n")
+    at = random.randrange(len(lines))
+    return "\n".join(lines[:at] + lines[at + random.randint(1, 4) :])
+
+
+def _repeat(text: str, random: Random) -> str:
+    lines = text.split("\n")
+    at, end = sorted((random.randrange(len(lines)), random.randrange(len(lines))))
+    return "\n".join(lines[:end] + lines[at : at + 6] + lines[end:])
+
+
+def _line(text: str, random: Random) -> str:
+    """Another line, as deep as the one before it."""
+    lines = text.split("\n")
+    at = random.randrange(len(lines))
+    depth = len(lines[at]) - len(lines[at].lstrip()) + random.choice((0, 0, 2, -2))
+    lines.insert(at, " " * depth + random.choice(LINES))
+    return "\n".join(lines)
+
+
+def _indent(text: str, random: Random) -> str:
+    lines = text.split("\n")
+    at = random.randrange(len(lines))
+    lines[at] = random.choice((f"  {lines[at]}", f" {lines[at]}", lines[at].lstrip()))
+    return "\n".join(lines)
+
+
+def _slip(text: str, random: Random) -> str:
+    at = random.randrange(len(text) + 1)
+    more = random.choice(CHARACTERS) * random.choice((1, 1, 1, 2, 50))
+    return text[:at] + random.choice((more, "")) + text[at + random.randint(0, 2) :]
+
+
+def _splice(text: str, random: Random) -> str:
+    """One file up to some line, another from there on."""
+    _, other = random.choice(_examples())
+    at, after = random.randrange(len(text) + 1), random.randrange(len(other) + 1)
+    return text[:at] + random.choice(("\n---\n", "\n", "")) + other[after:]
+
+
+def _graft(text: str, random: Random) -> str:
+    """The same document with another value somewhere."""
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return _slip(text, random)
+    at, key = document, None
+    while isinstance(at, dict | list) and at and random.random() < 0.8:
+        key = random.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        parent, at = at, at[key]
+    if key is None:
+        return _line(text, random)
+    parent[key] = random.choice(
+        (*SCALARS, [at], {"a": at}, document if random.random() < 0.1 else at)
+    )
+    try:
+        return yaml.safe_dump(document, allow_unicode=random.random() < 0.5)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return text
+
+
+CHANGES: tuple[Callable[[str, Random], str], ...] = (
+    _cut, _repeat, _line, _indent, _slip, _splice, *[_graft] * 9,
+)  # fmt: skip

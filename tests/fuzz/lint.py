@@ -1,0 +1,26 @@
+"""`earshot lint` on one file that nobody wrote, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+from earshot.cli import lint
+from earshot.errors import EarshotError
+from earshot.lint.formats import Format
+from tests.fuzz.inputs import Input
+
+EXIT_CODES = (0, 1, 2)
+
+
+def exit_code(input: Input, folder: Path) -> int:
+    """What a shell would see; what the command prints, in one format or another, is dropped."""
+    file = folder / input.name
+    file.write_bytes(input.content)
+    format = list(Format)[len(input.content) % len(Format)]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            return lint.run([file], lint.Choice(), format, [])
+        except EarshotError as error:
+            return error.exit_code
