@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from earshot.facts.container import Container
 from earshot.facts.settings import BrokerSettings, is_known
-from earshot.listeners.images import Family, tag_of
+from earshot.listeners.image_demands import DEMANDS, WURSTMEISTER_SCRIPT, Demand, Image
+from earshot.listeners.images import (
+    BITNAMI_PREFIX,
+    PREFIX,
+    Family,
+    broker_property,
+    tag_of,
+)
 from earshot.rules.finding import Finding
 from earshot.rules.kl014_image import RULE as KL014
 
 KRAFT_ONLY = (4, 0)
-_CONFLUENT_REFUSES = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
-_ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": False}
-_BITNAMI_BEFORE = re.compile(
-    r"(?:2(?:\.\d+){0,2}|3\.[01](?:\.\d+)?|3\.2\.[0-2]|3\.3\.[01]|3\.4\.0|3\.5\.0)(?:-.*)?",
-    re.ASCII,
-)
-"""Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
 _YES = re.compile(r"1|yes|true", re.IGNORECASE | re.ASCII)
 
 
@@ -45,26 +46,70 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
-    if family is Family.BITNAMI and plain and not (container.unknown or container.mounts):
-        yield from _bitnami(container, settings, release)
-    if family is Family.CONFLUENT:
-        yield from _confluent(container, settings, release)
-    roles = settings.values.get("process.roles", "").replace(" ", "")
-    if (
-        family in (Family.APACHE, Family.CONFLUENT)
-        and roles == "controller"
-        and "KAFKA_ADVERTISED_LISTENERS" in container.env
-    ):
-        yield KL014.finding(
-            "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
-            "no such variable on a controller",
-            remedy="take KAFKA_ADVERTISED_LISTENERS away",
-            inputs=("advertised.listeners",),
+    told = Image(family, release, tag_of(image))
+    demands = [item for item in DEMANDS if item.holds(told, settings.values)]
+    for demand in demands:
+        yield from _refused(container, demand)
+    as_given = plain and not container.unknown
+    if settings.complete or (family is Family.BITNAMI and as_given):
+        yield from _missing(container, settings, demands)
+
+
+def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
+    """Variables that the script does not want."""
+    for name in demand.refuses:
+        value = container.env.get(name)
+        if value is None or not (demand.may_be_empty or (value and is_known(value))):
+            continue
+        observed = f"sets {name}, and {container.image} refuses to start"
+        if not demand.instead:
+            observed = f"is a controller only and sets {name}: the image exits"
+        found = KL014.finding(
+            observed,
+            demand.instead or "no such variable on a controller",
+            remedy=f"take {name} away",
+            inputs=(broker_property(container.family, name) if not demand.instead else name,),
         )
+        yield replace(found, source=demand.source)
+
+
+def _missing(
+    container: Container, settings: BrokerSettings, demands: list[Demand]
+) -> Iterator[Finding]:
+    """Variables that the script cannot do without, all of them in one finding."""
+    lacking = {
+        name: demand
+        for demand in demands
+        for name in demand.needs
+        if not _is_given(name, container, settings, demand)
+    }
+    if not lacking:
+        return
+    names = ", ".join(lacking)
+    found = KL014.finding(
+        f"does not set {names}, and {container.image} refuses to start",
+        names,
+        remedy=f"set {names}",
+        inputs=("image",),
+    )
+    yield replace(found, source=next(iter(lacking.values())).source)
+
+
+def _is_given(name: str, container: Container, settings: BrokerSettings, demand: Demand) -> bool:
+    """As a variable, in a file or by a command that it names, or as a property from elsewhere."""
+    env = container.env
+    if demand.as_yes:
+        return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))
+    alias = name.replace(BITNAMI_PREFIX, PREFIX)
+    others = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
+    if any(env.get(item) for item in others) or (demand.may_be_empty and name in env):
+        return True
+    key = broker_property(container.family, name)
+    return bool(key) and bool(settings.values.get(key))
 
 
 def _wurstmeister(container: Container) -> Iterator[Finding]:
-    """Source: `start-kafka.sh` of wurstmeister/kafka-docker, with Kafka 2 and later."""
+    """With Kafka 2 and later."""
     told = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
     if not _WURSTMEISTER.fullmatch(tag_of(container.image)):
         return
@@ -73,68 +118,10 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):
         what = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
-        yield KL014.finding(
+        found = KL014.finding(
             f"sets {what}, and {container.image} refuses to start",
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),
         )
-
-
-def _bitnami(
-    container: Container, settings: BrokerSettings, release: tuple[int, int]
-) -> Iterator[Finding]:
-    """Source: `kafka_validate` in `libkafka.sh` of bitnami/containers, before and since 3.5.1."""
-    values, image = settings.values, container.image
-    if _BITNAMI_BEFORE.fullmatch(tag_of(image)):
-        texts = [values.get(key, "") for key in ("listeners", "listener.security.protocol.map")]
-        allowed = container.env.get("ALLOW_PLAINTEXT_LISTENER", "")
-        if not (_YES.fullmatch(allowed) or any(re.search("SSL|SASL|[${]", it) for it in texts)):
-            yield KL014.finding(
-                f"does not set ALLOW_PLAINTEXT_LISTENER, and {image} refuses listeners without TLS",
-                "ALLOW_PLAINTEXT_LISTENER=yes, or listeners with SSL or SASL",
-                remedy="set ALLOW_PLAINTEXT_LISTENER=yes",
-                inputs=("image",),
-            )
-    elif (3, 5) <= release < KRAFT_ONLY and not {"process.roles", "zookeeper.connect"} & set(
-        values
-    ):
-        yield KL014.finding(
-            f"sets neither process.roles nor zookeeper.connect, and {image} refuses to start",
-            "KAFKA_CFG_PROCESS_ROLES, or KAFKA_CFG_ZOOKEEPER_CONNECT",
-            remedy="set KAFKA_CFG_PROCESS_ROLES=broker,controller",
-            inputs=("image",),
-        )
-
-
-def _confluent(
-    container: Container, settings: BrokerSettings, release: tuple[int, int]
-) -> Iterator[Finding]:
-    """Source: `configure` in `kafka/include/etc/confluent/docker` of confluentinc/kafka-images."""
-    env, image = container.env, container.image
-    for name in _CONFLUENT_REFUSES:
-        if env.get(name) and is_known(env[name]):
-            yield KL014.finding(
-                f"sets {name}, and {image} refuses to start",
-                "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
-                remedy=f"take {name} away",
-                inputs=(name,),
-            )
-    if not settings.complete:
-        return
-    values = settings.values
-    needed = {} if values.get("process.roles") == "controller" else _ADVERTISED
-    if values.get("process.roles"):
-        needed = {**needed, "CLUSTER_ID": "CLUSTER_ID" in env}
-    elif release >= KRAFT_ONLY:
-        needed = {"KAFKA_PROCESS_ROLES": False}
-    else:
-        needed = {**needed, "KAFKA_ZOOKEEPER_CONNECT": "zookeeper.connect" in values}
-    missing = [name for name, there in needed.items() if not (there or env.get(name))]
-    if missing:
-        yield KL014.finding(
-            f"does not set {', '.join(missing)}, and {image} refuses to start",
-            ", ".join(missing),
-            remedy=f"set {', '.join(missing)}",
-            inputs=("image",),
-        )
+        yield replace(found, source=WURSTMEISTER_SCRIPT)

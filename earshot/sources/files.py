@@ -26,6 +26,8 @@ def beside(file: Path) -> Callable[[str], str]:
     def read(path: str) -> str:
         # as the file writes it, or already with its folder where another file wrote it
         named = file.parent / path
+        if "\0" in path:
+            raise OSError(errno.EINVAL, "no file has such a name")
         if named.exists() and not named.is_file():  # a device or a pipe may never end
             raise OSError(errno.EINVAL, "it is no regular file")
         return named.read_text(encoding="utf-8")

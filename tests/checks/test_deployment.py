@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from earshot.checks.deployment import kafka_refusals, mistakes
 from earshot.errors import EarshotError
 from earshot.facts.settings import BrokerSettings
+from earshot.listeners.image_demands import BITNAMI_SCRIPT
 from earshot.rules.finding import Finding
 from tests.listeners.oracle import VERSIONS
 from tests.rules.deployment_examples import services
@@ -190,6 +191,71 @@ def test_variables_that_cp_kafka_refuses(name: str) -> None:
         f"take {name} away",
     )
     assert told("example/kafka", ZOOKEEPER | {name: "x"}) == []
+
+
+BITNAMI_SASL: dict[str, str | None] = {
+    "KAFKA_CFG_ZOOKEEPER_CONNECT": "zookeeper:2181",
+    "KAFKA_CFG_LISTENERS": "INTERNAL://:9092,CONTROLLER://:9093",
+    "KAFKA_CFG_ADVERTISED_LISTENERS": "INTERNAL://kafka:9092",
+    "KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP": "INTERNAL:SASL_SSL,CONTROLLER:SASL_PLAINTEXT",
+    "KAFKA_CFG_INTER_BROKER_LISTENER_NAME": "INTERNAL",
+    "KAFKA_CFG_SASL_MECHANISM_INTER_BROKER_PROTOCOL": "PLAIN",
+    "KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL": "PLAIN",
+}
+
+
+@pytest.mark.parametrize("tag", ["3.4", "3.9.0", "3.7.1-debian-12-r4", "3"])
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "KAFKA_CFG_SASL_MECHANISM_INTER_BROKER_PROTOCOL",
+        "KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL",
+    ],
+)
+def test_the_mechanism_that_bitnami_asks_for(tag: str, missing: str) -> None:
+    image = f"bitnami/kafka:{tag}"
+    assert told(image, BITNAMI_SASL) == []
+    (one,) = found(image, BITNAMI_SASL | {missing: None})
+    assert (one.rule, one.observed, one.expected, one.remedy, one.source) == (
+        "KL014",
+        f"does not set {missing}, and {image} refuses to start",
+        missing,
+        f"set {missing}",
+        BITNAMI_SCRIPT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "keys"),
+    [
+        ("3.3", {}),
+        ("3.4.0", {}),  # may be older than the script
+        ("3.9", {"env_file": "gone.env"}),
+        ("3.9", {"command": "/opt/bitnami/scripts/kafka/run.sh"}),
+        ("${TAG}", {}),
+    ],
+)
+def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object]) -> None:
+    lacking: dict[str, str | None] = {name: None for name in BITNAMI_SASL if "MECHANISM" in name}
+    assert told(f"bitnami/kafka:{tag}", BITNAMI_SASL | lacking, **keys) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("OTHER", True), ("KAFKA_NODE_ID", False), ("KAFKA_NODE_ID_COMMAND", False)],
+)
+def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
+    env = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
+    image = "bitnami/kafka:3.9"
+    assert told(image, env) == []
+    said = told(image, env | {"KAFKA_CFG_NODE_ID": None, name: "1"})
+    expected = ("KL014", f"does not set KAFKA_CFG_NODE_ID, and {image} refuses to start")
+    assert said == ([expected] if asked else [])
+
+
+def test_two_ranges_of_all_ports_are_judged_in_time() -> None:
+    every = {"image": "example/app", "ports": ["1-65535:1-65535"]}
+    assert mistakes(services(yaml.safe_dump({"services": {"a": every, "b": every}}))) == ()
 
 
 def test_two_listeners_that_are_derived_on_one_port() -> None:

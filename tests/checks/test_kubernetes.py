@@ -121,7 +121,8 @@ def test_what_the_image_refuses() -> None:
         (
             "container broker/kafka: sets KAFKA_PORT, and confluentinc/cp-kafka:7.5.0 refuses to "
             "start - expected KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it - "
-            "take KAFKA_PORT away [KL014] https://hub.docker.com/r/apache/kafka"
+            "take KAFKA_PORT away [KL014] https://github.com/confluentinc/kafka-images/blob/master/"
+            "kafka/include/etc/confluent/docker/configure"
         )
     ]
 

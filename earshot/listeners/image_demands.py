@@ -1,0 +1,196 @@
+"""What the start scripts of images demand of their variables: without it the container exits.
+
+One row per demand, with the script that makes it and the releases of Kafka whose images have it.
+apache/kafka and cp-kafka have one script for all of theirs. bitnami rewrote its own in 2023; a tag
+such as `3.4` leads to the last image of 3.4, which has the new one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from earshot.listeners.images import Family
+
+Release = tuple[int, int]
+
+APACHE_SCRIPT = (
+    "https://github.com/apache/kafka/blob/trunk/docker/resources/common-scripts/configure"
+)
+CONFLUENT_SCRIPT = (
+    "https://github.com/confluentinc/kafka-images/blob/master/"
+    "kafka/include/etc/confluent/docker/configure"
+)
+BITNAMI_SCRIPT = (
+    "https://github.com/bitnami/containers/blob/2ad5e8313494eec970c75ed33529aec249f6e8bc/"
+    "bitnami/kafka/3.4/debian-11/rootfs/opt/bitnami/scripts/libkafka.sh"
+)
+BITNAMI_BEFORE = "https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes"
+WURSTMEISTER_SCRIPT = "https://github.com/wurstmeister/kafka-docker/blob/901c084/start-kafka.sh"
+
+
+_OLD_OF_BITNAMI = re.compile(
+    r"(?:2(?:\.\d+){0,2}|3\.[01](?:\.\d+)?|3\.2\.[0-2]|3\.3\.[01]|3\.4\.0|3\.5\.0)(?:-.*)?",
+    re.ASCII,
+)
+"""Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
+
+
+class Image(NamedTuple):
+    """Which image a container has, as far as its demands depend on it."""
+
+    family: Family
+    release: Release
+    tag: str
+
+    @property
+    def is_old_of_bitnami(self) -> bool:
+        """Whether it has the script that bitnami had until 2023."""
+        return _OLD_OF_BITNAMI.fullmatch(self.tag) is not None
+
+
+class Of(Enum):
+    """Which nodes a demand is made of, by their properties."""
+
+    ANY = auto()
+    WITH_ZOOKEEPER = auto()
+    """Without `process.roles`."""
+    WITHOUT_A_MODE = auto()
+    """Neither with `process.roles` nor with `zookeeper.connect`."""
+    WITHOUT_TLS_AND_SASL = auto()
+    """As far as listeners and protocol map name any, and are known."""
+    KRAFT = auto()
+    KRAFT_BROKER = auto()
+    """With the role broker, alone or not."""
+    CONTROLLER_ALONE = auto()
+    SASL_BETWEEN_BROKERS = auto()
+    """By the entry of `inter.broker.listener.name`, or INTERNAL, in the protocol map."""
+    SASL_OF_CONTROLLERS = auto()
+    """By the entry of `controller.listener.names`, or CONTROLLER, in the protocol map: asked for
+    with ZooKeeper, too."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Variables that must be set, or that must not; ``instead`` is what takes their place."""
+
+    image: Family
+    source: str
+    of: Of = Of.ANY
+    since: Release = (0, 0)
+    before: Release = (99, 0)
+    needs: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+    may_be_empty: bool = False
+    as_yes: bool = False
+    """The variable must say yes."""
+    instead: str = ""
+
+    def holds(self, image: Image, values: Mapping[str, str]) -> bool:
+        """Whether it is made of a node with these properties in that image."""
+        in_time = self.since <= image.release < self.before
+        if image.family is Family.BITNAMI:
+            in_time = in_time and image.is_old_of_bitnami == (self.source == BITNAMI_BEFORE)
+        return image.family is self.image and in_time and _is(self.of, values)
+
+
+def _is(of: Of, values: Mapping[str, str]) -> bool:
+    roles = {role.strip() for role in values.get("process.roles", "").split(",")} - {""}
+    inter_broker = values.get("inter.broker.listener.name", "INTERNAL")
+    controllers = values.get("controller.listener.names", "CONTROLLER")
+    protocols = [entry.split(":")[:2] for entry in _protocol_map(values).split(",") if ":" in entry]
+    secured = (values.get("listeners", ""), _protocol_map(values))
+    sasl = [name for name, protocol in protocols if protocol in ("SASL_PLAINTEXT", "SASL_SSL")]
+    return {
+        Of.ANY: True,
+        Of.WITH_ZOOKEEPER: not roles,
+        Of.WITHOUT_A_MODE: not roles and "zookeeper.connect" not in values,
+        Of.WITHOUT_TLS_AND_SASL: not any(re.search("SSL|SASL|[${]", text) for text in secured),
+        Of.KRAFT: bool(roles),
+        Of.KRAFT_BROKER: "broker" in roles,
+        Of.CONTROLLER_ALONE: roles == {"controller"},
+        Of.SASL_BETWEEN_BROKERS: inter_broker in sasl,
+        Of.SASL_OF_CONTROLLERS: any(name in controllers and name != inter_broker for name in sasl),
+    }[of]
+
+
+def _protocol_map(values: Mapping[str, str]) -> str:
+    return values.get("listener.security.protocol.map", "").replace(" ", ",")
+
+
+_REPLACED = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
+_BY_LISTENERS = "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it"
+DEMANDS = (
+    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, refuses=_REPLACED, instead=_BY_LISTENERS),
+    Demand(
+        Family.CONFLUENT,
+        CONFLUENT_SCRIPT,
+        Of.WITH_ZOOKEEPER,
+        before=(4, 0),
+        needs=("KAFKA_ADVERTISED_LISTENERS", "KAFKA_ZOOKEEPER_CONNECT"),
+    ),
+    Demand(
+        Family.CONFLUENT,
+        CONFLUENT_SCRIPT,
+        Of.WITH_ZOOKEEPER,
+        since=(4, 0),
+        needs=("KAFKA_PROCESS_ROLES",),
+    ),
+    Demand(
+        Family.CONFLUENT, CONFLUENT_SCRIPT, Of.KRAFT_BROKER, needs=("KAFKA_ADVERTISED_LISTENERS",)
+    ),
+    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, Of.KRAFT, needs=("CLUSTER_ID",), may_be_empty=True),
+    *(
+        Demand(
+            family,
+            script,
+            Of.CONTROLLER_ALONE,
+            refuses=("KAFKA_ADVERTISED_LISTENERS",),
+            may_be_empty=True,
+        )
+        for family, script in (
+            (Family.APACHE, APACHE_SCRIPT),
+            (Family.CONFLUENT, CONFLUENT_SCRIPT),
+        )
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_BEFORE,
+        Of.WITHOUT_TLS_AND_SASL,
+        needs=("ALLOW_PLAINTEXT_LISTENER",),
+        as_yes=True,
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_SCRIPT,
+        Of.WITHOUT_A_MODE,
+        since=(3, 5),
+        before=(4, 0),
+        needs=("KAFKA_CFG_PROCESS_ROLES",),
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_SCRIPT,
+        Of.SASL_BETWEEN_BROKERS,
+        since=(3, 4),
+        needs=("KAFKA_CFG_SASL_MECHANISM_INTER_BROKER_PROTOCOL",),
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_SCRIPT,
+        Of.SASL_OF_CONTROLLERS,
+        since=(3, 4),
+        needs=("KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL",),
+    ),
+    Demand(
+        Family.BITNAMI,
+        BITNAMI_SCRIPT,
+        Of.KRAFT,
+        since=(3, 4),
+        before=(4, 0),
+        needs=("KAFKA_CFG_NODE_ID",),
+    ),
+)
