@@ -10,7 +10,7 @@ from typing import Any
 
 import pulumi_docker
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pulumi._types import input_type_py_to_pulumi_names
 from pulumi.runtime.rpc import UNKNOWN
@@ -170,6 +170,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)  # of up to twenty values each
 @given(st.dictionaries(st.text(), VALUES))
 def test_values_come_back_as_they_went(values: dict[str, Any]) -> None:
     assert plain(wrapped(values)) == values

@@ -69,8 +69,9 @@ class Mutant:
 def mutants(path: str, source: str) -> list[Mutant]:
     """All mistakes of ``source`` that still compile, in the order of the text, each text once."""
     found: dict[tuple[int, int, str], Mutant] = {}
+    encoded = source.encode()
     for mutant in _Finder(path, source).all():
-        if source.encode()[mutant.start : mutant.end].decode() != mutant.text:
+        if encoded[mutant.start : mutant.end].decode() != mutant.text:
             found.setdefault((mutant.start, mutant.end, mutant.text), mutant)
     kept = []
     for mutant in sorted(found.values(), key=lambda one: (one.start, one.end, one.text)):
