@@ -7,6 +7,7 @@ ZooKeeper what 3.9 refuses.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from earshot.checks.deployment import kafka_refusals
 from earshot.facts.settings import NEWEST, BrokerSettings
@@ -35,10 +36,18 @@ def mistakes_in_properties(
 ) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
-    values = {key: value for key, value in read_properties(text).values.items() if value != ""}
+    values = read_properties(text).values
+    return mistakes_in_values(values, release, complete=not _STATEMENT.search(text))
+
+
+def mistakes_in_values(
+    given: Mapping[str, str], release: tuple[int, int] | None, *, complete: bool
+) -> tuple[Finding, ...]:
+    """The same of properties by name; where not ``complete``, others may be set elsewhere."""
+    values = {key: value for key, value in given.items() if value != ""}
     # without either it is a part of a file, or a template: something else completes it
     whole = "listeners" in values and bool({"process.roles", "zookeeper.connect"} & set(values))
-    complete = whole and not _STATEMENT.search(text)
+    complete = complete and whole
     settings = BrokerSettings(values, complete=complete, release=release or OLDEST)
     found = kafka_refusals(settings)
     if not (settings.is_zookeeper or release):

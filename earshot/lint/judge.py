@@ -1,4 +1,4 @@
-"""One file, judged by what it is: Compose, Kubernetes, Strimzi, or the properties of a broker."""
+"""One file, judged by what it is: YAML of four kinds, properties, variables, or user data."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from earshot.checks.properties import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import is_known
+from earshot.lint import other_files
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
 from earshot.listeners.images import broker_property
 from earshot.rules import kl018_strimzi
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
+from earshot.sources.dotenv import is_env_file
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.kubernetes import Manifest, read_manifest, resources
 from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
 PROPERTIES = ".properties"
@@ -50,6 +53,10 @@ def judge(file: Path, variables: Mapping[str, str], said: Said = Said()) -> Lint
     text = text_of(file)
     if file.suffix == PROPERTIES:
         return _properties(text, str(file), said)
+    if is_env_file(file.name):
+        return other_files.variables(text, str(file), variables, said.release)
+    if is_user_data(text):
+        return other_files.user_data(text, str(file), said.release)
     return _yaml(text, file, variables, said)
 
 

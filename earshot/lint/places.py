@@ -44,6 +44,17 @@ def in_properties(text: str, shown: str, finding: Finding) -> Place:
     return found
 
 
+def in_env_file(text: str, shown: str, finding: Finding) -> Place:
+    """The last line that sets what the finding is about."""
+    wanted = {name for key in finding.inputs for name in spellings(key)}
+    found = Place(shown)
+    for number, line in enumerate(text.splitlines(), 1):
+        own = line.strip().removeprefix("export ").lstrip()
+        if re.split(r"[=:\s]", own, maxsplit=1)[0] in wanted:
+            found = Place(shown, number, len(line) - len(own) + 1)
+    return found
+
+
 def at_paths(
     text: str, shown: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
 ) -> Iterator[tuple[Finding, Place]]:

@@ -22,10 +22,18 @@ _SINGLE = re.compile(r"'([^']*)'\s*(?:#.*)?", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
 
 
-def read_env_file(text: str, shown: str, known: Mapping[str, str]) -> dict[str, str]:
+def is_env_file(name: str) -> bool:
+    """Whether a file of this name is one: `.env`, `.env.local`, `kafka.env`."""
+    return name.startswith(".env.") or name.endswith(".env")
+
+
+def read_env_file(
+    text: str, shown: str, known: Mapping[str, str], *, keep: bool = False
+) -> dict[str, str]:
     """The variables of a file; ``known`` are those that its values may name besides its own.
 
-    A name alone on its line takes its value from ``known``, or is left out. Raises EarshotError.
+    A name alone on its line takes its value from ``known``, or is left out; to ``keep`` is to leave
+    what nobody has set as `${NAME}`. Raises EarshotError.
     """
     found: dict[str, str] = {}
     lines = iter(enumerate(text.splitlines(), 1))
@@ -51,7 +59,9 @@ def read_env_file(text: str, shown: str, known: Mapping[str, str]) -> dict[str, 
                     f"{shown}, line {number}", observed="has a quote that is not closed"
                 )
             value += "\n" + following[1]
-        found[name] = _value(value, Variables({**found, **known}), f"{shown}, line {number}")
+        found[name] = _value(
+            value, Variables({**found, **known}, keep=keep), f"{shown}, line {number}"
+        )
     return found
 
 

@@ -29,6 +29,9 @@ _MOST = 1 << 20
 _LAYERS = 8
 """Archives and templates within each other that are opened."""
 _MIME = ("content-type:", "mime-version:")
+_JINJA_HEAD = "## template: jinja"
+_CLOUD_HEAD = "#cloud-config"
+_SCRIPT_HEAD = "#!"
 _BROKERS = frozenset(
     {"advertised.listeners", "process.roles", "broker.id", "node.id", "zookeeper.connect"}
 )
@@ -65,6 +68,14 @@ class UserDataFile:
     """False where it is added to a file that something else has made."""
 
     @property
+    def written(self) -> dict[str, str]:
+        """What is known of it, with hosts that the instance computes as the text has them."""
+        found = dict(self.settings.values)
+        for place in self.places:
+            found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
+        return found
+
+    @property
     def places(self) -> frozenset[str]:
         """The hosts among what is computed."""
         return frozenset(key for key in self.computed if _PLACE.fullmatch(key))
@@ -90,6 +101,11 @@ def broker_files(text: str) -> tuple[UserDataFile, ...]:
         files[item.path] = item
     found = map(_written, files.values())
     return tuple(item for item in found if _is_broker(item))
+
+
+def is_user_data(text: str) -> bool:
+    """Whether an instance takes ``text`` for a cloud-config, a script or an archive of them."""
+    return text.lstrip()[:64].lower().startswith((*_MIME, _JINJA_HEAD, _CLOUD_HEAD, _SCRIPT_HEAD))
 
 
 def speaks_of_brokers(text: str) -> bool:
@@ -135,12 +151,12 @@ def _files(text: str, layers: int) -> Iterator[_File]:
     if head.startswith(_MIME):
         for part in _parts(text.lstrip()):
             yield from _files(part, layers - 1)
-    elif head.startswith("## template: jinja"):
+    elif head.startswith(_JINJA_HEAD):
         rest = text.lstrip().partition("\n")[2]
         yield from map(_templated, _files(rest, layers - 1))
-    elif head.startswith("#cloud-config"):
+    elif head.startswith(_CLOUD_HEAD):
         yield from _cloud_config(text)
-    elif head.startswith("#!"):
+    elif head.startswith(_SCRIPT_HEAD):
         yield from _script(text)
 
 

@@ -6,7 +6,7 @@ Cases are one to three brokers with clients, near what works: mostly one thing i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -17,6 +17,7 @@ from earshot.checks import kubernetes
 from earshot.checks.containers import ContainerRun, Registered
 from earshot.checks.deployment import mistakes
 from earshot.checks.properties import mistakes_in_properties
+from earshot.checks.variables import mistakes_in_variables
 from earshot.listeners.images import Family, broker_settings
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.finding import Finding
@@ -232,6 +233,21 @@ def test_what_kafka_refuses_it_refuses_in_a_properties_file(boxes: list[Box]) ->
         found = verdict(mistakes_in_properties(properties(box), (4, 1)))
         wanted = [item for item in mistakes(compose([box])) if item.rule == "KL002"]
         assert {item[0] for item in found} == {item.rule for item in wanted}
+
+
+@FEW
+@given(brokers())
+def test_what_kafka_refuses_whatever_the_image_it_refuses_in_a_file_of_variables(
+    boxes: list[Box],
+) -> None:
+    for box in boxes:
+        if not {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"} <= set(box.env):
+            continue  # whether something derives them is not known of a file alone
+        wanted = mistakes(compose([replace(box, image=IMAGES[2])]))
+        found = mistakes_in_variables(box.env)
+        assert verdict(replace(item, container=box.name) for item in found) == {
+            item for item in verdict(wanted) if item[0] in REFUSALS
+        }
 
 
 REFUSALS = {"KL002", "KL014"}

@@ -1,0 +1,32 @@
+"""Variables for the container of a broker, in a file by themselves: what Kafka refuses in them.
+
+Which image they are for is told by their names at most, and the service may set others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from earshot.checks.deployment import refusals
+from earshot.facts.container import Container
+from earshot.rules.finding import Finding
+from earshot.sources.compose import Service
+from earshot.sources.deployment import brokers_among, settings_of
+
+
+def are_of_broker(variables: Mapping[str, str]) -> bool:
+    """Whether they set what only a broker or a controller is given."""
+    return bool(brokers_among([_service(variables, None)]))
+
+
+def mistakes_in_variables(
+    variables: Mapping[str, str], release: tuple[int, int] | None = None
+) -> tuple[Finding, ...]:
+    """What Kafka, of this ``release`` where one is given, refuses whatever else is set."""
+    service = _service(variables, release)
+    return tuple(refusals(service, settings_of(service)))
+
+
+def _service(variables: Mapping[str, str], release: tuple[int, int] | None) -> Service:
+    container = Container("", env=variables, unknown=("variables",))
+    return Service("", container, release=release)

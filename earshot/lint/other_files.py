@@ -1,0 +1,59 @@
+"""Files of variables for a container, and user data of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from earshot.checks.properties import mistakes_in_values
+from earshot.checks.variables import are_of_broker, mistakes_in_variables
+from earshot.lint.model import Linted, Mistake
+from earshot.lint.places import in_env_file, in_properties
+from earshot.sources.dotenv import read_env_file
+from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
+
+Release = tuple[int, int] | None
+_READ = "read are files in a cloud-config, here-documents in a script"
+
+
+def variables(text: str, shown: str, known: Mapping[str, str], release: Release) -> Linted:
+    """What is wrong in a file of variables; those ``known`` are of the environment.
+
+    Raises EarshotError where it is none.
+    """
+    found = read_env_file(text, shown, known, keep=True)
+    if not are_of_broker(found):
+        return Linted(shown, "", unjudged=("sets no variables of a broker",))
+    mistakes = mistakes_in_variables(found, release)
+    placed = tuple(Mistake(item, in_env_file(text, shown, item)) for item in mistakes)
+    return Linted(shown, "environment file", placed)
+
+
+def user_data(text: str, shown: str, release: Release) -> Linted:
+    """What is wrong in the properties of brokers that the user data of an instance write."""
+    written = broker_files(text)
+    if not written:
+        why = "sets up no broker"
+        if speaks_of_brokers(text):
+            why = f"sets advertised.listeners in a way that is not read here ({_READ})"
+        return Linted(shown, "", unjudged=(why,))
+    found = [
+        item
+        for file in written
+        for item in mistakes_in_values(file.written, release, complete=_is_complete(file))
+    ]
+    placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
+    open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
+    return Linted(shown, "user data", placed, open_ends)
+
+
+def _is_complete(file: UserDataFile) -> bool:
+    return file.whole and set(file.computed) == file.places
+
+
+def _unknown(file: UserDataFile) -> Iterator[str]:
+    path = file.path or "the properties"
+    if not file.whole:
+        yield f"{path}: what stands in it before is not known"
+    for key, text in file.computed.items():
+        what = "the host" if key in file.places else key
+        yield f"{path}: {what} is not known, the instance computes {text}"

@@ -1,0 +1,141 @@
+"""Files of variables and user data in `earshot lint`: what is wrong, where, what is not known."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.lint.judge import Said, judge
+from earshot.lint.model import Linted
+
+VARIABLES = """\
+# of the broker
+KAFKA_NODE_ID=1
+KAFKA_PROCESS_ROLES=broker
+KAFKA_CONTROLLER_QUORUM_VOTERS=2@controller:9093
+KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER
+export KAFKA_LISTENERS=PLAINTEXT://:9092
+KAFKA_ADVERTISED_LISTENERS="PLAINTEXT://0.0.0.0:9092"
+DB_PASSWORD=hunter2
+"""
+PROPERTIES = """\
+process.roles=broker
+node.id=1
+listeners=PLAINTEXT://:9092
+advertised.listeners=PLAINTEXT://0.0.0.0:9092
+controller.quorum.voters=2@controller:9093
+controller.listener.names=CONTROLLER
+"""
+CLOUD_CONFIG = "#cloud-config\nwrite_files:\n  - path: /etc/server.properties\n    content: |\n" + (
+    "".join(f"      {line}\n" for line in PROPERTIES.splitlines())
+)
+SCRIPT = f"#!/bin/bash\ncat > /etc/server.properties <<'END'\n{PROPERTIES}END\n"
+
+UNSAID = Said()
+
+
+def judged(folder: Path, name: str, text: str, said: Said = UNSAID) -> Linted:
+    file = folder / name
+    file.write_text(text)
+    return judge(file, {}, said)
+
+
+def places(linted: Linted) -> list[tuple[str, int, int]]:
+    return [(it.finding.rule, it.place.line, it.place.column) for it in linted.mistakes]
+
+
+@pytest.mark.parametrize("name", [".env", ".env.local", "kafka.env"])
+def test_variables_of_a_broker_are_judged_in_a_file_of_their_own(tmp_path: Path, name: str) -> None:
+    found = judged(tmp_path, name, VARIABLES)
+    assert (found.kind, places(found)) == ("environment file", [("KL002", 7, 1)])
+    (mistake,) = found.mistakes
+    assert mistake.finding.observed == (
+        "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start"
+    )
+
+
+def test_an_exported_variable_is_placed_at_its_name(tmp_path: Path) -> None:
+    text = VARIABLES.replace("://:9092", "://:").replace("0.0.0.0", "kafka")
+    assert places(judged(tmp_path, ".env", text)) == [("KL002", 6, 8)]
+
+
+def test_what_a_file_of_variables_leaves_open_is_not_wrong(tmp_path: Path) -> None:
+    good = VARIABLES.replace("0.0.0.0", "${HOST}")
+    assert judged(tmp_path, ".env", good).mistakes == ()
+    alone = "KAFKA_ADVERTISED_LISTENERS=A://kafka:9092\n"
+    assert judged(tmp_path, ".env", alone).mistakes == (), "the service may say the rest"
+
+
+def test_variables_of_others_are_passed_over(tmp_path: Path) -> None:
+    found = judged(tmp_path, ".env", "POSTGRES_USER=a\nKAFKA_BOOTSTRAP_SERVERS=kafka:9092\n")
+    assert (found.kind, found.unjudged) == ("", ("sets no variables of a broker",))
+
+
+def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EarshotError, match="line 1: is no assignment"):
+        judged(tmp_path, ".env", "not an assignment\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [("user-data.yaml", CLOUD_CONFIG, (8, 7)), ("boot.sh", SCRIPT, (6, 1)),
+     ("user-data", SCRIPT, (6, 1))],
+)  # fmt: skip
+def test_properties_in_user_data_are_judged_where_they_stand(
+    tmp_path: Path, name: str, text: str, place: tuple[int, int]
+) -> None:
+    found = judged(tmp_path, name, text)
+    assert (found.kind, places(found)) == ("user data", [("KL002", *place)])
+    good = judged(tmp_path, name, text.replace("0.0.0.0", "kafka.example.com"))
+    assert (good.mistakes, good.unjudged) == ((), ())
+
+
+def test_what_is_packed_is_judged_without_a_line(tmp_path: Path) -> None:
+    packed = base64.b64encode(PROPERTIES.encode()).decode()
+    text = "#cloud-config\nwrite_files:\n- {path: /a, encoding: b64, content: " + packed + "}\n"
+    assert places(judged(tmp_path, "user-data.yaml", text)) == [("KL002", 0, 0)]
+
+
+def test_what_the_instance_computes_is_named_and_not_judged(tmp_path: Path) -> None:
+    text = SCRIPT.replace("'END'", "END").replace("//0.0.0.0", "//$(hostname -f)")
+    found = judged(tmp_path, "boot.sh", text.replace("node.id=1", "node.id=$ID"))
+    assert found.mistakes == ()
+    assert found.unjudged == (
+        "/etc/server.properties: node.id is not known, the instance computes $ID",
+        "/etc/server.properties: the host is not known, the instance computes $(hostname -f)",
+    )
+
+
+def test_what_is_added_to_a_file_is_no_whole_file(tmp_path: Path) -> None:
+    found = judged(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
+    assert places(found) == [("KL002", 6, 1)]
+    assert found.unjudged == ("/etc/server.properties: what stands in it before is not known",)
+
+
+def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
+    text = SCRIPT.replace("0.0.0.0", "kafka").replace("=broker", "=broker,broker")
+    assert judged(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
+    assert places(judged(tmp_path, "boot.sh", text, Said(release=(3, 9)))) == [("KL002", 3, 1)]
+
+
+UNREAD = (
+    "sets advertised.listeners in a way that is not read here (read are files in a cloud-config, "
+    "here-documents in a script)"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("#!/bin/sh\napt-get install kafka\n", "sets up no broker"),
+        ("#!/bin/sh\nsed -i s/advertised.listeners=.*/a/ f\n", UNREAD),
+    ],
+)
+def test_user_data_without_a_broker_s_file_is_passed_over(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    found = judged(tmp_path, "boot.sh", text)
+    assert (found.kind, found.unjudged) == ("", (why,))
