@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from earshot.certificates.names import SubjectNames
 from earshot.doctor.probe import PHRASES, Attempt, Contact, Handshake
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
@@ -335,7 +336,7 @@ def _way(
         return course.failed(obstacle)
     if isinstance(contact.security, Handshake):
         secured = contact.security
-        course.passed(Stage.SECURITY, _certificate(secured, target.protocol), secured.seconds)
+        course.passed(Stage.SECURITY, _certificate(secured, target), secured.seconds)
     else:
         how = "authenticated" if target.protocol.sasl else "none asked for"
         course.passed(Stage.SECURITY, f"{target.protocol}, {how}")
@@ -352,13 +353,17 @@ def _connected(contact: Contact) -> str:
     return text
 
 
-def _certificate(secured: Handshake, protocol: Protocol) -> str:
-    text = ", ".join(filter(None, (str(protocol), secured.version, secured.cipher)))
+def _certificate(secured: Handshake, target: CellTarget) -> str:
+    text = ", ".join(filter(None, (str(target.protocol), secured.version, secured.cipher)))
     told = [f"is for {', '.join(secured.names)}"] if secured.names else []
     if secured.days_left is not None:
         verb = "expires in" if secured.days_left < EXPIRES_SOON else "lasts"
         told.append(f"{verb} {secured.days_left} days")
-    return f"{text}; the certificate {' and '.join(told)}" if told else text
+    text = f"{text}; the certificate {' and '.join(told)}" if told else text
+    if secured.names and not SubjectNames.of_hosts(secured.names).cover(target.address.host):
+        # this client was told to compare no names, or does it with less care
+        text += f"; it is not for {target.address.host}: clients that compare names refuse it"
+    return text
 
 
 def _exchange(course: _Course, facts: Observed) -> None:

@@ -421,7 +421,19 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
     [
         (29, (), "; the certificate expires in 29 days"),
         (30, (), "; the certificate lasts 30 days"),
-        (30, ("b1", "::1"), "; the certificate is for b1, ::1 and lasts 30 days"),
+        (
+            30,
+            ("*.test", "localhost", "::1"),
+            "; the certificate is for *.test, localhost, ::1 and lasts 30 days",
+        ),
+        (
+            30,
+            ("b9",),
+            (
+                "; the certificate is for b9 and lasts 30 days; it is not for localhost: "
+                "clients that compare names refuse it"
+            ),
+        ),
         (None, (), ""),
     ],
 )
