@@ -14,6 +14,7 @@ from functools import cached_property
 
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import is_known
+from earshot.facts.shared_networks import SHARED, owners, sharing
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
@@ -29,11 +30,6 @@ GATEWAYS = frozenset(
     }
 )
 """Names of the machine that runs the containers, and Compose's word for its address."""
-
-
-_OF_SERVICE = "service:"
-_SHARED = (_OF_SERVICE, "container:")
-"""Of `network_mode`: the network of another container."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,7 @@ class Deployment:
 
     def way(self, place: str, address: Address) -> Way:
         """Where ``address`` leads from ``place`` (a service, or `HOST`)."""
-        place = self._owner(place)
+        place = self._owners.get(place, place)
         found = self._target(place, address.host.lower())
         if isinstance(found, End):
             return found
@@ -220,7 +216,7 @@ class Deployment:
         """Services that ``host`` may mean; None for the machine."""
         own = self.containers.get(place)
         on_host = own is None or own.on_host_network
-        if own is not None and own.network_mode.startswith(_SHARED):
+        if own is not None and own.network_mode.startswith(SHARED):
             return End.UNKNOWN
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
@@ -282,30 +278,10 @@ class Deployment:
             return End.UNKNOWN
         return End.REFUSED if service in self._brokers or from_itself else End.UNKNOWN
 
-    def _owner(self, place: str) -> str:
-        """Whose network ``place`` has: its own, or by `network_mode: service:` another's."""
-        return self._owners.get(place, place)
-
     @cached_property
     def _owners(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
-        for name in self.containers:
-            owner, seen = name, {name}
-            while (mode := self.containers[owner].network_mode).startswith(_OF_SERVICE):
-                other = mode.removeprefix(_OF_SERVICE)
-                if other in seen or other not in self.containers:
-                    break
-                seen.add(other)
-                owner = other
-            found[name] = owner
-        return found
+        return owners(self.containers)
 
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
-        """The services of each network that is shared, its owner first."""
-        found: dict[str, list[str]] = {}
-        for name, owner in self._owners.items():
-            found.setdefault(owner, [owner] if owner in self.containers else [])
-            if name != owner:
-                found[owner].append(name)
-        return found
+        return sharing(self._owners)

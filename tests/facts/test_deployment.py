@@ -17,6 +17,7 @@ from earshot.facts.deployment import (
     Endpoint,
     Way,
 )
+from earshot.facts.shared_networks import owners, sharing
 from earshot.listeners.address import Address, parse_address
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")
@@ -225,3 +226,16 @@ hosts = st.sampled_from(
 def test_every_way_has_an_end(host: str, port: int, place: str) -> None:
     end = deployed().way(place, Address(host, port))
     assert isinstance(end, Arrival) or end in End
+
+
+def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
+    containers = {
+        "vpn": Container("vpn"),
+        "kafka": Container("kafka", network_mode="service:vpn"),
+        "app": Container("app", network_mode="service:kafka"),
+        "ring": Container("ring", network_mode="service:back"),
+        "back": Container("back", network_mode="service:ring"),
+    }
+    found = owners(containers)
+    assert found == {"vpn": "vpn", "kafka": "vpn", "app": "vpn", "ring": "back", "back": "ring"}
+    assert sharing(found)["vpn"] == ["vpn", "kafka", "app"]
