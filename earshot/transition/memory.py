@@ -16,8 +16,8 @@ class Memory(Frozen):
 
     complete: ClusterPlan | None = None
     """Of the last change that every broker has made and that was proved; None: not known."""
-    begun: ClusterPlan | None = None
-    """Of a step since then: some nodes may run it."""
+    begun: tuple[ClusterPlan, ...] = ()
+    """Of steps since then, which were interrupted: some nodes may run any of them."""
     done: int = 0
     """Steps of a longer change that are complete."""
 
@@ -39,7 +39,8 @@ def recall(folder: Path) -> Memory:
 def begin(folder: Path, plan: ClusterPlan) -> None:
     """Remember that nodes are about to get ``plan``. Raises EarshotError."""
     before = recall(folder)
-    _keep(folder, before.model_copy(update={"begun": plan if plan != before.complete else None}))
+    if plan not in (before.complete, *before.begun):
+        _keep(folder, before.model_copy(update={"begun": (*before.begun, plan)}))
 
 
 def complete(folder: Path, plan: ClusterPlan, done: int) -> None:

@@ -30,14 +30,14 @@ class Step:
 
 
 def transition(
-    current: ClusterPlan, wanted: ClusterPlan, begun: ClusterPlan | None = None
+    current: ClusterPlan, wanted: ClusterPlan, begun: Sequence[ClusterPlan] = ()
 ) -> tuple[Step, ...]:
     """The steps from ``current``, which every node runs, to ``wanted``; empty where it runs.
 
-    ``begun`` is a step that was begun and not finished: some nodes may run it already. Raises
+    ``begun`` are steps that were begun since then and not finished: some nodes may run them. Raises
     EarshotError, which says why and what to do instead, where no order of steps is safe.
     """
-    running = (current,) if begun is None or begun == current else (current, begun)
+    running = (current, *(plan for plan in begun if plan != current))
     if running == (wanted,):
         return ()
     check(current, wanted)

@@ -115,8 +115,8 @@ def test_a_step_that_is_interrupted(stack: Deployment, back: bool) -> None:
         want(stack, wanted, clients)
         stack.up()
         interrupted(stack)
-        memory = recall(stack.root.parent)
-        assert memory.begun is not None and memory.begun.inter_broker == wanted["name"]
+        (begun,) = recall(stack.root.parent).begun
+        assert begun.inter_broker == wanted["name"]
         if back:
             want(stack, first, clients)
             assert "back to the listeners before the step that was interrupted" in stack.up()

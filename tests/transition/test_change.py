@@ -56,12 +56,19 @@ def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
 
 def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path) -> None:
     memory.begin(tmp_path, BEFORE)
-    assert memory.recall(tmp_path) == memory.Memory(begun=BEFORE)
+    assert memory.recall(tmp_path) == memory.Memory(begun=(BEFORE,))
     memory.complete(tmp_path, BEFORE, 1)
     memory.begin(tmp_path, BEFORE)
     assert memory.recall(tmp_path) == memory.Memory(complete=BEFORE, done=1)
     memory.begin(tmp_path, RENAMED)
-    assert memory.recall(tmp_path) == memory.Memory(complete=BEFORE, begun=RENAMED, done=1)
+    both = memory.Memory(complete=BEFORE, begun=(RENAMED,), done=1)
+    assert memory.recall(tmp_path) == both
+    for again in (RENAMED, BEFORE):
+        memory.begin(tmp_path, again)
+        assert memory.recall(tmp_path) == both, "some node may run it still"
+    third = plan(INTERNAL)
+    memory.begin(tmp_path, third)
+    assert memory.recall(tmp_path).begun == (RENAMED, third)
     memory.forget(tmp_path)
     memory.forget(tmp_path)
     assert memory.recall(tmp_path) == memory.Memory()

@@ -71,15 +71,15 @@ def test_from_each_step_the_rest_is_left_or_the_way_back() -> None:
 
 def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
     first, second, third = transition(BEFORE, RENAMED)
-    assert transition(BEFORE, RENAMED, begun=first.plan) == (first, second, third)
-    assert transition(first.plan, RENAMED, begun=second.plan) == (second, third)
-    back = transition(first.plan, BEFORE, begun=second.plan)
+    assert transition(BEFORE, RENAMED, begun=[first.plan]) == (first, second, third)
+    assert transition(first.plan, RENAMED, begun=[second.plan]) == (second, third)
+    back = transition(first.plan, BEFORE, begun=[second.plan])
     assert texts(back) == [
         "back to the listeners before the step that was interrupted",
         "REPL taken away",
     ]
     assert [step.plan for step in back] == [first.plan, BEFORE]
-    assert [step.plan for step in transition(BEFORE, BEFORE, begun=first.plan)] == [BEFORE]
+    assert [step.plan for step in transition(BEFORE, BEFORE, begun=[first.plan])] == [BEFORE]
 
 
 @pytest.mark.parametrize(

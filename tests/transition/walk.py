@@ -7,13 +7,13 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.transition.steps import transition
 from tests.transition.pairs import changes
-from tests.transition.restarts import brokers, clients_of, mixtures, roll
+from tests.transition.restarts import Broker, brokers, clients_of, mixtures, roll
 
 REFUSED = 0
 """Instead of a number of steps."""
@@ -46,31 +46,52 @@ def walked(chance: random.Random, order: Order = as_given) -> tuple[int, list[st
         before = plan
     if way:
         at = chance.randrange(len(way))
-        for goal in (current, wanted, instead):
-            found += interrupted([current, *way][at], way[at], goal, chance)
+        goals = [current, wanted, instead]
+        for goal in goals:
+            found += interrupted([current, *way][at], way[at], [goal], chance)
+        chance.shuffle(goals)
+        found += interrupted([current, *way][at], way[at], goals, chance)
     return len(way), found
 
 
 def interrupted(
-    before: ClusterPlan, begun: ClusterPlan, goal: ClusterPlan, chance: random.Random
+    before: ClusterPlan, begun: ClusterPlan, goals: Sequence[ClusterPlan], chance: random.Random
 ) -> list[str]:
-    """What is wrong after some brokers were restarted with ``begun``, and ``goal`` is wanted."""
-    try:
-        steps = transition(before, goal, begun)
-    except EarshotError:
-        # nothing is touched, and each of the two must still be reached
-        steps = transition(before, before, begun)
-        goal = before
-    chosen = chance.choice(list(mixtures([node.id for node in begun.brokers], chance)))
-    state = brokers(before) | {id: brokers(begun)[id] for id in chosen}
-    clients = clients_of(before, begun, goal)
+    """What is wrong after some brokers were restarted with ``begun``, and ``goals`` are wanted.
+
+    The first step to each of them but the last is interrupted too.
+    """
+    unfinished = [begun]
+    state = _half(brokers(before), begun, chance)
     found: list[str] = []
-    for step in steps:
-        found += roll(state, step.plan, clients, chance)
-        state = brokers(step.plan)
-    if state != brokers(goal) and (steps or before != goal):
-        found.append("an interrupted change does not end as it is wanted")
+    for goal in goals:
+        try:
+            steps = transition(before, goal, unfinished)
+        except EarshotError:
+            # nothing is touched, and what ran before must still be reached
+            steps, goal = transition(before, before, unfinished), before
+        clients = clients_of(before, *unfinished, goal)
+        if goal is not goals[-1] and steps:
+            found += roll(state, steps[0].plan, clients, chance)
+            state = _half(state, steps[0].plan, chance)
+            unfinished.append(steps[0].plan)
+            continue
+        for step in steps:
+            found += roll(state, step.plan, clients, chance)
+            state = brokers(step.plan)
+        if state != brokers(goal):
+            found.append("an interrupted change does not end as it is wanted")
+        before, unfinished = goal, []
     return found
+
+
+def _half(
+    state: Mapping[int, Broker], plan: ClusterPlan, chance: random.Random
+) -> dict[int, Broker]:
+    """After restarts of some brokers with ``plan``."""
+    new = brokers(plan)
+    chosen = chance.choice(list(mixtures(sorted(new), chance)))
+    return {id: it for id, it in state.items() if id in new} | {id: new[id] for id in chosen}
 
 
 def main(arguments: Sequence[str]) -> int:

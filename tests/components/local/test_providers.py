@@ -131,7 +131,7 @@ def test_a_memory_that_was_made_again_is_told(
     (root / "cluster.json").write_text("")
     made = LocalPreflightProvider().create(props(original, plan=plan.model_dump(mode="json")))
     assert made.id == "kept"
-    assert memory.recall(root.parent).begun == plan
+    assert memory.recall(root.parent).begun == (plan,)
     assert capsys.readouterr().out == (
         f"cluster.json in {root} was lost; made again from the nodes' own files\n"
     )
