@@ -44,9 +44,14 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line; the result is the exit code."""
     debug = DEBUG in arguments or bool(os.environ.get("EARSHOT_DEBUG"))
     try:
+        words = [item for item in arguments if item != DEBUG]
+        if words[:1] == ["lint"]:
+            from earshot.cli.lint_options import main as lint
+
+            return lint(words[1:])
         from earshot.cli.commands import app
 
-        app([item for item in arguments if item != DEBUG], prog_name="earshot")
+        app(words, prog_name="earshot")
     except SystemExit as ending:  # the command-line library ends this way, Ctrl-C included
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         if code in STOPPED:

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from earshot.lint.formats import Format as LintFormat
+from earshot.cli.lint_options import SUMMARY as LINT
 from earshot.report import Format
 
 app = typer.Typer(
@@ -393,95 +393,16 @@ def adopt(
     )
 
 
-@app.command()
-def lint(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, and folders with such files."),
-    ] = None,
-    file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--file",
-            "-f",
-            metavar="FILE",
-            help="A Compose file; each is laid over those before it, as by 'docker compose -f'.",
-        ),
-    ] = None,
-    profile: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--profile", metavar="NAME", help="Services of this profile, not of others; repeatable."
-        ),
-    ] = None,
-    kafka_version: Annotated[
-        str,
-        typer.Option(
-            "--kafka-version", metavar="X.Y", help="Kafka's release, where a file shows none."
-        ),
-    ] = "",
-    format: Annotated[
-        LintFormat | None,
-        typer.Option("--format", help="Default: text, or what the suffix of --output says."),
-    ] = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="ID,..", help="Only these rules; may be repeated."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="ID,..", help="Not these rules; may be repeated."),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option("--baseline", metavar="FILE", help="Ignore the mistakes recorded there."),
-    ] = None,
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-baseline", metavar="FILE", help="Record the mistakes of now, and ignore them."
-        ),
-    ] = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated.",
-        ),
-    ] = None,
-) -> None:
-    """Name the mistakes in Compose files, Kubernetes manifests and properties, with their lines.
+@app.command(
+    help=LINT,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def lint(context: typer.Context) -> None:
+    # its options are in lint_options: what names them first never comes by here
+    from earshot.cli.lint_options import main
 
-    Nothing is started or connected to. A file that is named is judged; of a
-    folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
-    the line of a mistake, or alone right above it, ignores it:
-
-      # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
-
-    Ends with 1 where an error is left, with 2 where a file cannot be judged (the
-    others are), else with 0.
-
-      earshot lint docker-compose.yml
-      earshot lint -f base.yml -f local.yml --profile kafka
-      earshot lint . --ignore KL014
-      earshot lint . --write-baseline baseline.json
-      earshot lint . --baseline baseline.json -o earshot.sarif
-      earshot lint . --format github
-    """
-    from earshot.cli import lint as command
-
-    choice = command.Choice(
-        select or (),
-        ignore or (),
-        baseline,
-        write_baseline,
-        file or (),
-        profile or (),
-        kafka_version,
-    )
-    _exit(command.run(paths or (), choice, format, output or []))
+    _exit(main(context.args))
 
 
 def _exit(code: int) -> NoReturn:

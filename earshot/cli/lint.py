@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from earshot.cli.output import emit, formats, save
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
-from earshot.lint.baseline import Recorded, as_text, read_baseline, recorded, with_baseline
 from earshot.lint.files import choose
 from earshot.lint.formats import SUFFIXES, Format, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.judge import Said, judge, judge_together
-from earshot.lint.model import Linted
+from earshot.lint.judge import judge, judge_compose, judge_together
+from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
 
+if TYPE_CHECKING:
+    from earshot.lint.baseline import Recorded
+
+COMPOSE = (".yml", ".yaml")
+
 
 @dataclass(frozen=True)
 class Choice:
     """Which rules count, where known mistakes are read from and written to, and what is said of
-    the files: Compose files that are laid over each other, profiles, a release of Kafka."""
+    the files: Compose files that are laid over each other, profiles, a release of Kafka.
+
+    With ``fix`` lines are written into files before they are judged, and shown; with ``diff`` they
+    are only shown.
+    """
 
     select: Sequence[str] = ()
     ignore: Sequence[str] = ()
@@ -38,6 +48,8 @@ class Choice:
     together: Sequence[Path] = ()
     profiles: Sequence[str] = ()
     kafka_version: str = ""
+    fix: bool = False
+    diff: bool = False
 
 
 def run(
@@ -50,12 +62,18 @@ def run(
     """
     targets = formats(output, format, SUFFIXES)
     _refuse_folder(choice.write_baseline)
-    outcome, known = _outcome(paths, choice)
+    known = _known(choice)
+    shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
+    outcome, known = _outcome(paths, choice, known)
     for file, chosen in targets.items():
         save(file, render(outcome, chosen))
     printed = Format.TEXT if targets else format or Format.TEXT
+    if shown:
+        print(visible(shown), file=sys.stdout if printed is Format.TEXT else sys.stderr)
     emit(render(outcome, printed, Terminal.of(sys.stdout)))
     if choice.write_baseline is not None:
+        from earshot.lint.baseline import as_text
+
         save(choice.write_baseline, as_text(known))
         _say(f"written: {choice.write_baseline}, {counted(len(known), 'mistake')}")
     for failed in outcome.failed:
@@ -63,11 +81,21 @@ def run(
     return outcome.exit_code
 
 
-def _outcome(paths: Sequence[Path], choice: Choice) -> tuple[Outcome, frozenset[Recorded]]:
+def _known(choice: Choice) -> frozenset[Recorded]:
+    """The mistakes of the baseline. Raises EarshotError."""
+    if choice.baseline is None:
+        return frozenset()
+    from earshot.lint.baseline import read_baseline
+
+    return read_baseline(choice.baseline)
+
+
+def _outcome(
+    paths: Sequence[Path], choice: Choice, known: frozenset[Recorded]
+) -> tuple[Outcome, frozenset[Recorded]]:
     """What became of all files, and the baseline, which may have just been made from them."""
     select = rules_named(choice.select, "--select")
     ignore = rules_named(choice.ignore, "--ignore")
-    known = read_baseline(choice.baseline) if choice.baseline is not None else frozenset()
     if not (paths or choice.together):
         raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
     said = Said(_release(choice.kafka_version), choice.profiles)
@@ -82,10 +110,57 @@ def _outcome(paths: Sequence[Path], choice: Choice) -> tuple[Outcome, frozenset[
             linted.append(with_comments(found, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
-    if choice.write_baseline is not None:
-        known = recorded(linted, root, known)
-    ignored = [with_baseline(item, known, root, today) for item in linted]
-    return Outcome((*ignored, *chosen.passed_over), failed, root, lines), known
+    if choice.write_baseline is not None or known:
+        from earshot.lint.baseline import (
+            recorded,
+            with_baseline,
+        )  # not without need: slow to import
+
+        if choice.write_baseline is not None:
+            known = recorded(linted, root, known)
+        linted = [with_baseline(item, known, root, today) for item in linted]
+    return Outcome((*linted, *chosen.passed_over), failed, root, lines), known
+
+
+def _fixed(paths: Sequence[Path], choice: Choice) -> str:
+    """What is written into the files, or would be, as diffs. Raises EarshotError."""
+    from earshot.lint.fix import difference, fixed
+
+    if choice.together:
+        raise EarshotError(
+            "--fix" if choice.fix else "--diff",
+            observed="cannot tell into which of the files after -f a line belongs",
+            remedy="name one Compose file without -f",
+        )
+    select = rules_named(choice.select, "--select")
+    ignore = rules_named(choice.ignore, "--ignore")
+    said = Said(_release(choice.kafka_version), choice.profiles)
+    today, found = date.today(), []
+    for file in choose(paths).files:
+        if file.suffix not in COMPOSE:
+            continue
+
+        def judged(text: str, file: Path = file) -> Linted:
+            linted = judge_compose(text, file, os.environ, said)
+            return with_comments(
+                of_rules(linted, select, ignore), lambda _: text.split("\n"), today
+            )
+
+        try:
+            before = file.read_bytes().decode("utf-8")
+            after = fixed(before, str(file), judged)
+        except (OSError, ValueError, EarshotError):
+            continue  # it is told where the file is judged
+        if after.cured:
+            found.append(difference(before, after.text, str(file)))
+            _say(
+                f"{'fixed' if choice.fix else 'can be fixed'}: {file}, "
+                f"{counted(len(after.cured), 'mistake')}"
+            )
+        if after.cured and choice.fix:
+            target = file.resolve()
+            save(target, after.text, stat.S_IMODE(target.stat().st_mode))
+    return "\n".join(found)
 
 
 def _judgements(

@@ -59,10 +59,11 @@ def show(report: Report, files: dict[Path, Format], format: Format | None) -> No
     emit(render(report, printed, Terminal.of(sys.stdout)))
 
 
-def save(file: Path, text: str) -> None:
-    """``text`` in ``file``, complete or not at all. Raises EarshotError."""
+def save(file: Path, text: str, mode: int = 0o644) -> None:
+    """``text`` in ``file``, complete or not at all, with permissions ``mode``. Raises
+    EarshotError."""
     try:
-        cache.write(file, text)
+        cache.write(file, text, mode)
     except OSError as reason:
         raise EarshotError(
             f"file {file}", observed=f"cannot be written ({reason.strerror})"

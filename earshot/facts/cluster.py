@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from earshot.facts.clients import Clients
-from earshot.facts.container import Container
-from earshot.facts.deployment import Deployment
-from earshot.facts.instance import Instance
-from earshot.facts.strimzi import StrimziKafka
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import notes, settings
-from earshot.listeners.terms import Scope
-from earshot.names.evidence import Evidence, EvidenceKey
 
 if TYPE_CHECKING:
+    from earshot.facts.clients import Clients
+    from earshot.facts.container import Container
+    from earshot.facts.deployment import Deployment
+    from earshot.facts.instance import Instance
+    from earshot.facts.strimzi import StrimziKafka
     from earshot.listeners.model import ClusterPlan, Listener, Node
+    from earshot.listeners.terms import Scope
+    from earshot.names.evidence import Evidence, EvidenceKey
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from datetime import date
 
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted, Mistake, Place
-from earshot.rules.catalogue import RULES
 
 Lines = Callable[[str], Sequence[str]]
 """The lines of a file by its name, without their ends; none where it cannot be read."""
@@ -29,6 +28,10 @@ def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
 
     Raises EarshotError for an id that no rule has.
     """
+    if not texts:
+        return frozenset()
+    from earshot.rules.catalogue import RULES  # all rules: slow to import
+
     known = [rule.id for rule in RULES]
     wanted = [item for text in texts for item in _IDS.split(text.strip().upper())]
     unknown = sorted({item for item in wanted if item not in known})

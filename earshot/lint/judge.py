@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks import kubernetes
 from earshot.checks.deployment import mistakes
 from earshot.checks.properties import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
-from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import is_known
-from earshot.lint import other_files
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
-from earshot.listeners.images import broker_property
-from earshot.rules import kl018_strimzi
+from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
+from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.dotenv import is_env_file
 from earshot.sources.files import beside, text_of, variables_for
-from earshot.sources.kubernetes import Manifest, read_manifest, resources
-from earshot.sources.strimzi import FoundKafka, read_strimzi
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
@@ -33,19 +25,7 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
 
-@dataclass(frozen=True)
-class Said:
-    """What somebody says of the files beyond what stands in them.
-
-    ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
-    run that Compose would start, all of them where none is named.
-    """
-
-    release: tuple[int, int] | None = None
-    profiles: Sequence[str] = ()
-
-
-def judge(file: Path, variables: Mapping[str, str], said: Said = Said()) -> Linted:
+def judge(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -> Linted:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
     A file that has nothing of Kafka has no kind. Raises EarshotError where it cannot be read.
@@ -54,10 +34,19 @@ def judge(file: Path, variables: Mapping[str, str], said: Said = Said()) -> Lint
     if file.suffix == PROPERTIES:
         return _properties(text, str(file), said)
     if is_env_file(file.name):
+        from earshot.lint import other_files  # slow to import
+
         return other_files.variables(text, str(file), variables, said.release)
     if is_user_data(text):
+        from earshot.lint import other_files
+
         return other_files.user_data(text, str(file), said.release)
     return _yaml(text, file, variables, said)
+
+
+def judge_compose(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+    """What is wrong in ``text``, were it the content of a Compose ``file``. Raises EarshotError."""
+    return _compose(text, file, variables, said)
 
 
 def judge_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
@@ -84,9 +73,11 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
         why = "is a template: judge what it renders (`helm template`, `docker compose config`)"
         return Linted(shown, "", unjudged=(why,))
     if _IN_DOCUMENTS.search(text):
+        from earshot.lint.manifests import is_manifest, judge_manifest  # slow to import
+
         documents = read_yaml_documents(text, shown, unique=False)
-        if any(resources(documents)):
-            return _manifest(text, shown, documents, said)
+        if is_manifest(documents):
+            return judge_manifest(text, shown, documents, said)
         if len(documents) > 1:
             return Linted(shown, "", unjudged=("holds several YAML documents: no Compose file",))
     return _compose(text, file, variables, said)
@@ -126,56 +117,6 @@ def _compose(
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
     return Linted(shown, kind, placed, tuple(_unknown(compose)))
-
-
-def _manifest(text: str, shown: str, documents: Sequence[object], said: Said) -> Linted:
-    """The pods of a file, and what Strimzi shall make of it."""
-    manifest, kafkas = _of_release(read_manifest(documents), said), read_strimzi(documents)
-    has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
-    if not (has_pods or kafkas):
-        return Linted(shown, "", unjudged=("no container of it runs a Kafka broker",))
-    containers = {item.name: item for item in manifest.containers}
-    found = [
-        (item, of_container(containers[item.container], item))
-        for item in kubernetes.mistakes(manifest)
-    ]
-    paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
-    facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
-    found += [
-        (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
-    ]
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
-    kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
-    return Linted(shown, kind, placed, (*_unknown_of(manifest), *_unread(kafkas)))
-
-
-def _of_release(manifest: Manifest, said: Said) -> Manifest:
-    containers = (
-        replace(item, service=replace(item.service, release=said.release))
-        for item in manifest.containers
-    )
-    return replace(manifest, containers=tuple(containers))
-
-
-def _unknown_of(manifest: Manifest) -> Iterator[str]:
-    """What the pods leave open, each once."""
-    for broker in manifest.brokers:
-        container = broker.service.container
-        for what in container.unknown:
-            yield f"container {broker.name}: {what} could not be read"
-        names = [
-            name
-            for name, value in container.env.items()
-            if not is_known(value) and broker_property(container.family, name)
-        ]
-        if names:
-            yield f"container {broker.name}: the file alone does not say {', '.join(names)}"
-
-
-def _unread(kafkas: Sequence[FoundKafka]) -> Iterator[str]:
-    for item in kafkas:
-        if not item.is_read:
-            yield f"Kafka {item.kafka.name}: spec.kafka.listeners is no list"
 
 
 def _unknown(compose: Compose) -> list[str]:

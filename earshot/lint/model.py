@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from earshot.rules.finding import Finding, Severity
@@ -51,3 +52,18 @@ class Linted:
     kind: str
     mistakes: tuple[Mistake, ...] = ()
     unjudged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says of the files beyond what stands in them.
+
+    ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
+    run that Compose would start, all of them where none is named.
+    """
+
+    release: tuple[int, int] | None = None
+    profiles: Sequence[str] = ()
+
+
+NOTHING_SAID = Said()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import yaml
 
 from earshot.lint.model import Place
 from earshot.listeners.images import spellings
 from earshot.rules.finding import Finding
-from earshot.sources.kubernetes import Keys, PodContainer
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
+
+if TYPE_CHECKING:
+    from earshot.sources.kubernetes import Keys, PodContainer
 
 
 def in_compose(

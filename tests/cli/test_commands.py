@@ -80,7 +80,7 @@ class TestGeneral:
     )
     def test_help_shows_an_example(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert run([command, "--help"]) == 0
-        assert f"earshot {command} " in capsys.readouterr().out.split("Usage:")[1]
+        assert f"earshot {command} " in capsys.readouterr().out.lower().split("usage:")[1]
 
     def test_help_fits_a_terminal_of_80_columns(self) -> None:
         for item in app.registered_commands:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from earshot.cli import lint_options
 from earshot.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
@@ -18,10 +19,11 @@ COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules|adopt|lint)\b(
 def options() -> dict[str, set[str]]:
     """By command, all of its options' names."""
     group = typer.main.get_group(app)
-    return {
+    found = {
         name: {option for parameter in command.params for option in parameter.opts}
         for name, command in group.commands.items()
     }
+    return found | {"lint": {*lint_options.parser()._option_string_actions}}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,8 +14,8 @@ import pytest
 
 from earshot.cli import lint, run
 from earshot.errors import EarshotError
-from earshot.lint.judge import Said, judge
-from earshot.lint.model import Linted, Mistake, Place
+from earshot.lint.judge import judge
+from earshot.lint.model import Linted, Mistake, Place, Said
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Severity
 from tests.lint.samples import finding
@@ -383,6 +383,130 @@ services:
             options = [word for name in profiles for word in ("--profile", name)]
             assert run([*command, *options]) == int(bool(rules))
             assert [rule for rule, _, _ in self.places(capsys)] == rules
+
+
+class TestFix:
+    """With the judge itself."""
+
+    TEXT = """\
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092  # for ui
+  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:9092"}}
+"""
+    DIFF = """\
+--- a.yml
++++ a.yml (fixed)
+@@ -7,6 +7,6 @@
+       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+       KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+       KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092  # for ui
++      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092  # for ui
+   ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:9092"}}
+
+"""
+
+    @pytest.fixture(autouse=True)
+    def judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lint, "judge", judge)
+
+    def test_it_is_written_and_shown(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", self.TEXT)
+        Path("a.yml").chmod(0o640)
+        assert run(["lint", "--fix", "a.yml"]) == 0
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == (
+            f"{self.DIFF}\n{CLEAN}",
+            "fixed: a.yml, 1 mistake\n",
+        )
+        fixed = self.TEXT.replace("PLAINTEXT://localhost:9092", "PLAINTEXT://kafka:9092")
+        assert Path("a.yml").read_text() == fixed
+        assert Path("a.yml").stat().st_mode & 0o777 == 0o640
+
+    def test_a_diff_writes_nothing(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", self.TEXT)
+        assert run(["lint", "a.yml", "--diff", "--format", "json"]) == 1
+        captured = capsys.readouterr()
+        assert captured.err == f"can be fixed: a.yml, 1 mistake\n{self.DIFF}\n"
+        assert rules_in(captured.out) == ["KL015"]
+        assert Path("a.yml").read_text() == self.TEXT
+
+    @pytest.mark.parametrize(
+        "options", [["--ignore", "KL015"], ["--select", "KL014"], ["--profile", "p"], []]
+    )
+    def test_what_does_not_count_is_left(
+        self, options: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = self.TEXT.replace("{image: ui,", "{image: ui, profiles: [other],")
+        text = text if options else text.replace("# for ui", "# earshot: ignore=KL015 known")
+        write("a.yml", text)
+        assert run(["lint", "a.yml", "--fix", *options]) == 0
+        assert Path("a.yml").read_text() == text
+
+    def test_before_anything_is_written_options_are_read(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("a.yml", self.TEXT)
+        for options in (
+            ["--baseline", "gone.json"],
+            ["--select", "KL999"],
+            ["--kafka-version", "x"],
+            ["b.yml"],
+            ["-f", "a.yml"],
+            ["--nope"],
+            ["--format", "xml"],
+        ):
+            assert run(["lint", "a.yml", "--fix", *options]) == 2, options
+            assert capsys.readouterr().err.startswith("error: ")
+        assert Path("a.yml").read_text() == self.TEXT
+
+    def test_what_cannot_be_read_is_told_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+        write("a.yml", "a: [kafka")
+        assert run(["lint", ".", "--fix"]) == 2
+        assert capsys.readouterr().err.count("a.yml") == 1
+
+    def test_a_link_stays_a_link(self) -> None:
+        write("real/a.yml", self.TEXT)
+        Path("b.yml").symlink_to("real/a.yml")
+        assert run(["lint", "b.yml", "--fix"]) == 0
+        assert Path("b.yml").is_symlink() and "PLAINTEXT://kafka" in Path("real/a.yml").read_text()
+
+
+def test_a_wrong_option_is_told_as_other_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lint", "--format", "xml", "a.yml"]) == 2
+    assert capsys.readouterr().err == (
+        "error: earshot lint: argument --format: invalid choice: 'xml' "
+        "(choose from 'text', 'json', 'sarif', 'junit', 'markdown', 'github')\n"
+        "  fix: see earshot lint --help\n"
+    )
+
+
+def test_the_help_of_all_commands_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    assert "Name the mistakes in Compose files" in capsys.readouterr().out
+
+
+def test_a_file_is_judged_without_the_libraries_of_other_commands() -> None:
+    program = (
+        "import sys\n"
+        "from earshot.cli import run\n"
+        "assert run(['lint', '.']) == 0\n"
+        "slow = {'typer', 'rich', 'pydantic', 'dns', 'jinja2', 'asyncio', 'ssl'}\n"
+        "sys.exit(' '.join(slow & set(sys.modules)) or None)\n"
+    )
+    write("a.yml", TestFix.TEXT.replace("localhost:9092", "kafka:9092"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.stdout) == ("", CLEAN)
 
 
 def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str]) -> None:

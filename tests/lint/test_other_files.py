@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.judge import Said, judge
-from earshot.lint.model import Linted
+from earshot.lint.judge import judge
+from earshot.lint.model import Linted, Said
 
 VARIABLES = """\
 # of the broker

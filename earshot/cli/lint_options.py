@@ -1,0 +1,128 @@
+"""The options of `earshot lint`, read without the command-line library of the other commands.
+
+That one takes longer to load than a file takes to be judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from earshot.errors import EarshotError
+from earshot.lint.formats import Format
+
+SUMMARY = (
+    "Name the mistakes in Compose files, Kubernetes manifests and properties, with their lines."
+)
+_DESCRIPTION = f"""\
+{SUMMARY}
+
+Nothing is started or connected to. A file that is named is judged; of a
+folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
+the line of a mistake, or alone right above it, ignores it:
+
+  # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
+
+Ends with 1 where an error is left, with 2 where a file cannot be judged (the
+others are), else with 0.
+"""
+_EXAMPLES = """\
+examples:
+  earshot lint docker-compose.yml
+  earshot lint docker-compose.yml --fix
+  earshot lint -f base.yml -f local.yml --profile kafka
+  earshot lint . --ignore KL014
+  earshot lint . --write-baseline baseline.json
+  earshot lint . --baseline baseline.json -o earshot.sarif
+  earshot lint . --format github
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise EarshotError(self.prog, observed=message, remedy=f"see {self.prog} --help")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs `earshot lint` with ``arguments``; the exit code. Raises EarshotError, and SystemExit
+    where help was asked for."""
+    options = parser().parse_intermixed_args(arguments)
+    from earshot.cli import lint as command
+
+    choice = command.Choice(
+        select=options.select,
+        ignore=options.ignore,
+        baseline=options.baseline,
+        write_baseline=options.write_baseline,
+        together=options.file,
+        profiles=options.profile,
+        kafka_version=options.kafka_version,
+        fix=options.fix,
+        diff=options.diff,
+    )
+    format = Format(options.format) if options.format else None
+    return command.run(options.paths, choice, format, options.output)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the options; it raises EarshotError for wrong ones."""
+    found = _Parser(
+        prog="earshot lint",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add, several = found.add_argument, partial(found.add_argument, action="append", default=[])
+    add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
+    several(
+        *("-f", "--file"),
+        metavar="FILE",
+        type=Path,
+        help="a Compose file; each is laid over those before it, as by 'docker compose -f'",
+    )
+    several(
+        "--profile",
+        metavar="NAME",
+        help="services of this profile, and not of others; may be repeated",
+    )
+    add(
+        "--kafka-version",
+        metavar="X.Y",
+        default="",
+        help="Kafka's release, where a file shows none",
+    )
+    add(
+        "--format",
+        choices=[str(item) for item in Format],
+        help="default: text, or what the suffix of --output says",
+    )
+    several("--select", metavar="ID,..", help="only these rules; may be repeated")
+    several("--ignore", metavar="ID,..", help="not these rules; may be repeated")
+    add("--baseline", metavar="FILE", type=Path, help="ignore the mistakes recorded there")
+    add(
+        "--write-baseline",
+        metavar="FILE",
+        type=Path,
+        help="record the mistakes of now, and ignore them",
+    )
+    add(
+        "--diff",
+        action="store_true",
+        help="show what --fix would write into Compose files, and write nothing",
+    )
+    add(
+        "--fix",
+        action="store_true",
+        help="write the lines of mistakes that have one remedy alone, and show them as a diff",
+    )
+    several(
+        *("-o", "--output"),
+        metavar="FILE",
+        type=Path,
+        help="write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated",
+    )
+    return found

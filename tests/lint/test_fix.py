@@ -1,0 +1,164 @@
+"""Lines written into a file: where they come, and where nothing is certain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from earshot.lint.fix import difference, fixed, with_lines
+from earshot.lint.judge import judge_compose
+from earshot.lint.model import Said
+from earshot.rules.finding import Line
+from tests.checks.test_remedies import deployments
+
+FILE = """\
+# ours
+services:
+  kafka:   # the broker
+    image: 'apache/kafka:4.1.1'
+    ports: ["9092:9092", 9093:9093]
+    environment:
+      KAFKA_NODE_ID: 1   # first
+      "KAFKA_LISTENERS": 'A://:1,B://:2'  # bound
+
+      KAFKA_ADVERTISED_LISTENERS: A://a:1
+      FOLDED: >-
+        a
+        b
+      VARIABLE: A://${HOST}:1
+      ANCHOR: &anchor x
+  ui:
+    image: ui
+    command: [run, --bootstrap-server, "kafka:9092"]
+    environment:
+      - BROKERS=kafka:9092   # where
+      - "OTHER=1"
+"""
+
+
+def one(line: Line, text: str = FILE) -> tuple[str, str]:
+    """The line that goes and the one that comes; all others stay."""
+    new = with_lines(text, "a.yml", [line])
+    assert new is not None
+    before, after = text.split("\n"), new.split("\n")
+    gone = [item for item in before if item not in after]
+    come = [item for item in after if item not in before]
+    assert len(after) - len(before) == len(come) - len(gone)
+    return "\n".join(gone), "\n".join(come)
+
+
+@pytest.mark.parametrize(
+    ("line", "gone", "come"),
+    [
+        (
+            Line("kafka", "KAFKA_LISTENERS", "A://:3"),
+            "      \"KAFKA_LISTENERS\": 'A://:1,B://:2'  # bound",
+            "      \"KAFKA_LISTENERS\": 'A://:3'  # bound",
+        ),
+        (
+            Line("kafka", "KAFKA_NODE_ID", "2"),
+            "      KAFKA_NODE_ID: 1   # first",
+            '      KAFKA_NODE_ID: "2"   # first',
+        ),
+        (
+            Line("kafka", "KAFKA_ADVERTISED_LISTENERS", "A://a:1,B://b:2"),
+            "      KAFKA_ADVERTISED_LISTENERS: A://a:1",
+            "      KAFKA_ADVERTISED_LISTENERS: A://a:1,B://b:2",
+        ),
+        (Line("kafka", "NEW", "A:B"), "", "      NEW: A:B"),
+        (Line("ui", "NEW", "a:1"), "", "      - NEW=a:1"),
+        (
+            Line("ui", "BROKERS", "kafka:1"),
+            "      - BROKERS=kafka:9092   # where",
+            "      - BROKERS=kafka:1   # where",
+        ),
+        (Line("ui", "OTHER", "2"), '      - "OTHER=1"', '      - "OTHER=2"'),
+        (
+            Line("kafka", "ports", "9094:9092", "9092:9092"),
+            '    ports: ["9092:9092", 9093:9093]',
+            '    ports: ["9094:9092", 9093:9093]',
+        ),
+        (
+            Line("kafka", "ports", "9093:1", "9093:9093"),
+            '    ports: ["9092:9092", 9093:9093]',
+            '    ports: ["9092:9092", "9093:1"]',
+        ),
+        (
+            Line("ui", "command", "kafka:29092", "kafka:9092"),
+            '    command: [run, --bootstrap-server, "kafka:9092"]',
+            '    command: [run, --bootstrap-server, "kafka:29092"]',
+        ),
+    ],
+)
+def test_a_line_at_its_place(line: Line, gone: str, come: str) -> None:
+    assert one(line) == (gone, come)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Line("kafka", "FOLDED", "x"),
+        Line("kafka", "VARIABLE", "x"),
+        Line("kafka", "ANCHOR", "x"),
+        Line("kafka", "KAFKA_LISTENERS", "a'b"),
+        Line("kafka", "ports", "1:1", "7:7"),
+        Line("kafka", "command", "b:1", "a:1"),
+        Line("ui", "command", "b:1", "kafka:909"),
+        Line("ui", "ports", "1:1", "9092:9092"),
+        Line("gone", "A", "x"),
+        Line("kafka", "listeners", "A://:1", "B://:1"),
+    ],
+)
+def test_nothing_is_written_where_the_place_is_not_certain(line: Line) -> None:
+    assert with_lines(FILE, "a.yml", [line]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: &e {A: 1}\nservices: {k: {image: i, environment: *e}}\n",
+        "x: &e\n  A: 1\nservices:\n  k:\n    environment: *e\n  l:\n    environment: *e\n",
+        "services: {k: &k {environment: {A: b}}, l: *k}\n",
+        "services:\n  k:\n    environment:\n      A: b\n      A: c\n",
+        "services:\n  k:\n    image: i\n",
+        "services:\n  k:\r    environment:\n      A: b\n",
+        "services: []\n",
+        "a: [\n",
+    ],
+)
+def test_nothing_is_written_into_what_is_shared_doubled_or_not_there(text: str) -> None:
+    assert with_lines(text, "a.yml", [Line("k", "A", "x")]) is None
+
+
+def test_what_a_merge_key_brings_is_set_in_the_service_itself() -> None:
+    text = "x: &e\n  A: 1\nservices:\n  k:\n    environment:\n      <<: *e\n      B: 2\n"
+    assert one(Line("k", "A", "x"), text) == ("", "      A: x")
+
+
+def test_the_ends_of_lines_stay() -> None:
+    text = FILE.replace("\n", "\r\n")
+    new = with_lines(text, "a.yml", [Line("kafka", "NEW", "x"), Line("ui", "NEW", "y")])
+    assert new is not None and new.count("\r\n") == new.count("\n") == text.count("\n") + 2
+    bare = "services:\n  k:\n    environment:\n      A: b"
+    assert with_lines(bare, "a.yml", [Line("k", "B", "c")]) == f"{bare}\n      B: c"
+
+
+def test_a_diff_shows_no_secret() -> None:
+    before = "A_PASSWORD: hunter2\nB: 1\n"
+    assert difference(before, before.replace("1", "2"), "a.yml") == (
+        "--- a.yml\n+++ a.yml (fixed)\n@@ -1,3 +1,3 @@\n A_PASSWORD: ***\n-B: 1\n+B: 2\n\n"
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(text=deployments())
+def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
+    before = judge_compose(text, Path("a.yml"), {}, Said())
+    found = fixed(text, "a.yml", lambda content: judge_compose(content, Path("a.yml"), {}, Said()))
+    after = judge_compose(found.text, Path("a.yml"), {}, Said())
+    assert len(after.mistakes) <= len(before.mistakes) - len(found.cured)
+    assert (found.text == text) == (not found.cured)
+    left = {item.finding.observed for item in after.mistakes}
+    assert left <= {item.finding.observed for item in before.mistakes}
