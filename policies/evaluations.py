@@ -17,11 +17,18 @@ from policies.containers import CONTAINER_TYPE, Containers
 from policies.evaluation import Evaluation, plain, registered
 from policies.gates import evaluate_gate
 from policies.instances import USER_DATA, Instances
+from policies.launches import (
+    LAUNCH_TEMPLATE,
+    TASK_DEFINITION,
+    evaluate_task,
+    evaluate_template,
+    place_in_task,
+)
 
-EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE})
+EVALUATED = frozenset({GATE_TYPE, CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
 """Types of resources that the rules evaluate."""
-TYPES = stack_resources.TYPES | docker_stack.TYPES | {CONTAINER_TYPE}
-"""Types of which something is asked at the end."""
+TYPES = stack_resources.TYPES | docker_stack.TYPES | (EVALUATED - {GATE_TYPE})
+"""Types of which something may be asked at the end."""
 
 
 class Evaluations:
@@ -70,8 +77,11 @@ class Evaluations:
     def place(self, urn: str, finding: Finding) -> str:
         """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
         inputs = self._inputs.get(urn, {})
-        if f"::{INSTANCE}::" in urn or f"${INSTANCE}::" in urn:
+        type = urn.split("::")[2].rpartition("$")[2]
+        if type in (INSTANCE, LAUNCH_TEMPLATE):
             return next((key for key in USER_DATA if key in inputs), "")
+        if type == TASK_DEFINITION:
+            return place_in_task(inputs, finding)
         return property_path(inputs, finding.inputs)
 
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
@@ -82,6 +92,10 @@ class Evaluations:
         if args.resource_type == INSTANCE:
             gate = self._evaluations.get(args.opts.parent or "", Evaluation())
             return self._instances.evaluate(args.urn, inputs, policy, gate.plan)
+        if args.resource_type == LAUNCH_TEMPLATE:
+            return evaluate_template(inputs)
+        if args.resource_type == TASK_DEFINITION:
+            return evaluate_task(inputs)
         return self._containers.evaluate(args, inputs, policy)
 
     def has_evaluated(self, digest: str) -> bool:

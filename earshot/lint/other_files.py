@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from earshot.checks.properties import mistakes_in_values
+from earshot.checks.launches import mistakes_in_user_data
 from earshot.checks.variables import are_of_broker, mistakes_in_variables
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import in_env_file, in_properties
@@ -36,18 +36,10 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
         return Linted(shown, "", unjudged=(why,))
-    found = [
-        item
-        for file in written
-        for item in mistakes_in_values(file.written, release, complete=_is_complete(file))
-    ]
+    found = mistakes_in_user_data(written, release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
     return Linted(shown, "user data", placed, open_ends)
-
-
-def _is_complete(file: UserDataFile) -> bool:
-    return file.whole and set(file.computed) == file.places
 
 
 def _unknown(file: UserDataFile) -> Iterator[str]:

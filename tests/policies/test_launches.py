@@ -1,0 +1,139 @@
+"""The pack on launch templates and task definitions of programs that know nothing of earshot."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION
+from tests.policies.calls import UNKNOWN, Pack
+from tests.rules.container_examples import KRAFT
+
+SCRIPT = """\
+#!/bin/bash
+cat > /etc/server.properties <<'END'
+process.roles=broker
+node.id=1
+listeners=PLAINTEXT://:9092
+advertised.listeners=PLAINTEXT://0.0.0.0:9092
+controller.quorum.voters=2@controller:9093
+controller.listener.names=CONTROLLER
+END
+"""
+ZOOKEEPER = [
+    {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper:2181"},
+    {"name": "KAFKA_ADVERTISED_LISTENERS", "value": "PLAINTEXT://kafka:9092"},
+]
+
+
+def template(text: str) -> dict[str, Any]:
+    return {"userData": base64.b64encode(text.encode()).decode()}
+
+
+def task(*containers: dict[str, Any]) -> dict[str, Any]:
+    return {"family": "streams", "containerDefinitions": json.dumps(containers)}
+
+
+def kafka(**more: Any) -> dict[str, Any]:
+    given = {"image": "confluentinc/cp-kafka:8.0.0", "environment": ZOOKEEPER}
+    return {"name": "kafka", **given, **more}
+
+
+def test_user_data_of_a_template_are_judged_before_any_instance_exists() -> None:
+    pack = Pack()
+    found = pack.analyze(LAUNCH_TEMPLATE, template(SCRIPT))
+    ((policy, (text,)),) = found.items()
+    assert policy == "kl002"
+    assert text == (
+        "listener PLAINTEXT: advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka "
+        "does not start [KL002]\n"
+        "  expected: an address that clients can connect to\n"
+        "  fix: advertise the host that was provisioned for these clients\n"
+        "  source: https://kafka.apache.org/documentation/#brokerconfigs"
+    )
+    assert pack.places == [f"urn:pulumi:s::p::{LAUNCH_TEMPLATE}::x, userData"]
+
+
+@pytest.mark.parametrize(
+    "text", [SCRIPT.replace("0.0.0.0", "kafka.example.com"), "#!/bin/sh\necho hello\n", ""]
+)
+def test_a_template_that_is_well_or_no_broker_s_passes(text: str) -> None:
+    assert Pack().analyze(LAUNCH_TEMPLATE, template(text)) == {}
+
+
+def test_a_template_without_user_data_is_nobody_s_business() -> None:
+    assert Pack().analyze(LAUNCH_TEMPLATE, {"name": "kafka"}) == {}
+
+
+def test_user_data_that_are_no_base64_are_said() -> None:
+    (text,) = Pack().analyze(LAUNCH_TEMPLATE, {"userData": "a"})["advice"]
+    assert text.startswith("user data in base64: cannot be read: ")
+
+
+def test_the_containers_of_a_task_are_judged_by_their_images() -> None:
+    pack = Pack()
+    found = pack.analyze(TASK_DEFINITION, task({"name": "app", "image": "app:1"}, kafka()))
+    ((policy, (text,)),) = found.items()
+    assert policy == "kl014"
+    assert text.startswith(
+        "container kafka: confluentinc/cp-kafka:8.0.0 is Kafka 4, which has no ZooKeeper"
+    )
+    assert pack.places == [
+        f"urn:pulumi:s::p::{TASK_DEFINITION}::x, containerDefinitions[1].environment[0]"
+    ]
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        kafka(image="confluentinc/cp-kafka:7.9.0"),
+        kafka(image="apache/kafka:4.1.1", environment=[], command=["kafka-topics.sh", "--list"]),
+        kafka(environment=ZOOKEEPER[1:], environmentFiles=[{"type": "s3", "value": "arn"}]),
+        {"name": "kafka", "image": None, "environment": None},
+    ],
+    ids=["a release with ZooKeeper", "a client", "variables elsewhere", "nothing told"],
+)
+def test_a_task_that_is_well_or_not_all_known_passes(container: dict[str, Any]) -> None:
+    assert Pack().analyze(TASK_DEFINITION, task(container)) == {}
+
+
+def test_a_secret_is_not_known() -> None:
+    """The same without it is wrong: the image needs advertised listeners."""
+    plain = {name: value for name, value in KRAFT.items() if "ADVERTISED" not in name}
+    given = [{"name": name, "value": value} for name, value in plain.items()]
+    broker = kafka(environment=given)
+    assert set(Pack().analyze(TASK_DEFINITION, task(broker))) == {"kl014"}
+    secret = [{"name": "KAFKA_ADVERTISED_LISTENERS", "valueFrom": "arn:aws:ssm:one"}]
+    assert Pack().analyze(TASK_DEFINITION, task({**broker, "secrets": secret})) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_definitions_that_are_no_json_are_said(text: str) -> None:
+    (said,) = Pack().analyze(TASK_DEFINITION, {"containerDefinitions": text})["advice"]
+    assert said.startswith("containerDefinitions is no JSON: ")
+
+
+@pytest.mark.parametrize("text", ["{}", "[1, null, []]", '[{"environment": [1], "command": 2}]'])
+def test_definitions_of_another_shape_hold_no_broker(text: str) -> None:
+    assert Pack().analyze(TASK_DEFINITION, {"containerDefinitions": text}) == {}
+
+
+@pytest.mark.parametrize(
+    ("type", "key"), [(LAUNCH_TEMPLATE, "userData"), (TASK_DEFINITION, "containerDefinitions")]
+)
+def test_what_is_not_known_yet_is_said_of_what_is_called_after_kafka(type: str, key: str) -> None:
+    found = Pack().analyze(type, {key: UNKNOWN, "name": "kafka-broker"})
+    assert set(found) == {"not-known-yet"}
+    assert f"{key}: not known yet" in found["not-known-yet"][0]
+    assert Pack().analyze(type, {key: UNKNOWN, "name": "web"}) == {}
+
+
+def test_two_containers_of_one_name_have_places_of_their_own() -> None:
+    pack = Pack()
+    pack.analyze(TASK_DEFINITION, task(kafka(image="confluentinc/cp-kafka:7.9.0"), kafka()))
+    assert [place.rpartition(", ")[2] for place in pack.places] == [
+        "containerDefinitions[1].environment[0]"
+    ]
