@@ -12,7 +12,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit test test-box check architecture bench kafka-judge fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test test-box check architecture bench kafka-judge fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -42,6 +42,10 @@ env: ## print shell exports for plain pulumi commands
 
 unit: setup ## run the tests without real parts (two minutes)
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10 -m "not e2e"
+
+coverage: setup ## run the unit tests and print the share of lines that they reach
+	@$(VENV_PYTHON) -m pytest -q -n auto --dist loadscope -m "not e2e" \
+		--cov=earshot --cov=components --cov=policies --cov-report=term:skip-covered
 
 test: ## check, then run all tests
 	@$(PYTHON) -m toolchain setup --tests

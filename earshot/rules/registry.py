@@ -143,7 +143,7 @@ def label(node: Node) -> str:
 def holds_for(specifier: str, version: str) -> bool:
     """Whether ``version`` ("4.1.1") satisfies every comparison of ``specifier`` (">=3.9,<4.2").
 
-    Raises ValueError for anything else.
+    Raises ValueError for anything else. `packaging` would not do: 4.1.1 is above its 4.1.
     """
     found = _numbers(version)
     for part in specifier.split(","):

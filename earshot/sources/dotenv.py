@@ -2,7 +2,8 @@
 
 As Docker Compose reads them: `export` and blanks before the name are passed over, `#` begins a
 comment (inside a value only after a blank), single quotes keep the text as it is, double quotes
-know escapes, and other values may name variables.
+know escapes, and other values may name variables. python-dotenv reads otherwise: 1.2.4 leaves
+`$NAME` and `${NAME:?...}` as they are and passes over `NAME: value` and lines that Compose refuses.
 """
 
 from __future__ import annotations
