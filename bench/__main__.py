@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -169,15 +170,20 @@ def files(runs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         paths = written(Path(folder), MANY_FILES)
         lint = [sys.executable, "-m", "earshot", "lint"]
+        beside: dict[str, Callable[[], float]] = {}
+        if find_spec("yamllint") is not None:  # no part of the lock: pip install yamllint
+            yamllint = [sys.executable, "-m", "yamllint", "-d", "relaxed"]
+            beside["yamllint, 1 file"] = lambda: run([*yamllint, paths[0]])
         found = interleaved(
             {
                 "lint, 1 file": lambda: run([*lint, paths[0]]),
                 f"lint, {MANY_FILES:,} files": lambda: run([*lint, folder]),
                 "python -c pass": lambda: run([sys.executable, "-c", "pass"]),
+                **beside,
             },
             runs,
         )
-    one, many, bare = found.values()
+    one, many, bare, *_ = found.values()
     rate = (MANY_FILES - 1) / (statistics.median(many) - statistics.median(one))
     show(
         "Files",

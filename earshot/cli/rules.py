@@ -10,7 +10,9 @@ from earshot.errors import EarshotError
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.catalogue import RULES
 from earshot.rules.registry import Rule
+from earshot.rules.reports import REPORTS
 
+STANDS_FOR = "reported"
 FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka")
 
 
@@ -34,7 +36,7 @@ def table(rules: tuple[Rule, ...], terminal: Terminal) -> str:
 
 def in_full(rule: Rule, terminal: Terminal) -> str:
     """Everything that is known of a rule."""
-    width = max(len(name) for name in FIELDS)
+    width = max(len(name) for name in (*FIELDS, STANDS_FOR))
     lines = [terminal.bold(f"{rule.id}: {rule.title}")]
     lines += [
         terminal.field(name, text, width)
@@ -45,7 +47,11 @@ def in_full(rule: Rule, terminal: Terminal) -> str:
 
 
 def _facts(rule: Rule) -> dict[str, str]:
-    return {name: str(getattr(rule, name)) for name in FIELDS}
+    told = [item for item in REPORTS if rule.id in item.rules]
+    stands_for = [f"{item.title} ({', '.join(item.reported)})" for item in told]
+    return {name: str(getattr(rule, name)) for name in FIELDS} | (
+        {STANDS_FOR: "; ".join(stands_for)} if stands_for else {}
+    )
 
 
 def _rule(id: str) -> Rule:

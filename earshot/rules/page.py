@@ -10,6 +10,7 @@ from earshot.names.reachability import TABLE
 from earshot.placements import VantageKind
 from earshot.rules.catalogue import RULES
 from earshot.rules.registry import Rule
+from earshot.rules.reports import REPORTS, FailureReport, link
 
 _HEAD = """\
 # Rules
@@ -31,20 +32,38 @@ that it leads to the client's own machine or container.
 """
 
 
+_REPORTS = """\
+## Reports that the rules stand for
+
+What people have met, by kind, with some of the places where they told it.
+"""
+
+
 def page(rules: Iterable[Rule] = RULES) -> str:
     """The page as Markdown."""
     listed = list(rules)
     parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), map(_summary, listed))]
     parts += map(_section, listed)
+    parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
     parts.append(_table(("host", *map(str, VantageKind), "note"), map(_outlooks, NameKind)))
     return "\n".join(parts)
 
 
 def _summary(rule: Rule) -> tuple[str, ...]:
+    return _linked(rule), rule.title, str(rule.severity), f"`{rule.kafka}`"
+
+
+def _linked(rule: Rule) -> str:
     anchor = f"{rule.id} {rule.title}".lower().replace(" ", "-")
     anchor = "".join(char for char in anchor if char.isalnum() or char in "-_")
-    return f"[{rule.id}](#{anchor})", rule.title, str(rule.severity), f"`{rule.kafka}`"
+    return f"[{rule.id}](#{anchor})"
+
+
+def _reported(report: FailureReport) -> tuple[str, ...]:
+    rules = {rule.id: rule for rule in RULES}
+    links = (f"[{text}]({link(text)})" for text in report.reported)
+    return report.title, ", ".join(_linked(rules[id]) for id in report.rules), ", ".join(links)
 
 
 def _section(rule: Rule) -> str:

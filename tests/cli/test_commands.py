@@ -394,6 +394,7 @@ class TestRules:
         assert run(["rules", "kl011", "--format", "json"]) == 0
         (rule,) = json.loads(capsys.readouterr().out)
         known = next(item for item in RULES if item.id == "KL011")
+        assert "wurstmeister/kafka-docker#183" in rule.pop("reported")
         assert rule == {
             "id": "KL011",
             "title": known.title,
