@@ -96,7 +96,7 @@ class _Course:
     """The stages so far."""
 
     results: list[StageResult] = field(default_factory=list)
-    trouble: FailedStage | None = None
+    failed_stage: FailedStage | None = None
 
     def passed(self, stage: Stage, detail: str, seconds: float | None = None) -> None:
         self._add(stage, Verdict.PASS, detail, seconds)
@@ -104,14 +104,14 @@ class _Course:
     def skipped(self, stage: Stage, reason: str) -> None:
         self._add(stage, Verdict.SKIP, reason)
 
-    def failed(self, trouble: FailedStage) -> None:
-        self._add(trouble.stage, Verdict.FAIL, trouble.observed)
-        self.trouble = self.trouble or trouble
+    def failed(self, failed_stage: FailedStage) -> None:
+        self._add(failed_stage.stage, Verdict.FAIL, failed_stage.observed)
+        self.failed_stage = self.failed_stage or failed_stage
 
     def _add(
         self, stage: Stage, verdict: Verdict, detail: str, seconds: float | None = None
     ) -> None:
-        if self.trouble is None:  # whatever follows a failure says nothing
+        if self.failed_stage is None:  # whatever follows a failure says nothing
             self.results.append(
                 StageResult(stage=stage, verdict=verdict, detail=detail, seconds=seconds)
             )
@@ -119,7 +119,7 @@ class _Course:
     def complete(self) -> tuple[StageResult, ...]:
         """All seven stages; those after the failed one are skipped for that reason."""
         done = {item.stage: item for item in self.results}
-        reason = f"{self.trouble.stage} failed" if self.trouble else "not reached"
+        reason = f"{self.failed_stage.stage} failed" if self.failed_stage else "not reached"
         return tuple(
             done.get(stage) or StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason)
             for stage in Stage
@@ -128,22 +128,24 @@ class _Course:
 
 def ready(facts: Observed) -> bool:
     """Whether every stage before the records has passed."""
-    return not facts.late and _approach(facts).trouble is None
+    return not facts.late and _approach(facts).failed_stage is None
 
 
 def diagnose(facts: Observed, vantage: str) -> Cell:
     """The cell of ``facts`` as seen from ``vantage``."""
     course = _approach(facts)
-    # what another address of the listener told stands, whether or not there was time for this one
-    if facts.late and (course.trouble is None or course.trouble.stage is not Stage.METADATA):
+    # what another address of the listener showed stands, whether or not there was time for this one
+    if facts.late and (
+        course.failed_stage is None or course.failed_stage.stage is not Stage.METADATA
+    ):
         return undecided(facts.target, vantage, facts.late, Verdict.INCONCLUSIVE)
-    if course.trouble is None:
+    if course.failed_stage is None:
         _exchange(course, facts)
     target = facts.target
-    prevented = facts.prevented if course.trouble is None else ""
+    prevented = facts.prevented if course.failed_stage is None else ""
     cause = (
-        explain(course.trouble, target.listener, target.broker, target.address, target.scopes)
-        if course.trouble
+        explain(course.failed_stage, target.listener, target.broker, target.address, target.scopes)
+        if course.failed_stage
         else facts.refusal
     )
     return Cell(
@@ -152,7 +154,11 @@ def diagnose(facts: Observed, vantage: str) -> Cell:
         broker=target.broker,
         scopes=target.scopes,
         address=target.address,
-        verdict=Verdict.FAIL if course.trouble else Verdict.SKIP if prevented else Verdict.PASS,
+        verdict=Verdict.FAIL
+        if course.failed_stage
+        else Verdict.SKIP
+        if prevented
+        else Verdict.PASS,
         stages=course.complete(),
         cause=cause,
         reason=prevented,
@@ -207,9 +213,9 @@ def _bootstrap(course: _Course, facts: Observed, answer: MetadataAnswer) -> None
 
 def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
     target = facts.target
-    trouble = _metadata_trouble(facts)
-    if trouble is not None:
-        course.failed(trouble)
+    failed_stage = _failed_metadata(facts)
+    if failed_stage is not None:
+        course.failed(failed_stage)
     elif target.broker in answer.brokers:
         listed = f"broker {target.broker} at {answer.brokers[target.broker]}"
         course.passed(Stage.METADATA, f"{listed}, of {_count(len(answer.brokers))}")
@@ -218,46 +224,46 @@ def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
         course.skipped(Stage.METADATA, f"no listener lists broker {target.broker} any more")
 
 
-def _metadata_trouble(facts: Observed) -> FailedStage | None:
+def _failed_metadata(facts: Observed) -> FailedStage | None:
     target = facts.target
     own = isinstance(facts.own, MetadataAnswer)
     answer = facts.own if isinstance(facts.own, MetadataAnswer) else facts.via
     if answer is None:
         return None
 
-    def trouble(error: str, observed: str, expected: str = "") -> FailedStage:
+    def failed(error: str, observed: str, expected: str = "") -> FailedStage:
         return FailedStage(Stage.METADATA, error, observed, expected)
 
     if facts.surplus:
-        return trouble(
+        return failed(
             "unexpected", f"{target.listener} lists broker {target.broker} at {target.address}"
         )
     if own and answer.cluster_id not in (facts.cluster_id, NOT_SAID):
         seen = f"{answer.asked} belongs to cluster {answer.cluster_id}"
         if facts.promised:
-            return trouble("not-the-contracts", seen, f"cluster {facts.cluster_id} of the contract")
-        return trouble(
+            return failed("not-the-contracts", seen, f"cluster {facts.cluster_id} of the contract")
+        return failed(
             "foreign", seen, f"cluster {facts.cluster_id}, which the other addresses belong to"
         )
     if own and facts.answers_as:
-        return trouble(
+        return failed(
             "crossed", f"{answer.asked} is answered by listener {facts.answers_as}: {_list(answer)}"
         )
     live = answer.brokers.get(target.broker)
     if live is None:
         seen = f"{target.listener} lists {_list(answer)}, and no broker {target.broker}"
         if facts.elsewhere:
-            return trouble("missing", f"{seen}; {', '.join(facts.elsewhere)} lists it")
-        return trouble("unlisted", seen) if own else None
+            return failed("missing", f"{seen}; {', '.join(facts.elsewhere)} lists it")
+        return failed("unlisted", seen) if own else None
     if live != target.address:
-        return trouble(
+        return failed(
             "drift",
             f"broker {target.broker} advertises {live} to clients of {target.listener}",
         )
     sharing = answer.sharing(target.broker)
     if sharing:
         together = " and ".join(str(id) for id in sorted((target.broker, *sharing)))
-        return trouble(
+        return failed(
             "shared", f"brokers {together} advertise one address to {target.listener}: {live}"
         )
     return None
@@ -292,15 +298,15 @@ def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
         kind = kind_of(host)
         error: str = lookup.diagnosis
         detail = f" ({lookup.detail})" if lookup.detail else ""
-        told = f"{host} {_DIAGNOSES[lookup.diagnosis]} for {lookup.resolver}{detail}; "
-        told += f"it is {kind}: {VANTAGES[kind].note}"
+        observed = f"{host} {_DIAGNOSES[lookup.diagnosis]} for {lookup.resolver}{detail}; "
+        observed += f"it is {kind}: {VANTAGES[kind].note}"
     else:
         error = "no-name"
-        told = f"{repr(host) if host else 'an empty text'} is neither a name nor an address"
+        observed = f"{repr(host) if host else 'an empty text'} is neither a name nor an address"
     if target.broker >= 0:
         who = f"broker {target.broker} advertises {target.address}"
-        told = f"{who} to clients of {target.listener}, and {told}"
-    return FailedStage(Stage.RESOLVE, error, told)
+        observed = f"{who} to clients of {target.listener}, and {observed}"
+    return FailedStage(Stage.RESOLVE, error, observed)
 
 
 def _security(target: CellTarget, failure: Failure) -> FailedStage:
@@ -355,11 +361,11 @@ def _connected(contact: Contact) -> str:
 
 def _certificate(secured: Handshake, target: CellTarget) -> str:
     text = ", ".join(filter(None, (str(target.protocol), secured.version, secured.cipher)))
-    told = [f"is for {', '.join(secured.names)}"] if secured.names else []
+    traits = [f"is for {', '.join(secured.names)}"] if secured.names else []
     if secured.days_left is not None:
         verb = "expires in" if secured.days_left < EXPIRES_SOON else "lasts"
-        told.append(f"{verb} {secured.days_left} days")
-    text = f"{text}; the certificate {' and '.join(told)}" if told else text
+        traits.append(f"{verb} {secured.days_left} days")
+    text = f"{text}; the certificate {' and '.join(traits)}" if traits else text
     if secured.names and not SubjectNames.of_hosts(secured.names).cover(target.address.host):
         # this client was told to compare no names, or does it with less care
         text += f"; it is not for {target.address.host}: clients that compare names refuse it"

@@ -178,9 +178,9 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
 def _seed_note(address: Address, name: str | None, sighting: Sighting, expected: str | None) -> str:
     if sighting.answer is None:
         return f"{address} gave no metadata" + (f"; it belongs to {name}" if name else "")
-    told = sighting.answer.cluster_id
-    if expected is not None and told not in (expected, NOT_SAID):
-        return f"{address} belongs to cluster {told}, not to {expected} of the contract"
+    found = sighting.answer.cluster_id
+    if expected is not None and found not in (expected, NOT_SAID):
+        return f"{address} belongs to cluster {found}, not to {expected} of the contract"
     listed = ", ".join(f"{id} at {it}" for id, it in sorted(sighting.answer.brokers.items()))
     led = f"is listener {name}" if name else "is none of the contract's listeners"
     return f"{address} {led}; it advertises broker {listed}"

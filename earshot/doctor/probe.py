@@ -114,8 +114,8 @@ def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
         return lookup
     from earshot.names.nameservers import DnsResolver  # slow to import
 
-    told = DnsResolver(servers).resolve(lookup.name, limit)
-    knowing = [item.resolver for item in told.each if item.ok]
+    lookups = DnsResolver(servers).resolve(lookup.name, limit)
+    knowing = [item.resolver for item in lookups.each if item.ok]
     if not knowing:
         return lookup
     hint = f"the DNS server {' and '.join(knowing)} resolves it, but another one denied it first"

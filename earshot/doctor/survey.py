@@ -191,8 +191,8 @@ def facts_of(
         answers.setdefault(name, []).extend(given)
     expected = contract.cluster_id if contract is not None else None
     # an answer of another listener counts only where there is no other
-    told = [answer for it in sightings.values() if (answer := it.answer) is not None]
-    cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(told)
+    answered = [answer for it in sightings.values() if (answer := it.answer) is not None]
+    cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(answered)
     ours = {
         name: [answer for answer in group if answer.cluster_id in (cluster, NOT_SAID)]
         for name, group in answers.items()

@@ -44,11 +44,15 @@ class CauseRow:
     """Only for an address that the user gave, and where nobody has said which broker it is."""
 
     def fits(
-        self, trouble: FailedStage, name: NameKind, scopes: tuple[Scope, ...], given: bool = False
+        self,
+        failed_stage: FailedStage,
+        name: NameKind,
+        scopes: tuple[Scope, ...],
+        given: bool = False,
     ) -> bool:
         return (
-            self.stage is trouble.stage
-            and self.error in (trouble.error, ANY)
+            self.stage is failed_stage.stage
+            and self.error in (failed_stage.error, ANY)
             and (given or not self.given)
             and (not self.names or name in self.names)
             and (not self.scopes or bool(set(self.scopes) & set(scopes)))
@@ -412,15 +416,15 @@ def named(broker: int) -> str:
 
 
 def explain(
-    trouble: FailedStage,
+    failed_stage: FailedStage,
     listener: str,
     broker: int,
     address: Address,
     scopes: tuple[Scope, ...] = (),
 ) -> Cause:
-    """The cause of ``trouble`` in the cell of ``listener`` and ``broker`` at ``address``."""
+    """The cause of ``failed_stage`` in the cell of ``listener`` and ``broker`` at ``address``."""
     name = kind_of(address.host)
-    row = next(row for row in TABLE if row.fits(trouble, name, scopes, given=broker < 0))
+    row = next(row for row in TABLE if row.fits(failed_stage, name, scopes, given=broker < 0))
     words = {
         "listener": listener,
         "who": named(broker),
@@ -430,7 +434,7 @@ def explain(
     }
     return Cause(
         kind=row.kind,
-        observed=trouble.observed,
-        expected=trouble.expected or row.expected.format(**words),
+        observed=failed_stage.observed,
+        expected=failed_stage.expected or row.expected.format(**words),
         remedy=row.remedy.format(**words),
     )
