@@ -1,0 +1,80 @@
+"""What docs/lint.md tells a pipeline to run, run as it is written there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lint.md").read_text()
+GOOD = """\
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:9092"}}
+"""
+BAD = GOOD.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092")
+
+
+def steps() -> list[dict[str, Any]]:
+    """The steps of all workflows on the page, in its order."""
+    found = []
+    for block in re.findall(r"```yaml\n(.*?)```", PAGE.partition("## In GitHub")[2], re.DOTALL):
+        document = yaml.safe_load(textwrap.dedent(block))
+        found += document if isinstance(document, list) else document.get("steps", [])
+    return [item for item in found if "run" in item]
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """As a runner of GitHub does it: bash, which stops at the first failure."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    known = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
+        cwd=folder,
+        env=known,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (BAD, 1)])
+def test_the_steps_for_github(text: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text(text)
+    done = [(item, shell(item["run"], tmp_path)) for item in steps()]
+    # what runs always is for the reader, and decides nothing
+    assert [it.returncode for item, it in done] == [
+        0 if item.get("if") == "always()" else code for item, _ in done
+    ]
+    annotated, _, written = (it.stdout for _, it in done)
+    assert annotated.count("::error file=compose.yml,line=10,") == code
+    assert "1 file judged" in annotated and "1 file judged" in written
+    assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
+    report = json.loads((tmp_path / "earshot.sarif").read_text())
+    assert len(report["runs"][0]["results"]) == code
+
+
+def test_the_baseline(tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text(BAD)
+    block = PAGE.partition("## A baseline")[2].partition("```sh\n")[2].partition("```")[0]
+    done = shell(block, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "written: .earshot-baseline.json, 1 mistake\n")
+    assert "1 ignored" in done.stdout
+    (tmp_path / "new.yml").write_text(BAD)
+    assert shell(block.splitlines()[-1], tmp_path).returncode == 1
