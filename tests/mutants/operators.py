@@ -68,19 +68,24 @@ class Mutant:
 
 def mutants(path: str, source: str) -> list[Mutant]:
     """All mistakes of ``source`` that still compile, in the order of the text, each text once."""
-    found: dict[tuple[int, int, str], Mutant] = {}
-    encoded = source.encode()
-    for mutant in _Finder(path, source).all():
-        if encoded[mutant.start : mutant.end].decode() != mutant.text:
-            found.setdefault((mutant.start, mutant.end, mutant.text), mutant)
     kept = []
-    for mutant in sorted(found.values(), key=lambda one: (one.start, one.end, one.text)):
+    for mutant in possible(path, source):
         try:
             compile(mutant.applied(source), path, "exec", dont_inherit=True)
         except SyntaxError:
             continue
         kept.append(mutant)
     return kept
+
+
+def possible(path: str, source: str) -> list[Mutant]:
+    """As `mutants`, with those that do not compile."""
+    found: dict[tuple[int, int, str], Mutant] = {}
+    encoded = source.encode()
+    for mutant in _Finder(path, source).all():
+        if encoded[mutant.start : mutant.end].decode() != mutant.text:
+            found.setdefault((mutant.start, mutant.end, mutant.text), mutant)
+    return sorted(found.values(), key=lambda one: (one.start, one.end, one.text))
 
 
 class _Finder:
