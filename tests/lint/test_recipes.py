@@ -33,7 +33,7 @@ BAD = GOOD.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092")
 
 def steps() -> list[dict[str, Any]]:
     """The steps of all workflows on the page, in its order."""
-    found = []
+    found: list[dict[str, Any]] = []
     for block in re.findall(r"```yaml\n(.*?)```", PAGE.partition("## In GitHub")[2], re.DOTALL):
         document = yaml.safe_load(textwrap.dedent(block))
         found += document if isinstance(document, list) else document.get("steps", [])
