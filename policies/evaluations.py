@@ -13,6 +13,7 @@ from earshot.rules.finding import Finding
 from earshot.sources import docker_stack, stack_resources
 from earshot.sources.docker_container import property_path
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
+from policies import workloads
 from policies.containers import CONTAINER_TYPE, Containers
 from policies.evaluation import Evaluation, plain, registered
 from policies.gates import evaluate_gate
@@ -40,6 +41,7 @@ class Evaluations:
         self._evaluations: dict[str, Evaluation] = {}
         self._containers = Containers()
         self._instances = Instances()
+        self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
 
     def configure(self, urn: str, policy: ResolverPolicy) -> None:
@@ -48,6 +50,9 @@ class Evaluations:
 
     def evaluation(self, args: ResourceValidationArgs) -> Evaluation:
         """The evaluation of the resource in ``args``, made once; an empty one for other types."""
+        if workloads.is_workload(args.resource_type):
+            provider = args.provider.urn if args.provider is not None else ""
+            self._workloads.register(args.urn, plain(args.props, workloads.HIDDEN), provider)
         if args.resource_type in TYPES and args.urn not in self._inputs:
             self._inputs[args.urn] = plain(args.props, None)
         if args.resource_type not in EVALUATED:
@@ -67,6 +72,7 @@ class Evaluations:
             found = (
                 self._instances.evaluate_stack(stack, self._policies),
                 self._containers.evaluate_stack(stack),
+                self._workloads.at_the_end(),
             )
             self._outcome = StackEvaluation(
                 tuple(item for one in found for item in one.findings),
@@ -78,6 +84,8 @@ class Evaluations:
         """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
         inputs = self._inputs.get(urn, {})
         type = urn.split("::")[2].rpartition("$")[2]
+        if workloads.is_workload(type):
+            return self._workloads.place(urn, finding)
         if type in (INSTANCE, LAUNCH_TEMPLATE):
             return next((key for key in USER_DATA if key in inputs), "")
         if type == TASK_DEFINITION:

@@ -33,6 +33,8 @@ _POD_IN: Mapping[str, Keys] = {
     "Job": _TEMPLATE_OF_POD,
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
+KINDS = frozenset({*_POD_IN, "Service", "ConfigMap"})
+"""Of the resources that are read."""
 _ENDS = ("Job", "CronJob")
 """Their pods come to an end: no broker runs there."""
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", re.ASCII)
@@ -41,6 +43,8 @@ _UNSET_BY_SHELL = re.compile(r"\b(?:unset|env -u)((?:\s+-?[A-Za-z_][A-Za-z0-9_]*
 _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
 _SECRETS = "/etc/kafka/secrets"
+_HIDDEN = "${"
+_OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
 @dataclass(frozen=True)
@@ -211,6 +215,8 @@ class _Pod:
             _text(_map(item), "mountPath") for item in _list(section.get("volumeMounts"))
         )
         unknown = [*variables.unknown, *(["mounted files"] if self._replaces(section) else [])]
+        if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
+            unknown.append("envFrom")
         container = Container(
             name=name,
             image=_text(section, "image"),
@@ -219,13 +225,14 @@ class _Pod:
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(self._aliases()),
         )
+        links = self.spec.get("enableServiceLinks")
         return PodContainer(
             service=Service(name, container, words),
             namespace=self.namespace,
             path=path,
             variables=variables.places,
             lasts=lasts,
-            has_service_links=not is_off(self.spec.get("enableServiceLinks")),
+            has_service_links=not (is_off(links) or _HIDDEN in str(links)),
             asks_cluster=self._asks_cluster(),
         )
 
@@ -323,6 +330,13 @@ class _Variables:
 
     def _map_of(self, reference: object) -> _ConfigMap | None:
         return self._maps.get((self._namespace, _text(_map(reference), "name")))
+
+
+def _is_hidden(value: object) -> bool:
+    """Whether a text stands for a list, or an item of one: a program's value that is not known."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and any(isinstance(item, str) and _HIDDEN in item for item in value)
+    )
 
 
 def _unknown(name: str) -> str:

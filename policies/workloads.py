@@ -1,0 +1,77 @@
+"""Evaluates the workloads of Kubernetes that a program declares, with its Services, at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from earshot.checks import kubernetes
+from earshot.checks.instance_stack import StackEvaluation
+from earshot.listeners.images import spellings
+from earshot.rules.finding import Finding
+from earshot.sources.kubernetes import KINDS, Keys, PodContainer, read_manifest
+
+_PREFIX = "kubernetes:"
+HIDDEN = "${not known yet}"
+"""Stands for a value that a preview does not know."""
+
+
+def is_workload(type: str) -> bool:
+    """Whether a resource of this type is read: a workload, a Service or a ConfigMap."""
+    return type.startswith(_PREFIX) and type.rpartition(":")[2] in KINDS
+
+
+class Workloads:
+    """The resources of one run, by provider: each is a cluster of its own."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._places: dict[tuple[str, Finding], str] = {}
+
+    def register(self, urn: str, inputs: Mapping[str, Any], provider: str) -> None:
+        """Keep a resource; ``inputs`` hold `HIDDEN` for what is not known yet."""
+        self._clusters.setdefault(provider, {})[urn] = _texts(inputs)
+
+    def at_the_end(self) -> StackEvaluation:
+        """What the check of a file of manifests finds in all of a cluster's resources."""
+        found: list[tuple[str, Finding]] = []
+        for resources in self._clusters.values():
+            urns = sorted(resources)
+            manifest = read_manifest([resources[urn] for urn in urns])
+            containers = {item.name: item for item in manifest.containers}
+            for finding in kubernetes.mistakes(manifest):
+                container = containers[finding.container]
+                urn = urns[int(container.path[0])]
+                found.append((urn, finding))
+                self._places[urn, finding] = _path(_keys(container, finding))
+        return StackEvaluation(tuple(found))
+
+    def place(self, urn: str, finding: Finding) -> str:
+        """The path of the property that a finding of `at_the_end` is about."""
+        return self._places.get((urn, finding), "")
+
+
+def _texts(value: Any) -> Any:
+    """``value`` with every scalar as a text, as files are read: 9092.0 is `9092`."""
+    if isinstance(value, Mapping):
+        return {key: _texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_texts(item) for item in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _keys(container: PodContainer, finding: Finding) -> Keys:
+    """Of the variable that is named, where this resource sets it; else of the container."""
+    variables = {variable for name in finding.inputs for variable in spellings(name)}
+    for variable in sorted(variables & set(container.variables)):
+        path = container.variables[variable]
+        if path[0] == container.path[0]:
+            return path
+    return container.path
+
+
+def _path(keys: Keys) -> str:
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys[1:])
+    return text.removeprefix(".")

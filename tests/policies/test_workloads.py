@@ -1,0 +1,117 @@
+"""The pack on workloads of Kubernetes in programs: the check of a file of manifests, at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
+from tests.rules.container_examples import KRAFT
+
+STATEFUL_SET = "kubernetes:apps/v1:StatefulSet"
+SERVICE = "kubernetes:core/v1:Service"
+POD = "kubernetes:core/v1:Pod"
+
+
+def broker(env: Any, image: str = "confluentinc/cp-kafka:8.0.0", **more: Any) -> dict[str, Any]:
+    pod = {"containers": [{"name": "kafka", "image": image, "env": env, **more}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "broker"},
+        "spec": {"template": {"spec": pod}},
+    }
+
+
+def variables(**changed: str) -> list[dict[str, str]]:
+    env: Mapping[str, str] = {**KRAFT, **changed}
+    return [{"name": name, "value": value} for name, value in env.items() if value]
+
+
+def service(port: Any = 9092) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kafka"},
+        "spec": {"ports": [{"port": port}]},
+    }
+
+
+def client(address: str) -> dict[str, Any]:
+    env = [{"name": "KAFKA_BOOTSTRAP_SERVERS", "value": address}]
+    pod = {"containers": [{"name": "app", "image": "example/app:1", "env": env}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "app"}, "spec": pod}
+
+
+def said(pack: Pack, *resources: tuple[str, dict[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+    for type, inputs in resources:
+        assert pack.analyze(type, inputs, name=inputs["metadata"]["name"]) == {}
+    return pack.analyze_stack([])
+
+
+def test_a_workload_that_is_well_passes() -> None:
+    off = broker(variables())
+    off["spec"]["template"]["spec"]["enableServiceLinks"] = False
+    resources = [(STATEFUL_SET, off), (SERVICE, service()), (POD, client("kafka:9092"))]
+    assert said(Pack(), *resources) == {}
+
+
+def test_what_kafka_refuses_is_named_with_its_path() -> None:
+    pack = Pack()
+    found = said(pack, (STATEFUL_SET, broker(variables(KAFKA_LISTENERS="A://:0x"))))
+    ((policy, ((urn, text),)),) = found.items()
+    assert policy == "kl002-stack" and urn.endswith("StatefulSet::broker")
+    assert text.startswith(
+        "container broker/kafka, listener A: listeners: listener entry 'A://:0x'"
+    )
+    assert pack.places == [f"{urn}, spec.template.spec.containers[0].env[3]"]
+
+
+def test_a_service_called_kafka_stops_confluent_s_image() -> None:
+    pack = Pack()
+    found = said(pack, (STATEFUL_SET, broker(variables())), (SERVICE, service()))
+    ((_, text),) = found["kl014-stack"]
+    assert "the Service kafka gives it KAFKA_PORT=tcp://ADDRESS:9092" in text
+    assert pack.places[0].endswith("broker, spec.template.spec.containers[0]")
+
+
+def test_a_client_asks_a_service_for_a_port_that_it_has() -> None:
+    found = said(Pack(), (SERVICE, service()), (POD, client("kafka:29092")))
+    ((urn, text),) = found["kl015-stack"]
+    assert urn.endswith("Pod::app") and "which has no port but 9092" in text
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        broker(UNKNOWN_LIST),
+        broker([*variables(KAFKA_ADVERTISED_LISTENERS=""), UNKNOWN]),
+        broker([*variables(CLUSTER_ID=""), {"name": "CLUSTER_ID", "value": UNKNOWN}]),
+        broker(variables(CLUSTER_ID=""), envFrom=UNKNOWN_LIST),
+        broker(variables(KAFKA_ADVERTISED_LISTENERS=""), command=UNKNOWN_LIST),
+        broker(variables(CLUSTER_ID=""), volumeMounts=UNKNOWN_LIST),
+        {**broker([]), "spec": UNKNOWN},
+    ],
+    ids=["variables", "a variable", "a value", "a source", "command", "mounts", "all of it"],
+)
+def test_what_is_not_known_yet_is_not_wrong(inputs: dict[str, Any]) -> None:
+    assert said(Pack(), (STATEFUL_SET, inputs)) == {}
+
+
+def test_a_service_whose_port_is_not_known_may_have_any() -> None:
+    resources = [(SERVICE, service(UNKNOWN)), (POD, client("kafka:29092"))]
+    assert said(Pack(), *resources) == {}
+
+
+@pytest.mark.parametrize("type", ["kubernetes:helm.sh/v3:Release", "other:apps/v1:StatefulSet"])
+def test_resources_of_other_kinds_are_nobody_s_business(type: str) -> None:
+    assert said(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x")))) == {}
+
+
+def test_clusters_are_told_apart_by_their_providers() -> None:
+    pack = Pack()
+    pack.analyze(SERVICE, service(), name="kafka", provider={"host": "one"})
+    pack.analyze(POD, client("kafka:29092"), name="app", provider={"host": "two"})
+    assert pack.analyze_stack([]) == {}
