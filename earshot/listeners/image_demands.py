@@ -121,10 +121,15 @@ def _protocol_map(values: Mapping[str, str]) -> str:
     return values.get("listener.security.protocol.map", "").replace(" ", ",")
 
 
-_REPLACED = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST", "KAFKA_HOST", "KAFKA_PORT")
+REFUSED_BY_CONFLUENT = (
+    "KAFKA_ADVERTISED_PORT",
+    "KAFKA_ADVERTISED_HOST",
+    "KAFKA_HOST",
+    "KAFKA_PORT",
+)
 _BY_LISTENERS = "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it"
 DEMANDS = (
-    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, refuses=_REPLACED, instead=_BY_LISTENERS),
+    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, refuses=REFUSED_BY_CONFLUENT, instead=_BY_LISTENERS),
     Demand(
         Family.CONFLUENT,
         CONFLUENT_SCRIPT,

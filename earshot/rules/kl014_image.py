@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.listeners.grammar import Bad, read_listeners, read_protocols
+from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
     BITNAMI_ALIASES,
@@ -34,7 +35,7 @@ from earshot.rules.registry import Rule
 INPUTS = ("env", "image")
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""
-_REFUSED = ("KAFKA_ADVERTISED_PORT", "KAFKA_ADVERTISED_HOST_NAME", "KAFKA_HOST", "KAFKA_PORT")
+_REFUSED = (*REFUSED_BY_CONFLUENT, "KAFKA_ADVERTISED_HOST_NAME")
 _SSL_FILES = (
     "KAFKA_SSL_KEYSTORE_FILENAME",
     "KAFKA_SSL_KEY_CREDENTIALS",
@@ -145,7 +146,7 @@ def _variables(case: Case) -> Iterator[Fault]:
     for name in case.env:
         key = broker_property(case.family, name)
         if name in _REFUSED and case.family is not Family.WURSTMEISTER:
-            if case.family is Family.CONFLUENT:
+            if case.family is Family.CONFLUENT and name in REFUSED_BY_CONFLUENT:
                 effect = "the image refuses to start"
             else:
                 effect = f"it becomes the property {key!r}" if key else "the image drops it"
