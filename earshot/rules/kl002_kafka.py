@@ -54,14 +54,14 @@ ZOOKEEPER: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
     kl002_kafka_controllers.early,
 )
 """Those that Kafka makes of a broker with ZooKeeper too."""
-_FIRST_KRAFT = (3, 0)
-"""What Kafka 2.8 called by that name was a preview with rules of its own."""
+FIRST_KRAFT = (3, 2)
+"""What earlier ones called by that name was a preview, with rules of its own in each."""
 
 
 def refusals(view: ForeignSettings) -> Iterator[Objection]:
     """What keeps Kafka from starting with settings that others wrote; what is unknown is left."""
     try:
-        if view.is_kraft and view.version < _FIRST_KRAFT:
+        if view.is_kraft and view.version < FIRST_KRAFT:
             return
         checks = CHECKS if view.is_kraft or view.version >= (4, 0) else ZOOKEEPER
     except Unreadable:

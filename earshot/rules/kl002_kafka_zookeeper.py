@@ -30,7 +30,7 @@ def ensemble(view: StrictSettings) -> Iterator[Objection]:
 def of_kraft(view: StrictSettings) -> Iterator[Objection]:
     """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
-    if view.version >= (3, 0) and view.text(NAMES) and not migrates:
+    if view.version >= (3, 2) and view.text(NAMES) and not migrates:
         yield Objection(
             "Z1",
             NAMES,
@@ -57,7 +57,7 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
                 else f"is not set, and {GENERATION} is false",
                 f"a number up to {most}" + (f", or {GENERATION}=false" if generates else ""),
             )
-    if len(set(numbers.values())) > 1 and view.version >= (3, 0):
+    if len(set(numbers.values())) > 1 and view.version >= (3, 2):
         yield Objection(
             "R2a",
             "broker.id",

@@ -16,6 +16,7 @@ from earshot.checks.deployment import kafka_refusals
 from earshot.facts.settings import BrokerSettings, is_known
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.rules.kl002_kafka import FIRST_KRAFT
 from tests.judge.cases import Case
 from tests.listeners.oracle import java_with
 
@@ -125,12 +126,12 @@ class Tally:
 def is_asked(case: Case, release: tuple[int, int]) -> bool:
     """Whether both sides have a verdict.
 
-    Of a variable or a template nothing is known, what Kafka 2.8 called KRaft was a preview, and a
-    node without any role, which 4.0 and 4.1 take where `process.roles` is empty, runs nothing.
+    Of a variable or a template nothing is known, what Kafka before 3.2 called KRaft was a preview,
+    and a node without any role, which 4.0 and 4.1 take with an empty `process.roles`, runs nothing.
     """
     roles = case.get("process.roles", "").strip()
     idle = "process.roles" in case and not roles and (4, 0) <= release < (4, 2)
-    return all(map(is_known, case.values())) and not (roles and release < (3, 0)) and not idle
+    return all(map(is_known, case.values())) and not (roles and release < FIRST_KRAFT) and not idle
 
 
 def compared(judge: Judge, cases: Sequence[Case]) -> Tally:
