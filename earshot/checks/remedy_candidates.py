@@ -300,10 +300,10 @@ class _OwnListener:
         service = self.whole.by_name[self.broker.service]
         derived = "listeners" not in values or not _is_set(service, "listeners")
         if not (derived and self.bind.port == advertised.port):
-            listened = values.get("listeners") or "PLAINTEXT://:9092"
+            listened = _tidy(values.get("listeners", "")) or "PLAINTEXT://:9092"
             found.append(self._line("listeners", f"{listened},{self.name}://{self.bind}"))
         key = "listener.security.protocol.map"
-        protocols = values.get(key) or ",".join(
+        protocols = _tidy(values.get(key, "")) or ",".join(
             f"{item.name}:{item.name if item.name in _PROTOCOLS else 'PLAINTEXT'}"
             for item in self.broker.endpoints or ()
         )
@@ -412,9 +412,14 @@ def _advertised(whole: Whole, broker: Broker, listener: str, to: Address) -> Can
 def _advertised_text(whole: Whole, broker: Broker) -> str:
     """`advertised.listeners` as set, or what stands for it."""
     text = whole.settings(broker).values.get("advertised.listeners", "")
-    return text or ",".join(
+    return _tidy(text) or ",".join(
         f"{item.name}://{item.advertised}" for item in broker.endpoints or () if item.advertised
     )
+
+
+def _tidy(text: str) -> str:
+    """A list on one line, be it written over several."""
+    return ",".join(item.strip() for item in text.split(",") if item.strip())
 
 
 def _with_entry(text: str, listener: str, to: Address) -> str:

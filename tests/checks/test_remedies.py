@@ -138,6 +138,27 @@ services:
     assert told(text) == [("bootstrap ui to PLAINTEXT", [line], True)]
 
 
+def test_a_list_over_several_lines_is_told_on_one() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: |
+        PLAINTEXT://0.0.0.0:9092,
+        CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+      {MAP}: "PLAINTEXT:PLAINTEXT, CONTROLLER:PLAINTEXT"
+  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
+"""
+    ((_, lines, _),) = told(text)
+    assert lines[1:3] == [
+        "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092",
+        f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
+    ]
+
+
 def test_a_mounted_file_is_told_by_its_properties() -> None:
     text = """
 services:
