@@ -55,8 +55,8 @@ class DockerHostSession:
 
 
 @contextlib.contextmanager
-def ground(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[DockerHostSession]:
-    """The ground of ``standpoint`` on the first of its engines that can give it.
+def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[DockerHostSession]:
+    """A session for ``standpoint`` on the first of its engines that can give it.
 
     What killed runs of the same ``cluster`` left there is removed. Raises EarshotError with what
     each engine lacks.
@@ -108,25 +108,25 @@ def _prepare(
 
 
 def validate_on(
-    ground: DockerHostSession,
+    session: DockerHostSession,
     contract: Contract,
     options: ValidationOptions,
     end: Deadline,
     say: Say,
 ) -> Report:
-    """The report of validating ``contract`` from ``ground``, by ``end`` (which can end it early).
+    """The report of validating ``contract`` from ``session``, by ``end`` (which can end it early).
 
     Progress lines go to ``say``. Raises EarshotError where there is no report. The container, and
     the network made for it, are gone at the end, however it ends.
     """
     from docker.errors import DockerException
 
-    name = f"earshot-{ground.standpoint.name}-{secrets.token_hex(4)}"
+    name = f"earshot-{session.standpoint.name}-{secrets.token_hex(4)}"
     labels = labels_of(contract.cluster)
     try:
         with (
-            _network(ground, name, labels) as network,
-            _container(ground, name, network, labels, contract, options, end) as container,
+            _network(session, name, labels) as network,
+            _container(session, name, network, labels, contract, options, end) as container,
         ):
             container.start()
             lines = _Lines(container, say)
@@ -137,17 +137,17 @@ def validate_on(
             report = _report(container, lines.last)
     except (DockerException, OSError) as reason:
         raise EarshotError(
-            f"Docker engine of {ground.where}", observed=f"ended the run: {root_cause(reason)}"
+            f"Docker engine of {session.where}", observed=f"ended the run: {root_cause(reason)}"
         ) from None
-    return _placed(report, ground)
+    return _placed(report, session)
 
 
 @contextlib.contextmanager
-def _network(ground: DockerHostSession, name: str, labels: Mapping[str, str]) -> Iterator[str]:
-    if ground.standpoint.network != APART:
-        yield ground.standpoint.network
+def _network(session: DockerHostSession, name: str, labels: Mapping[str, str]) -> Iterator[str]:
+    if session.standpoint.network != APART:
+        yield session.standpoint.network
         return
-    network = ground.client.networks.create(name, driver="bridge", labels=dict(labels))
+    network = session.client.networks.create(name, driver="bridge", labels=dict(labels))
     try:
         yield name
     finally:
@@ -157,7 +157,7 @@ def _network(ground: DockerHostSession, name: str, labels: Mapping[str, str]) ->
 
 @contextlib.contextmanager
 def _container(
-    ground: DockerHostSession,
+    session: DockerHostSession,
     name: str,
     network: str,
     labels: Mapping[str, str],
@@ -167,13 +167,13 @@ def _container(
 ) -> Iterator[Container]:
     files = _client_files(options.client)
     files["contract.json"] = contract.to_json().encode()
-    container = ground.client.containers.create(
-        ground.image,
-        command=_command(ground.standpoint.name, options, end.left() - MARGIN),
+    container = session.client.containers.create(
+        session.image,
+        command=_command(session.standpoint.name, options, end.left() - MARGIN),
         name=name,
-        hostname=None if network == HOST_NETWORK else f"earshot-{ground.standpoint.name}",
+        hostname=None if network == HOST_NETWORK else f"earshot-{session.standpoint.name}",
         network=network,
-        dns=list(ground.standpoint.dns) or None,
+        dns=list(session.standpoint.dns) or None,
         labels=dict(labels),
         mem_limit=MEMORY,
         pids_limit=PROCESSES,
@@ -292,15 +292,15 @@ def _report(container: Container, said_last: list[str]) -> Report:
         return Report.model_validate_json(member.read() if member else b"")
 
 
-def _placed(report: Report, ground: DockerHostSession) -> Report:
+def _placed(report: Report, session: DockerHostSession) -> Report:
     """``report`` with the vantage as what it is: a container on a network of a machine."""
-    network = ground.standpoint.network or "of its own"
-    where = f"{ground.where}, network {network}" if ground.where else f"network {network}"
-    name = ground.standpoint.name
+    network = session.standpoint.network or "of its own"
+    where = f"{session.where}, network {network}" if session.where else f"network {network}"
+    name = session.standpoint.name
     changes: dict[str, Any] = {"kind": "container", "where": where}
-    if ground.standpoint.dns:
+    if session.standpoint.dns:
         # the engine's own server, which a container sees, only passes questions on to these
-        changes["resolvers"] = ground.standpoint.dns
+        changes["resolvers"] = session.standpoint.dns
     placed = tuple(
         item.model_copy(update=changes) if item.name == name else item for item in report.vantages
     )

@@ -1,6 +1,6 @@
 """One report from every vantage of a cluster: each scope's listeners from where its clients stand.
 
-What could not be stood on is in the report too, undecided and with the reason, so that a run that
+What could not be session on is in the report too, undecided and with the reason, so that a run that
 left something out never passes.
 """
 
@@ -105,7 +105,7 @@ def _turn(
 ) -> _Turn:
     """What there is to do for ``scope``, with its engine ready."""
     if standpoint is None:
-        reason = f"nobody stood where clients of the scope {scope} stand: no standpoint is known"
+        reason = f"nobody session where clients of the scope {scope} stand: no standpoint is known"
         return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
     name = standpoint.name
     if only and name not in only:
@@ -142,7 +142,7 @@ def _standing(
     engines: contextlib.ExitStack,
 ) -> _Turn:
     """Validating ``contract``, all of it, from ``standpoint``."""
-    from earshot.remote.container import ground, validate_on
+    from earshot.remote.container import docker_session, validate_on
 
     name = standpoint.name
 
@@ -167,13 +167,13 @@ def _standing(
     if standpoint.kind is Kind.INSTANCE:
         return _Turn(name, elsewhere)
     try:
-        stood = engines.enter_context(ground(standpoint, contract.cluster, say))
+        session = engines.enter_context(docker_session(standpoint, contract.cluster, say))
     except EarshotError as error:
         return _settled(_failed(contract, standpoint, "nobody could stand there", error))
 
     def there(end: Deadline) -> Report:
         try:
-            return validate_on(stood, contract, options, end, say)
+            return validate_on(session, contract, options, end, say)
         except EarshotError as error:
             return _failed(contract, standpoint, "nobody told what is seen from there", error)
 

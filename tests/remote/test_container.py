@@ -169,8 +169,8 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
             "  fix: deploy the stack: the brokers' network is part of it"
         )
         return
-    ground = container._prepare(client, standpoint, "dev", said.append)
-    assert ground == DockerHostSession(client, standpoint, "made of base:1", "machine-a")
+    session = container._prepare(client, standpoint, "dev", said.append)
+    assert session == DockerHostSession(client, standpoint, "made of base:1", "machine-a")
     assert said == ["removed old-dev, which a run that was killed had left"]
 
 
@@ -184,9 +184,9 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
 )
 def test_the_vantage_says_where_it_stood(network: str, where: str) -> None:
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network)
-    ground = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
+    session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
     seen = samples.report([], vantages=[INNER, Vantage(name="x")])
-    first, second = container._placed(seen, ground).vantages
+    first, second = container._placed(seen, session).vantages
     assert (first.kind, first.where) == ("container", where)
     assert second.kind == "host"
     assert first.resolvers == ("127.0.0.11",)
@@ -194,9 +194,9 @@ def test_the_vantage_says_where_it_stood(network: str, where: str) -> None:
 
 def test_the_vantage_names_the_dns_servers_it_was_given() -> None:
     standpoint = Standpoint(name="external", scope=Scope.EXTERNAL, dns=("192.0.2.53",))
-    ground = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
+    session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
     seen = samples.report([], vantages=[Vantage(name="external", resolvers=("127.0.0.11",))])
-    (found,) = container._placed(seen, ground).vantages
+    (found,) = container._placed(seen, session).vantages
     assert found.resolvers == ("192.0.2.53",)
 
 
@@ -445,7 +445,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
         engine = client.removeprefix("client of ")
         if engine in failing:
             raise failing[engine]
-        return f"ground on {engine}"
+        return f"session on {engine}"
 
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setattr(container, "connect", connect)
@@ -463,8 +463,8 @@ def test_the_first_engine_that_can_is_taken(
 ) -> None:
     if failure is not None:
         engines["tcp://one:2376"] = failure
-    with container.ground(STANDPOINT, "dev", print) as found:
-        assert cast(Any, found) == f"ground on tcp://{'two' if failure else 'one'}:2376"
+    with container.docker_session(STANDPOINT, "dev", print) as found:
+        assert cast(Any, found) == f"session on tcp://{'two' if failure else 'one'}:2376"
 
 
 def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None:
@@ -472,7 +472,7 @@ def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None
     engines["tcp://two:2376"] = ConnectionError("no")
     with (
         pytest.raises(EarshotError) as caught,
-        container.ground(STANDPOINT, "dev", print),
+        container.docker_session(STANDPOINT, "dev", print),
     ):
         pass
     assert str(caught.value) == (
@@ -486,9 +486,9 @@ def test_where_one_engine_is_all_its_error_is_the_error(
 ) -> None:
     """Without a list it is this machine's."""
     alone = STANDPOINT.model_copy(update={"engines": ()})
-    with container.ground(alone, "dev", print) as found:
-        assert cast(Any, found) == "ground on None"
+    with container.docker_session(alone, "dev", print) as found:
+        assert cast(Any, found) == "session on None"
     engines["None"] = REFUSED
-    with pytest.raises(EarshotError) as caught, container.ground(alone, "dev", print):
+    with pytest.raises(EarshotError) as caught, container.docker_session(alone, "dev", print):
         pass
     assert caught.value is REFUSED

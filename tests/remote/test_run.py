@@ -54,7 +54,7 @@ class World:
         return self._see(options.vantage, contract)
 
     @contextlib.contextmanager
-    def ground(self, standpoint: Standpoint, cluster: str, say: run.Say) -> Iterator[str]:
+    def session(self, standpoint: Standpoint, cluster: str, say: run.Say) -> Iterator[str]:
         if error := self.grounds.get(standpoint.name):
             raise error
         self.log.append(f"open {standpoint.name}")
@@ -81,7 +81,7 @@ class World:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
     monkeypatch.setattr(run, "validate", world.here)
-    monkeypatch.setattr(container, "ground", world.ground)
+    monkeypatch.setattr(container, "docker_session", world.session)
     monkeypatch.setattr(container, "validate_on", world.there)
     return world
 
