@@ -135,9 +135,9 @@ class Access:
 
     def remove_users(self, names: Iterable[str], mechanism: str) -> None:
         """Lets users with a password log in no more. Raises EarshotError."""
-        held = self._held(list(names), mechanism)
+        kind = _MECHANISMS[mechanism]
+        held = self._held(list(names), kind)
         if held:
-            kind = _MECHANISMS[mechanism]
             _wait(self._alter([UserScramCredentialDeletion(user, kind) for user in held]), "users")
 
     def _alter(self, changes: list[Any]) -> dict[Any, Future[Any]]:
@@ -146,13 +146,17 @@ class Access:
         )
         return found
 
-    def _held(self, names: list[str], mechanism: str) -> list[str]:
-        """Those of ``names`` with a password: Kafka refuses to delete one that is not there."""
+    def _held(self, names: list[str], kind: ScramMechanism) -> list[str]:
+        """Those of ``names`` with a password of that ``kind``; Kafka deletes no other."""
         if not names:
             return []
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
-        known = answer.result(SECONDS)
-        return [name for name in names if name in known]
+        known = _result(answer, "users")
+        kinds = {
+            user: [it.mechanism for it in told.scram_credential_infos]
+            for user, told in known.items()
+        }
+        return [name for name in names if kind in kinds.get(name, ())]
 
 
 def await_logins(
@@ -186,11 +190,15 @@ def _refused(address: str, client: Mapping[str, Any]) -> str:
 
 def _wait(futures: Mapping[Any, Future[Any]], what: str) -> None:
     for future in futures.values():
-        try:
-            future.result(SECONDS)
-        except (KafkaException, TimeoutError) as error:
-            raise EarshotError(
-                f"the cluster's {what}",
-                observed=f"cannot be changed ({failure_of(error).text})",
-                remedy="see the brokers' logs, then run the same command again",
-            ) from None
+        _result(future, what)
+
+
+def _result(future: Future[Any], what: str) -> Any:
+    try:
+        return future.result(SECONDS)
+    except (KafkaException, TimeoutError) as error:
+        raise EarshotError(
+            f"the cluster's {what}",
+            observed=f"cannot be read or changed ({failure_of(error).text})",
+            remedy="see the brokers' logs, then run the same command again",
+        ) from None
