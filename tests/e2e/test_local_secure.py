@@ -1,0 +1,372 @@
+"""A secured local stack on the real engine: TLS everywhere, users, permissions, and no secret out.
+
+What the stack is asked for is what `stacks/Pulumi.local-secure.yaml` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from earshot.certificates.authority import read_certificate
+from earshot.certificates.store import Store
+from earshot.listeners.properties import read_properties
+from earshot.report.json import read_report
+from earshot.validation.client import Errors, failure_of, translate
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
+from tests.e2e.engine import Deployment, deployment, local_cluster
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+TEMPLATE = ROOT / "stacks" / "Pulumi.local-secure.yaml"
+
+
+def secure_cluster() -> dict[str, Any]:
+    """The template's cluster, on free ports."""
+    wanted = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    free = local_cluster()
+    for item, other in zip(wanted["listeners"], free["listeners"], strict=True):
+        item["port"] = other["port"]
+    wanted["controllers"]["port"] = free["controllers"]["port"]
+    return {**wanted, "validation": free["validation"]}
+
+
+@dataclass
+class Secured:
+    """The stack, and all that processes could be seen to say while it came up."""
+
+    deployment: Deployment
+    said: set[str] = field(default_factory=set)
+    """Command lines and environments of every process of this machine."""
+
+    @property
+    def store(self) -> Store:
+        return Store(self.deployment.root / "security")
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """By file, a password or the lines of a key, which nothing else may hold."""
+        found = {}
+        for path in self.store.folder.iterdir():
+            text = path.read_text()
+            if path.suffix == ".password":
+                found[path.name] = text.strip()
+            elif "PRIVATE KEY" in text:
+                found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
+        return found
+
+    def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
+        """librdkafka's settings from the file that `earshot client` writes."""
+        file = self.deployment.folder / f"{user}.properties"
+        told = self.earshot("client", "--user", user, "--listener", listener, "--output", str(file))
+        assert told.returncode == 0, told.stdout
+        assert file.stat().st_mode & 0o777 == 0o600
+        values = read_properties(file.read_text()).values
+        file.unlink()
+        return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
+
+    def earshot(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "earshot", command, "--stack", "test", *arguments],
+            cwd=self.deployment.folder,
+            env=self.deployment.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+
+    def examined(self, contract: str, client: str) -> Report:
+        """What the doctor says of ``contract`` with the properties in ``client``."""
+        command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
+        told = subprocess.run(
+            [*command, "--client-config", client, "--format", "json"],
+            cwd=self.deployment.folder,
+            stdout=subprocess.PIPE,
+            timeout=120,
+        )
+        return read_report(told.stdout, "stdout")
+
+    def report(self) -> Report:
+        file = self.deployment.root.parent / "report.json"
+        return read_report(file.read_bytes(), "report.json")
+
+
+@contextlib.contextmanager
+def watched(said: set[str]) -> Iterator[None]:
+    """Within, what every process shows of itself is added to ``said``."""
+    over = threading.Event()
+
+    def watch() -> None:
+        seen: set[tuple[int, float]] = set()
+        while not over.wait(0.05):
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error, OSError):
+                    key = (process.pid, process.create_time())
+                    if key not in seen:
+                        said.update(process.cmdline())
+                        said.update(process.environ().values())
+                        seen.add(key)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Three brokers, up and proved by Spark once; each test leaves them up."""
+    with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as made:
+        secured = Secured(made)
+        with watched(secured.said):
+            made.up()
+        assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
+        made.cluster["validation"]["records"] = 0
+        made.up()
+        yield secured
+
+
+def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
+    """The files below ``folder`` that hold one of ``secrets``."""
+    found = set()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            if any(secret.encode() in content for secret in secrets.values()):
+                found.add(str(path.relative_to(folder)))
+    return found
+
+
+def refused(settings: Mapping[str, Any]) -> str:
+    """The word for why a client gets no metadata."""
+    errors = Errors()
+    given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
+    admin = AdminClient(given)
+    with pytest.raises(KafkaException) as caught:
+        admin.list_topics(timeout=3)
+    admin.poll(0)
+    return errors.explain(caught.value).error
+
+
+def test_every_listener_is_proved_and_secured(stack: Secured) -> None:
+    report = stack.report()
+    assert len(report.cells) == 6 and {it.verdict for it in report.cells} == {Verdict.PASS}
+    assert {it.verdict for it in report.replication} == {Verdict.PASS}
+    told = {
+        item.detail for cell in report.cells for item in cell.stages if item.stage is Stage.SECURITY
+    }
+    assert {text.partition(";")[0] for text in told} == {
+        "SSL, TLSv1.3, TLS_AES_256_GCM_SHA384",
+        "SASL_SSL, TLSv1.3, TLS_AES_256_GCM_SHA384",
+    }
+    assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
+
+
+def test_a_second_update_changes_nothing(stack: Secured) -> None:
+    before = stack.deployment.pids()
+    output = stack.deployment.up("--refresh")
+    assert "created" not in output and "updated" not in output
+    assert stack.deployment.pids() == before
+
+
+def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured) -> None:
+    folder, secrets = stack.deployment.folder, stack.secrets
+    assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
+    exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
+    preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
+    shown = [exported, preview, *stack.said]
+    assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
+    own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
+    own.add(".earshot/stacks/test/kafka/security/validator.properties")
+    assert holders(folder, secrets) == own
+    for name in own:
+        assert (folder / name).stat().st_mode & 0o777 == 0o600, name
+    planted = folder / ".earshot" / "planted.log"
+    planted.write_text(f"password={stack.store.password('app')}")
+    try:
+        assert holders(folder, secrets) == {*own, ".earshot/planted.log"}
+    finally:
+        planted.unlink()
+
+
+def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: Secured) -> None:
+    told = stack.earshot("doctor")
+    assert told.returncode == 0, told.stdout
+
+
+def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: Secured) -> None:
+    client = stack.client()
+    admin = AdminClient(client)
+    admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
+    with pytest.raises(KafkaException) as caught:
+        admin.create_topics([NewTopic("other", 3, 3)])["other"].result(20)
+    assert failure_of(caught.value).error == "authorization"
+    errors: list[object] = []
+    producer = Producer({**client, "acks": "all"})
+    producer.produce("app-orders", b"one", on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(20) == 0 and errors == [None]
+    settings = {"group.id": "app-readers", "auto.offset.reset": "earliest"}
+    consumer = Consumer({**client, **settings})
+    try:
+        consumer.subscribe(["app-orders"])
+        message = consumer.poll(30)
+        assert message is not None and message.value() == b"one"
+    finally:
+        consumer.close()
+    by_certificate = AdminClient(stack.client(listener="INTERNAL")).list_topics(timeout=10)
+    assert set(by_certificate.topics) == {"app-orders"}
+    as_validator = AdminClient(stack.client("validator")).list_topics(timeout=10)
+    assert "app-orders" not in as_validator.topics
+
+
+def without(settings: str, word: str) -> str:
+    return "".join(line for line in settings.splitlines(True) if word not in line)
+
+
+DIAGNOSES = [
+    ("wrong password", "EXTERNAL", "authentication", "invalid credentials"),
+    ("another mechanism", "EXTERNAL", "mechanism", "supported mechanisms: SCRAM-SHA-512"),
+    ("no certificate", "INTERNAL", "client-certificate", "bad certificate"),
+    ("another authority", "EXTERNAL", "certificate-untrusted", "local issuer"),
+    (
+        "no TLS",
+        "EXTERNAL",
+        "protocol",
+        "it speaks SASL_SSL (SCRAM-SHA-512), and this client SASL_P",
+    ),
+    ("no login", "EXTERNAL", "protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SSL"),
+    ("a login", "INTERNAL", "client-certificate", "bad certificate"),
+    ("another name", "EXTERNAL", "certificate-name", "the certificate is for localhost, "),
+]
+
+
+@pytest.mark.parametrize(("wrong", "listener", "kind", "told"), DIAGNOSES)
+def test_the_doctor_names_what_is_wrong(
+    stack: Secured, wrong: str, listener: str, kind: str, told: str
+) -> None:
+    """A client or a contract with one mistake, against the real brokers."""
+    folder = stack.deployment.folder
+    client = (stack.store.folder / "validator.properties").read_text()
+    contract = json.loads((stack.deployment.root.parent / "contract.json").read_text())
+    (described,) = (item for item in contract["listeners"] if item["name"] == listener)
+    if wrong == "wrong password":
+        client = client.replace(stack.store.password("validator"), "wrong")
+    elif wrong == "another mechanism":
+        client = client.replace("SCRAM-SHA-512", "SCRAM-SHA-256")
+    elif wrong == "no certificate":
+        client = without(client, "keystore")
+    elif wrong == "another authority":
+        client = without(client, "truststore")
+    elif wrong == "no TLS":
+        described["protocol"] = "SASL_PLAINTEXT"
+    elif wrong == "no login":
+        described["protocol"] = "SSL"
+    elif wrong == "a login":
+        client = without(client, "keystore")
+        described["protocol"] = "SASL_SSL"
+    else:
+        for broker in contract["brokers"]:
+            broker["advertised"][listener]["host"] = "127.0.0.1"
+    files = {"c.properties": client, "c.json": json.dumps(contract)}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    try:
+        report = stack.examined("c.json", "c.properties")
+    finally:
+        for name in files:
+            (folder / name).unlink()
+    cells = [cell for cell in report.cells if cell.listener == listener]
+    assert len(cells) == 3
+    for cell in cells:
+        assert cell.cause is not None and cell.failed_stage is Stage.SECURITY
+        assert (cell.cause.kind, told in cell.cause.observed) == (kind, True), cell.cause
+
+
+def test_a_user_without_permission_is_told_what_it_lacks(stack: Secured) -> None:
+    folder = stack.deployment.folder
+    stack.earshot("client", "--user", "app", "--listener", "EXTERNAL", "-o", "c.properties")
+    contract = stack.deployment.root.parent / "contract.json"
+    report = stack.examined(str(contract), "c.properties")
+    (folder / "c.properties").unlink()
+    kinds = {cell.cause.kind for cell in report.cells if cell.cause and cell.listener == "EXTERNAL"}
+    assert kinds == {"topic-authorization"}
+
+
+def test_who_says_nothing_of_itself_gets_not_even_names(stack: Secured) -> None:
+    client = stack.client()
+    bare = {"bootstrap.servers": client["bootstrap.servers"]}
+    assert refused(bare) in ("protocol", "disconnected", "timeout", "unreachable")
+    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+
+
+def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: Secured) -> None:
+    before, pids = certificates(stack), stack.deployment.pids()
+    stack.deployment.cluster["listeners"][1]["advertised"] = {2: "127.0.0.1"}
+    try:
+        stack.deployment.up()
+        after = certificates(stack)
+        assert {name for name in after if after[name] != before[name]} == {"node-2"}
+        now = stack.deployment.pids()
+        assert {id for id in now if now[id] != pids[id]} == {2}
+        pem = (stack.store.folder / "node-2.pem").read_text()
+        assert read_certificate(pem).names.addresses == ("127.0.0.1",)
+    finally:
+        del stack.deployment.cluster["listeners"][1]["advertised"]
+        stack.deployment.up()
+
+
+def certificates(stack: Secured) -> dict[str, str]:
+    """Fingerprints by the name of a node's key store."""
+    return {
+        path.stem: read_certificate(path.read_text()).fingerprint
+        for path in stack.store.folder.glob("node-*.pem")
+    }
+
+
+def test_a_password_is_made_anew_and_a_user_is_taken_away(stack: Secured) -> None:
+    old = stack.client()
+    (stack.store.folder / "app.password").unlink()
+    pids = stack.deployment.pids()
+    stack.deployment.up()
+    assert stack.deployment.pids() == pids
+    new = stack.client()
+    assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
+    assert refused(old) == "authentication"
+    users = stack.deployment.cluster["security"].pop("users")
+    try:
+        stack.deployment.up()
+        assert refused(new) == "authentication"
+        assert not (stack.store.folder / "app.password").exists()
+    finally:
+        stack.deployment.cluster["security"]["users"] = users
+        stack.deployment.up()
+
+
+def test_another_mechanism_is_rolled_out_with_new_logins(stack: Secured) -> None:
+    old = stack.client()
+    stack.deployment.cluster["security"]["mechanism"] = "SCRAM-SHA-256"
+    stack.deployment.up()
+    new = stack.client()
+    assert new["sasl.mechanism"] == "SCRAM-SHA-256"
+    assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
+    assert refused(old) == "mechanism"
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
