@@ -65,6 +65,7 @@ def test_forms(item: object, expected: list[PublishedPort]) -> None:
         {"target": "1-2", "published": "1-3"},
         9092.0,
         "3-2",
+        "3-2:1",
         "1.2.3:1:2",
         "host:1:2",
         "1:2:3:4",
