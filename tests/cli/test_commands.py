@@ -163,7 +163,9 @@ class TestGeneral:
             "import earshot.cli.report as command\n"
             "def wait(*_):\n"
             "    try:\n"
-            "        print('waiting', flush=True); time.sleep(60)\n"
+            "        print('waiting', flush=True)\n"
+            # a signal just before one long sleep would be seen after it
+            "        while True: time.sleep(0.05)\n"
             "    finally:\n"
             "        pathlib.Path(sys.argv[-1]).write_text('done')\n"
             "command.run = wait\n"
