@@ -25,6 +25,7 @@ from tests.e2e.steady_producer import (
     longest_wait_of_a_partition,
     read_all,
 )
+from tests.e2e.transactional_producer import TransactionalProducer, read_committed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -79,14 +80,18 @@ def test_the_listener_between_brokers_is_replaced_and_no_acknowledged_record_is_
     stack: Deployment,
 ) -> None:
     _old, clients = stack.cluster["listeners"]
-    topic = "replaced"
+    topic, transactions = "replaced", "replaced-transactions"
     led_by_every_broker(external(stack), topic)
+    led_by_every_broker(external(stack), transactions)
     want(stack, internal(stack, "REPL"), clients)
     before = stack.pids()
     preview = stack.pulumi("preview")
     assert "step 1 of 3: INTERNAL and REPL side by side; run again" in preview.stdout
     assert stack.pids() == before
-    with SteadyProducer(external(stack), topic, len(REPLICAS)) as producer:
+    with (
+        SteadyProducer(external(stack), topic, len(REPLICAS)) as producer,
+        TransactionalProducer(external(stack), transactions) as transactional,
+    ):
         stack.up()
         assert seen(stack) == {"INTERNAL": True, "EXTERNAL": False, "REPL": False}
         assert proved(stack) == {"INTERNAL", "EXTERNAL", "REPL"}
@@ -101,6 +106,8 @@ def test_the_listener_between_brokers_is_replaced_and_no_acknowledged_record_is_
     assert "unchanged" in stack.up() and stack.pids() == after
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent
     all_there(producer.acknowledged, read_all(external(stack), topic, len(REPLICAS)))
+    assert transactional.failed == [] and transactional.committed
+    assert read_committed(external(stack), transactions) == transactional.committed
     waited = longest_wait_of_a_partition(producer.acknowledged)
     print(f"{producer.sent} records, longest time without an acknowledgement {waited:.1f} s")
 
