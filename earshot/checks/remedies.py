@@ -36,13 +36,13 @@ def with_lines(
     found = []
     for finding in findings:
         proved: list[Candidate] = []
-        for candidate in candidates(whole, finding):
+        for candidate in candidates(whole, finding) if trials > 0 else ():
             trials -= 1
-            if trials < 0:
-                break
             after = {_kind(item) for item in judge(applied(services, candidate.lines))}
             if after <= before - {_kind(finding)}:
                 proved.append(candidate)
+            if trials == 0:
+                break
         found.append(_with_best(finding, proved))
     return tuple(found)
 

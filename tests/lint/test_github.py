@@ -27,7 +27,7 @@ def unescaped(text: str) -> str:
 
 def read(mistake: Mistake) -> tuple[str, dict[str, str], str]:
     text = github(outcome(Linted("compose.yml", "Compose file", (mistake,))))
-    line, summary = text.splitlines()
+    line, summary = re.split(r"\r\n?|\n", text.strip("\n"))  # what ends a line for the runner
     assert summary.startswith("earshot lint: 1 file judged: ")
     match = COMMAND.fullmatch(line)
     assert match is not None, line
