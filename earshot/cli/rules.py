@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json as encoder
 import sys
+import textwrap
 
 from earshot.cli.output import emit
 from earshot.errors import EarshotError
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.catalogue import RULES
+from earshot.rules.examples import example_of
 from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS
 
@@ -21,7 +23,7 @@ def run(id: str | None, *, json: bool) -> None:
     chosen = RULES if id is None else (_rule(id),)
     terminal = Terminal.of(sys.stdout)
     if json:
-        emit(encoder.dumps([_facts(rule) for rule in chosen], indent=2) + "\n")
+        emit(encoder.dumps([_facts(rule) | _example(rule) for rule in chosen], indent=2) + "\n")
     elif id is None:
         emit(table(chosen, terminal))
     else:
@@ -35,7 +37,7 @@ def table(rules: tuple[Rule, ...], terminal: Terminal) -> str:
 
 
 def in_full(rule: Rule, terminal: Terminal) -> str:
-    """Everything that is known of a rule."""
+    """Everything that is known of a rule, and below it what breaks it and what keeps it."""
     width = max(len(name) for name in (*FIELDS, STANDS_FOR))
     lines = [terminal.bold(f"{rule.id}: {rule.title}")]
     lines += [
@@ -43,7 +45,14 @@ def in_full(rule: Rule, terminal: Terminal) -> str:
         for name, text in _facts(rule).items()
         if name not in ("id", "title")
     ]
+    for kind, text in _example(rule).items():
+        lines += ["", terminal.bold(f"{kind}:"), textwrap.indent(text, "  ").rstrip()]
     return "\n".join(lines) + "\n"
+
+
+def _example(rule: Rule) -> dict[str, str]:
+    shown = example_of(rule.id)
+    return {"bad": shown.bad, "good": shown.good}
 
 
 def _facts(rule: Rule) -> dict[str, str]:

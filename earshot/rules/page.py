@@ -9,6 +9,7 @@ from earshot.names.kinds import NameKind
 from earshot.names.reachability import TABLE
 from earshot.placements import VantageKind
 from earshot.rules.catalogue import RULES
+from earshot.rules.examples import example_of
 from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS, FailureReport, link
 
@@ -19,6 +20,10 @@ What earshot judges before a broker starts. Each finding names its rule by the i
 what (broker, listener, scope), what was observed, what was expected and what to do. A rule whose
 facts are not known yet, as in a first preview, says "unknown": that is neither a violation nor a
 pass.
+
+Each rule has a short file that breaks it, and the same mended: a Compose file, a manifest, or the
+properties of one broker or of several, with a blank line between them. Listeners called EXTERNAL
+are for clients on other machines; a comment says what else the rule looks at.
 
 This page is generated from the rules themselves (`python -m earshot.rules.page`).
 """
@@ -67,12 +72,15 @@ def _reported(report: FailureReport) -> tuple[str, ...]:
 
 
 def _section(rule: Rule) -> str:
+    shown = example_of(rule.id)
     return (
         f"## {rule.id} {rule.title}\n\n"
         f"{rule.reason}\n\n"
         f"- Fix: {rule.remedy}.\n"
         f"- Severity: {rule.severity}. Holds for Kafka `{rule.kafka}`.\n"
-        f"- Source: <{rule.source}>\n"
+        f"- Source: <{rule.source}>\n\n"
+        f"Bad:\n\n```{shown.form}\n{shown.bad}```\n\n"
+        f"Good:\n\n```{shown.form}\n{shown.good}```\n"
     )
 
 

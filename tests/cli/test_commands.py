@@ -27,6 +27,7 @@ from earshot.project import Project
 from earshot.report.json import json as as_json
 from earshot.report.json import read_report
 from earshot.rules.catalogue import RULES
+from earshot.rules.examples import example_of
 from earshot.validation.contract import Contract, read_contract
 from earshot.validation.result import Report
 from tests.config import aws_documents
@@ -405,6 +406,8 @@ class TestRules:
             "source": known.source,
             "severity": "error",
             "kafka": str(known.kafka),
+            "bad": example_of("KL011").bad,
+            "good": example_of("KL011").good,
         }
 
     def test_shows_one_in_full_as_text(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -416,6 +419,11 @@ class TestRules:
         for name in ("reason", "remedy", "source", "severity", "kafka"):
             assert re.search(rf"^ *{name}:? ", shown, re.MULTILINE)
         assert not re.search(r"^ *(id|title):? ", shown, re.MULTILINE)
+        example = example_of("KL011")
+        told = [f"  {line}" for line in example.bad.splitlines()]
+        told = ["", "bad:", *told, "", "good:"]
+        told += [f"  {line}" for line in example.good.splitlines()]
+        assert rest[-len(told) :] == told
 
     def test_an_unknown_id_lists_the_known(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["rules", "KL999"]) == 2

@@ -1,0 +1,33 @@
+"""Of every rule a short file that breaks it, and the same mended.
+
+They lie beside this module: `KL006.bad.yaml` and `KL006.good.yaml`, a Compose file or manifest, or
+`KL005.bad.properties`, where a blank line begins the properties of the next broker. A comment says
+what the properties alone do not show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file that breaks a rule, and the same mended."""
+
+    form: str
+    """`yaml` or `properties`."""
+    bad: str
+    good: str
+
+
+def example_of(rule: str) -> Example:
+    """The example of the rule of this id; FileNotFoundError where it has none."""
+    paths = [item for form in ("yaml", "properties") for item in FOLDER.glob(f"{rule}.bad.{form}")]
+    if not paths:
+        raise FileNotFoundError(2, "No example", f"{FOLDER / rule}.bad.yaml")
+    (bad,) = paths
+    form = bad.suffix.removeprefix(".")
+    return Example(form, bad.read_text(), (FOLDER / f"{rule}.good.{form}").read_text())

@@ -1,0 +1,138 @@
+"""The examples that `earshot rules` and docs/rules.md show, judged where their rule is applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from earshot.checks.container_names import evidence
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.instance import Instance
+from earshot.facts.security_groups import Ingress
+from earshot.lint.judge import judge
+from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Scope
+from earshot.names.evidence import gather
+from earshot.names.policy import ResolverPolicy
+from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import evaluate
+from earshot.rules.examples import FOLDER, example_of
+from earshot.rules.finding import Finding, FindingState
+from earshot.rules.registry import Rule
+from earshot.sources.container import facts_of
+from earshot.sources.instance import instance_facts
+from earshot.sources.user_data import UserDataFile
+from tests.doubles.resolvers import TableAsked
+from tests.rules.deployment_examples import services
+
+OF_LINT = ("KL002", "KL014", "KL015", "KL016", "KL017", "KL018")
+"""Their rules are applied to files as they stand, by `earshot lint`; the others to a plan."""
+OF_A_PLAN = tuple(rule for rule in RULES if rule.id not in OF_LINT)
+SERVER = "192.0.2.53"
+POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (SERVER,)})
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_the_bad_one_breaks_its_rule_and_no_other(rule: Rule, tmp_path: Path) -> None:
+    shown = example_of(rule.id)
+    assert {item.rule for item in violated(rule, shown.bad, shown.form, tmp_path)} == {rule.id}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_the_good_one_breaks_none(rule: Rule, tmp_path: Path) -> None:
+    shown = example_of(rule.id)
+    assert [*violated(rule, shown.good, shown.form, tmp_path)] == []
+    file = tmp_path / f"pasted.{shown.form}"
+    file.write_text(shown.good)
+    assert judge(file, {}).mistakes == ()
+
+
+def test_no_example_lies_there_for_nothing() -> None:
+    names = [path.name for path in FOLDER.iterdir() if path.suffix in (".yaml", ".properties")]
+    forms = {rule.id: example_of(rule.id).form for rule in RULES}
+    assert sorted(names) == sorted(
+        f"{id}.{kind}.{form}" for id, form in forms.items() for kind in ("bad", "good")
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_an_example_is_short_and_both_are_nearly_the_same(rule: Rule) -> None:
+    shown = example_of(rule.id)
+    bad, good = (text.splitlines() for text in (shown.bad, shown.good))
+    assert max(len(bad), len(good)) <= 14
+    assert len(set(good) - set(bad)) in (1, 2)
+
+
+def test_a_rule_without_an_example_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match=r"No example: .*KL999\.bad\.yaml"):
+        example_of("KL999")
+
+
+def violated(rule: Rule, text: str, form: str, folder: Path) -> Iterable[Finding]:
+    """What is certainly wrong with an example, where its rule is applied."""
+    if rule.id in OF_LINT:
+        file = folder / f"example.{form}"
+        file.write_text(text)
+        judged = judge(file, {})
+        assert judged.kind
+        found = [item.finding for item in judged.mistakes]
+    else:
+        facts = of_compose(text) if form == "yaml" else of_properties(text)
+        assert not rule.silent(facts)
+        found = [*evaluate(facts, OF_A_PLAN)]
+    return [item for item in found if item.state is FindingState.VIOLATED]
+
+
+def of_compose(text: str) -> ClusterFacts:
+    """The facts about the one container of a Compose file."""
+    (service,) = services(text)
+    facts = facts_of(service.container)
+    # as the DNS of a Compose network answers, and the machine
+    answers = {SERVER: {service.name: ("172.18.0.2",)}, "system": {"localhost": ("127.0.0.1",)}}
+    asked = TableAsked(answers)
+    return replace(facts, evidence=evidence(facts, POLICY, asked))
+
+
+def of_properties(text: str) -> ClusterFacts:
+    """The facts about brokers on instances, each block of ``text`` being the properties of one."""
+    alone = [
+        instance_facts(UserDataFile("", read_properties(block))) for block in text.split("\n\n")
+    ]
+    settings = {id: item for facts in alone for id, item in facts.settings.items()}
+    plans = [facts.plan for facts in alone if facts.plan is not None]
+    if not plans:
+        return ClusterFacts(plan=None, settings=settings, placement="aws")
+    plan = plans[0].model_copy(update={"nodes": tuple(node for it in plans for node in it.nodes)})
+    answers = [item.split() for item in said(text, "what the clients' DNS server answers")]
+    asked = TableAsked({SERVER: {name: (address,) for name, address in answers}})
+    addresses = said(text, "the broker's own addresses")
+    return ClusterFacts(
+        plan=plan,
+        settings=settings,
+        placement="aws",
+        addresses=dict.fromkeys(settings, tuple(addresses)) if addresses else {},
+        evidence=gather(plan, POLICY, "aws", asked=asked),
+        instances=dict.fromkeys(settings, instance_of(text)),
+    )
+
+
+def instance_of(text: str) -> Instance:
+    """The instance that the comments of an example speak of."""
+    let_in = [item.split(" from ") for item in said(text, "its security group lets in")]
+    ingress = [Ingress(int(port), int(port), ip_network(range)) for port, range in let_in]
+    elastic = said(text, "its instance has the Elastic IP")
+    return Instance(
+        ingress=tuple(ingress) or None,
+        elastic=tuple(item for item in elastic if item != "none") if elastic else None,
+    )
+
+
+def said(text: str, what: str) -> list[str]:
+    """What a comment of an example says, a list; empty where it has no such comment."""
+    found = re.search(rf"^# {what}: (.+)$", text, re.MULTILINE)
+    return found[1].split(", ") if found else []
