@@ -29,6 +29,9 @@ BITNAMI_SCRIPT = (
     "bitnami/kafka/3.4/debian-11/rootfs/opt/bitnami/scripts/libkafka.sh"
 )
 BITNAMI_BEFORE = "https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes"
+STORAGE_TOOL = (
+    "https://github.com/apache/kafka/blob/3.6.2/core/src/main/scala/kafka/tools/StorageTool.scala"
+)
 WURSTMEISTER_SCRIPT = "https://github.com/wurstmeister/kafka-docker/blob/901c084/start-kafka.sh"
 
 
@@ -37,6 +40,9 @@ _OLD_OF_BITNAMI = re.compile(
     re.ASCII,
 )
 """Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
+
+
+_UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 
 
 class Image(NamedTuple):
@@ -50,6 +56,16 @@ class Image(NamedTuple):
     def is_old_of_bitnami(self) -> bool:
         """Whether it has the script that bitnami had until 2023."""
         return _OLD_OF_BITNAMI.fullmatch(self.tag) is not None
+
+    def refuses_cluster_id(self, id: str) -> bool:
+        """Whether its script has the storage formatted by a Kafka that does not take ``id``.
+
+        Before 3.7 it had to be a UUID, since then it is any text. cp-kafka formats from 7.4 on.
+        """
+        formats = self.release >= (3, 4) if self.family is Family.CONFLUENT else True
+        if self.family is Family.BITNAMI:
+            formats = not self.is_old_of_bitnami
+        return formats and self.release < (3, 7) and not _UUID.fullmatch(id)
 
 
 class Of(Enum):

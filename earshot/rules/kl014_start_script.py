@@ -12,18 +12,27 @@ from dataclasses import replace
 
 from earshot.facts.container import Container
 from earshot.facts.settings import BrokerSettings, is_known
-from earshot.listeners.image_demands import DEMANDS, WURSTMEISTER_SCRIPT, Demand, Image
+from earshot.listeners.image_demands import (
+    DEMANDS,
+    STORAGE_TOOL,
+    WURSTMEISTER_SCRIPT,
+    Demand,
+    Image,
+)
 from earshot.listeners.images import (
     BITNAMI_PREFIX,
     PREFIX,
     Family,
     broker_property,
+    cluster_id_variables,
     tag_of,
 )
+from earshot.listeners.problems import shown
 from earshot.rules.finding import Finding
 from earshot.rules.kl014_image import RULE as KL014
 
 KRAFT_ONLY = (4, 0)
+_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts")
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
 _YES = re.compile(r"1|yes|true", re.IGNORECASE | re.ASCII)
 
@@ -50,6 +59,8 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
     demands = [item for item in DEMANDS if item.holds(told, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
+    if plain and settings.values.get("process.roles"):
+        yield from _cluster_id(container, told)
     as_given = plain and not container.unknown
     if settings.complete or (family is Family.BITNAMI and as_given):
         yield from _missing(container, settings, demands)
@@ -71,6 +82,25 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
             inputs=(broker_property(container.family, name) if not demand.instead else name,),
         )
         yield replace(found, source=demand.source)
+
+
+def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
+    """An id that Kafka does not take when the script formats the storage of a KRaft node."""
+    env, name = container.env, cluster_id_variables(image.family)[0]
+    id = env.get(name, "")
+    others = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
+    if image.family is Family.BITNAMI and any(env.get(item) for item in others):
+        return
+    if any(path.startswith(_SCRIPTS) for path in container.mounts):
+        return
+    if id and is_known(id) and image.refuses_cluster_id(id):
+        found = KL014.finding(
+            f"sets {name} to {shown(id)}, and {container.image} refuses to start",
+            "a UUID as 22 characters of URL-safe base64; from Kafka 3.7 on, any text",
+            remedy=f"set {name} to what `kafka-storage random-uuid` prints, on all nodes the same",
+            inputs=(name, "image"),
+        )
+        yield replace(found, source=STORAGE_TOOL)
 
 
 def _missing(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from earshot.facts.container import Container
-from earshot.rules.kl014_start_script import _wurstmeister
+from earshot.facts.settings import BrokerSettings
+from earshot.listeners.image_demands import STORAGE_TOOL
+from earshot.listeners.images import release_of
+from earshot.rules.kl014_start_script import _wurstmeister, refusals
 
 IMAGE = "wurstmeister/kafka:2.13-2.8.1"
 NONE = f"sets no listeners, and {IMAGE} refuses to start"
@@ -26,3 +29,79 @@ ADVERTISED = f"sets KAFKA_ADVERTISED_LISTENERS alone, and {IMAGE} refuses to sta
 def test_wurstmeister_needs_listeners_or_a_name(env: dict[str, str], observed: list[str]) -> None:
     container = Container("kafka", IMAGE, env=env)
     assert [found.observed for found in _wurstmeister(container)] == observed
+
+
+CP6 = "confluentinc/cp-kafka:7.6.1"
+BITNAMI6 = "bitnami/kafka:3.6"
+UUID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+def told(image: str, env: dict[str, str], mounts: tuple[str, ...] = ()) -> list[str]:
+    """What is said of a node of KRaft with these variables."""
+    settings = BrokerSettings({"process.roles": "broker"}, False, release_of(image))
+    container = Container("kafka", image, env=env, mounts=mounts)
+    return [found.observed for found in refusals(container, settings, plain=True)]
+
+
+@pytest.mark.parametrize(
+    ("id", "is_taken"),
+    [  # each as StorageTool of 3.5.2 and 3.6.2 answered; 3.7.2 to 4.4.0 took them all
+        ("MkU3OEVBNTcwNTJENDM2Qk", True),
+        ("-L6g3nShT-eMCtK--X86sw", True),
+        ("AAAAAAAAAAAAAAAAAAAAAA", True),
+        ("AAAAAAAAAAAAAAAAAAAAAP", True),
+        ("ciWo7IWazngRchmPES6q5A==", True),
+        ("my-cluster", False),
+        ("1", False),
+        (UUID, False),
+        (UUID.replace("-", ""), False),
+        ("abcdefghijklmnopqrstu", False),
+        ("abcdefghijklmnopqrstuv=", False),
+        ("abcdefghijklmnopqrstuvw", False),
+        ("abcdefghijklmnopqrst+/", False),
+        ("abcdefghijklmnopqrst==", False),
+        ("MkU3OEVBNTcwNTJENDM2Qk ", False),
+        ('"MkU3OEVBNTcwNTJENDM2Qk"', False),
+    ],
+)
+def test_kafka_before_3_7_takes_only_a_uuid_as_cluster_id(id: str, is_taken: bool) -> None:
+    refused = [f"sets CLUSTER_ID to {id!a}, and {CP6} refuses to start"]
+    assert told(CP6, {"CLUSTER_ID": id}) == ([] if is_taken else refused)
+    assert told("confluentinc/cp-kafka:7.7.0", {"CLUSTER_ID": id}) == []
+    assert told("apache/kafka:3.7.0", {"CLUSTER_ID": id}) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "mounts"),
+    [
+        (CP6, {"CLUSTER_ID": "${CLUSTER_ID}"}, ()),
+        (CP6, {"CLUSTER_ID": "{{ id }}"}, ()),
+        (CP6, {"CLUSTER_ID": "my-cluster"}, ("/etc/confluent/docker/ensure",)),
+        ("confluentinc/cp-kafka:7.3.3", {"CLUSTER_ID": "my-cluster"}, ()),  # has it not formatted
+        ("confluentinc/cp-kafka:latest", {"CLUSTER_ID": "my-cluster"}, ()),
+        (BITNAMI6, {"KAFKA_CLUSTER_ID": "my-cluster"}, ()),  # read from 4.0 on
+        (BITNAMI6, {"KAFKA_KRAFT_CLUSTER_ID": ""}, ()),
+        (BITNAMI6, {"KAFKA_KRAFT_CLUSTER_ID": "a", "KAFKA_KRAFT_CLUSTER_ID_FILE": "/id"}, ()),
+        (BITNAMI6, {"KAFKA_KRAFT_CLUSTER_ID": "a", "KAFKA_SKIP_KRAFT_STORAGE_INIT": "yes"}, ()),
+        ("bitnami/kafka:3.7", {"KAFKA_KRAFT_CLUSTER_ID": "my-cluster"}, ()),
+    ],
+)
+def test_no_cluster_id_is_refused_that_nobody_hands_to_kafka(
+    image: str, env: dict[str, str], mounts: tuple[str, ...]
+) -> None:
+    given = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
+    assert told(image, given | env, mounts) == []
+
+
+def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:
+    env = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_KRAFT_CLUSTER_ID": UUID}
+    settings = BrokerSettings({"process.roles": "controller"}, False, (3, 6))
+    container = Container("kafka", BITNAMI6, env=env)
+    (found,) = refusals(container, settings, plain=True)
+    assert found.line == (
+        f"cluster: sets KAFKA_KRAFT_CLUSTER_ID to '{UUID}', and {BITNAMI6} refuses to start - "
+        "expected a UUID as 22 characters of URL-safe base64; from Kafka 3.7 on, any text - set "
+        "KAFKA_KRAFT_CLUSTER_ID to what `kafka-storage random-uuid` prints, on all nodes the same "
+        f"[KL014] {STORAGE_TOOL}"
+    )
+    assert [*refusals(container, settings, plain=False)] == []
