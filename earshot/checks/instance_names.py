@@ -75,7 +75,7 @@ def never_but_asked(
     others = {
         (listener.name, scope, str(listener.host))
         for _, listener, scope in facts.advertised()
-        if not listener.known or not is_never(str(listener.host), scope)
+        if not is_never(str(listener.host), scope)
     }
     return gather(_without(facts.plan, others), policy, "aws", asked=asked)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from earshot.checks import remedies
 from earshot.checks.deployment import mistakes
-from earshot.checks.remedies import applied
+from earshot.checks.remedies import applied, with_lines
+from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Arrival
-from earshot.rules.finding import Finding
+from earshot.rules.finding import Finding, Line
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
+from tests.goldens import is_golden
 from tests.rules.deployment_examples import services
 from tests.rules.examples import files
 
@@ -181,6 +187,130 @@ controller.quorum.voters=1@localhost:9093
     ]
 
 
+TWO = """
+services:
+  kafka1:
+    image: apache/kafka:3.9.1
+    ports: ["9092:9092", "9093"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper1:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+  kafka2:
+    image: apache/kafka:3.9.1
+    ports: ["9092:9092", "9093"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper2:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+"""
+
+
+def test_of_two_that_publish_one_port_the_second_gets_the_next_that_is_free() -> None:
+    lines = [
+        "kafka2: ports: 9093:9092 in place of 9092:9092",
+        "kafka2: KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9093",
+    ]
+    remedy = "publish another port of the machine, and advertise that one"
+    assert told(TWO) == [(remedy, lines, False)], "which of the two moves is a choice"
+    web = "  web: {image: web, ports: ['9093:80']}\n"
+    ((_, (line, _), _),) = told(TWO + web)
+    assert line == "kafka2: ports: 9094:9092 in place of 9092:9092"
+
+
+def test_each_of_several_findings_has_its_own_lines() -> None:
+    clients = """
+  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111"}}
+  app: {image: app, environment: {KAFKA_BROKERS: "kafka:2222"}}
+"""
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    environment: {KRAFT}
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+{clients}"""
+    assert told(text) == [
+        ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_BROKERS: kafka:9092"], True),
+        ("bootstrap app to PLAINTEXT", ["app: KAFKA_BROKERS: kafka:9092"], True),
+    ]
+    alike = text.replace("kafka:2222", "kafka:1111")
+    assert [lines for _, lines, _ in told(alike)] == [
+        ["ui: KAFKA_BROKERS: kafka:9092"],
+        ["app: KAFKA_BROKERS: kafka:9092"],
+    ]
+
+
+def test_a_voter_without_a_controller_listener_is_left_where_it_is() -> None:
+    text = f"""
+services:
+  kafka1:
+    image: apache/kafka:4.1.1
+    environment: {KRAFT.replace("1@localhost:9093", "1@kafka1:9093,2@kafka2:9093")}
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka1:9092
+  kafka2:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: 2
+      KAFKA_PROCESS_ROLES: broker
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka2:9092
+"""
+    remedy = "give node 2 the role controller, or take it off the voters"
+    assert told(text) == [(remedy, [], False)]
+
+
+@pytest.mark.parametrize("most", [0, 2, 3, 4, 5, 6, 7, 20])
+def test_of_a_large_file_so_many_lines_are_tried(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_services = services(TWO)
+    (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
+    tried: list[int] = []
+
+    def judge(changed: Sequence[Service]) -> tuple[Finding, ...]:
+        tried.append(len(changed))
+        return ()
+
+    monkeypatch.setattr(remedies, "MOST_SERVICES", most)
+    found = with_lines(all_services, (finding,) * 3, judge)
+    assert tried == [2] * min(most // 2, 3)
+    assert [bool(item.lines) for item in found] == [i < most // 2 for i in range(3)]
+    assert with_lines((), (), judge) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        (Line("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
+        (Line("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
+        (Line("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
+        (Line("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
+        (Line("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
+        (
+            Line("app", "ports", "3:1", "1:1"),
+            {"published": (PublishedPort(1, 3), PublishedPort(2, 2))},
+        ),
+        (Line("app", "ports", "3:1", "4:4"), {}),
+        (Line("app", "ports", "3:1", "nothing that is a port"), {}),
+    ],
+)
+def test_what_a_line_makes_of_a_service(line: Line, changed: dict[str, Any]) -> None:
+    container = Container(
+        "app", env={"A": "a:1", "B": "b"}, published=(PublishedPort(1, 1), PublishedPort(2, 2))
+    )
+    other = Service("other", Container("other"))
+    app = Service("app", container, command=("run", "--to", "a:1,c:1"), properties="node.id=1\n")
+    inner = {key: value for key, value in changed.items() if key in ("env", "published")}
+    outer = {key: value for key, value in changed.items() if key not in inner}
+    wanted = replace(app, container=replace(container, **inner), **outer)
+    assert applied((app, other), [line]) == (wanted, other)
+
+
 def kind(finding: Finding) -> tuple[str, str, str | None, str]:
     return finding.rule, finding.container, finding.listener, finding.observed
 
@@ -200,6 +330,18 @@ def cures(all_services: tuple[Service, ...]) -> None:
                 if (client.service, client.setting) in moved:
                     way = whole.way(client.service, client.addresses[0])
                     assert isinstance(way, Arrival)
+
+
+def test_the_remedies_of_examples_are_as_on_disk() -> None:
+    """Of every finding what to do, `only` where nothing else helps, and the lines to write."""
+    shown = []
+    for path in EXAMPLES:
+        if found := told(path.read_text()):
+            shown.append("/".join(path.parts[-3:]))
+        for remedy, lines, is_only_way in found:
+            shown.append(f"  {'only: ' if is_only_way else ''}{remedy}")
+            shown += [f"    {line}" for line in lines]
+    is_golden("\n".join([*shown, ""]), Path(__file__).parent / "remedies.txt")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: "/".join(p.parts[-3:]))

@@ -295,6 +295,15 @@ class TestPlan:
         assert run(["plan", "-s", "mine", "--render", "0"]) == 0
         assert "KAFKA_NODE_ID=0\n" in capsys.readouterr().out
 
+    def test_a_container_is_rendered_with_the_id_of_the_stack_s_file(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        given = "MkU3OEVBNTcwNTJENDM2Qk"
+        project.stack_file("mine").write_text(f"{DOCKER}    cluster_id: {given}\n")
+        assert run(["plan", "-s", "mine", "--render", "0"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if "CLUSTER_ID" in line] == [f"CLUSTER_ID={given}"]
+
     @pytest.mark.parametrize(
         ("content", "observed"),
         [

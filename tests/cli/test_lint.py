@@ -473,6 +473,13 @@ services:
         assert run(["lint", ".", "--fix"]) == 2
         assert capsys.readouterr().err.count("a.yml") == 1
 
+    def test_a_file_without_a_mistake_is_not_written_again(self) -> None:
+        write("a.yml", self.TEXT.replace("PLAINTEXT://localhost:9092", "PLAINTEXT://kafka:9092"))
+        before = Path("a.yml").stat()
+        assert run(["lint", "a.yml", "--fix"]) == 0
+        after = Path("a.yml").stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
     def test_a_link_stays_a_link(self) -> None:
         write("real/a.yml", self.TEXT)
         Path("b.yml").symlink_to("real/a.yml")

@@ -162,3 +162,8 @@ def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
     assert (found.text == text) == (not found.cured)
     left = {item.finding.observed for item in after.mistakes}
     assert left <= {item.finding.observed for item in before.mistakes}
+
+
+def test_two_lines_for_one_place_are_not_written() -> None:
+    lines = [Line("kafka", "KAFKA_NODE_ID", value) for value in ("2", "3")]
+    assert with_lines(FILE, "a.yml", lines) is None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.model import Place
-from earshot.lint.places import in_compose, in_properties
+from earshot.lint.places import at_paths, in_compose, in_properties
 from tests.lint.samples import finding
 
 TEXT = """\
@@ -118,3 +118,20 @@ def test_a_place_in_properties(text: str, expected: tuple[int, int]) -> None:
 def test_any_properties_have_a_place_or_none(text: str) -> None:
     found = in_properties(text, "s.properties", replace(finding(), inputs=("listeners", "a")))
     assert found.line <= len(text.splitlines()) and bool(found.line) == bool(found.column)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ((0, "spec", "listeners", 1), (4, 7)),
+        ((0, "spec", "listeners", 2), (0, 0)),
+        ((0, "spec", "gone", 0), (0, 0)),  # and not the first document
+        ((0, "spec", "listeners", 1, "gone", 0), (0, 0)),
+    ],
+)
+def test_a_place_in_a_document(path: tuple[int | str, ...], expected: tuple[int, int]) -> None:
+    text = "spec:\n  listeners:\n    - {name: a}\n    - {name: b}\n"
+    wanted = finding()
+    assert list(at_paths(text, "m.yaml", [(wanted, [path])])) == [
+        (wanted, Place("m.yaml", *expected))
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import policies.containers
 from components.gate import GATE_TYPE
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
@@ -332,6 +333,27 @@ def test_full_names_beyond_the_networks_are_looked_up() -> None:
     assert (
         "listener HOST (scope external): nope.invalid is waived: the record comes tomorrow"
     ) in found["advice"]
+
+
+@pytest.mark.parametrize("leads_here", [True, False])
+def test_a_name_that_leads_to_another_machine_is_advice(
+    leads_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A router may stand before this one."""
+    monkeypatch.setattr(policies.containers, "own_addresses", lambda: ("192.0.2.10",))
+    listeners = "INTERNAL://kafka1:19092,HOST://kafka.example.com:9092,CONTROLLER://kafka1:9093"
+    props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners}, image="apache/kafka:4.1.1")
+    address = "192.0.2.10" if leads_here else "198.51.100.7"
+    with dns_server({"kafka.example.com": (address,)}) as server:
+        found = Pack({"resolvers": {"external": [server]}}).analyze(CONTAINER_TYPE, props)
+    text = (
+        "container kafka1, listener HOST (scope external): advertises kafka.example.com, which "
+        "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]\n"
+        "  expected: addresses of broker 1 itself: 192.0.2.10\n"
+        "  fix: point the record at the broker's own address, or advertise the broker's own name\n"
+        "  source: https://kafka.apache.org/protocol#protocol_partitioning"
+    )
+    assert found == ({} if leads_here else {"advice": [text]})
 
 
 @pytest.mark.parametrize("host", ["somewhere", "host.docker.internal", "192.0.2.7"])

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import BrokerSettings
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka import RULE, objections
+from earshot.rules.kl002_kafka import RULE, objections, refusals
 from tests.goldens import is_golden
 from tests.listeners.clusters import plans
 from tests.rules.examples import described
@@ -245,3 +246,23 @@ def test_a_controller_listener_that_is_not_advertised_beside_others_is_a_hint() 
         False,
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("release", "has_map", "found"),
+    [((4, 0), False, []), ((4, 1), False, ["C5a"]), ((4, 1), True, []), ((4, 2), False, [])],
+)
+def test_a_controller_that_is_named_twice_is_refused_by_4_1_without_a_map(
+    release: tuple[int, int], has_map: bool, found: list[str]
+) -> None:
+    values = COMBINED | {
+        "controller.listener.names": "CONTROLLER,CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://127.0.0.1:9093",
+        "advertised.listeners": "PLAINTEXT://b1:9092",
+    }
+    if not has_map:
+        del values["listener.security.protocol.map"]
+    view = BrokerSettings(values, True, release).read()
+    assert [item.check for item in refusals(view)] == found

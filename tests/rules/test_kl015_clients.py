@@ -10,6 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container, JoinedNetwork
 from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Endpoint
 from earshot.listeners.address import Address
+from earshot.rules.finding import Finding
 from earshot.rules.kl015_clients import RULE, failure
 
 ADDRESS = Address("kafka", 9092)
@@ -34,9 +35,9 @@ def test_why_an_address_does_not_work(way: Arrival | End, place: str, why: str) 
     assert failure(way, ADDRESS, place, WANTED) == why
 
 
-def judged(
+def findings(
     advertised: Address | None, *addresses: Address, is_controller: bool = False
-) -> list[str]:
+) -> list[Finding]:
     net = (JoinedNetwork("net", ("kafka",)),)
     kafka = Container("kafka", networks=net)
     app = Container("app", networks=(JoinedNetwork("net", ("app",)),))
@@ -46,7 +47,13 @@ def judged(
         (Broker("kafka", kafka, 1, (endpoint,)),),
         (Bootstrap("app", "BROKERS", addresses),),
     )
-    found = RULE.check(ClusterFacts(plan=None, deployment=deployment))
+    return list(RULE.check(ClusterFacts(plan=None, deployment=deployment)))
+
+
+def judged(
+    advertised: Address | None, *addresses: Address, is_controller: bool = False
+) -> list[str]:
+    found = findings(advertised, *addresses, is_controller=is_controller)
     return [item.observed for item in found]
 
 
@@ -60,6 +67,15 @@ def test_the_first_step_has_to_fail_for_every_address() -> None:
         )
     ]
     assert judged(ADDRESS, dead, good) == judged(ADDRESS, dead, open_end) == []
+
+
+@pytest.mark.parametrize(
+    ("is_controller", "expected"),
+    [(False, "one of kafka:9092"), (True, "a listener of a broker")],
+)
+def test_where_a_client_may_begin_instead(is_controller: bool, expected: str) -> None:
+    (found,) = findings(ADDRESS, Address("gone", 1), is_controller=is_controller)
+    assert found.expected == expected
 
 
 def test_two_addresses_of_one_listener_are_one_cause() -> None:

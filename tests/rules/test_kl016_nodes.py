@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -114,3 +115,9 @@ def test_a_voter_at_the_container_of_another() -> None:
 def test_a_listener_that_nobody_advertises_is_no_way_between_brokers() -> None:
     nodes = [node(name, id, None) for id, name in enumerate(("k1", "k2"))]
     assert list(judged(*nodes)) == []
+
+
+def test_a_controller_alone_is_no_broker_for_others_to_get_to() -> None:
+    first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
+    assert [item.container for item in judged(first, second)] == ["k1"]
+    assert list(judged(replace(first, is_broker=False), second)) == []

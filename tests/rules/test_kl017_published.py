@@ -175,7 +175,7 @@ def test_of_an_image_that_is_not_known_its_clients_may_be_all(
 ) -> None:
     port = PublishedPort(9092, 9092)
     (found,) = judged(Address("kafka", 9092), port, is_told=is_told, clients=clients)
-    assert found.severity is severity
+    assert (found.severity, found.inputs) == (severity, ("advertised.listeners", "ports"))
 
 
 ports = st.integers(1, 4)

@@ -208,6 +208,8 @@ def test_the_own_name_is_put_where_the_host_is_empty_and_nowhere_else() -> None:
     found = with_own_name(values, "own.example.com")
     assert found["advertised.listeners"] == "A://own.example.com:1,B://b.example.com:2"
     assert found["listeners"] == values["listeners"]
+    alone = {"listeners": "CONTROLLER://:3", "controller.listener.names": "CONTROLLER"}
+    assert with_own_name(alone, "own.example.com") == alone, "a controller advertises nothing"
     bad = {"listeners": "A:/x"}
     assert with_own_name(bad, "own.example.com") == bad
 
