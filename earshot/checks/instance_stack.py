@@ -176,5 +176,4 @@ class _Cluster:
         host = listener.host if listener is not None else ""
         if is_computed(host) and finding.rule != kl007_security_groups.RULE.id:
             return True
-        key = (finding.rule, finding.listener, finding.scope)
-        return any((item.rule, item.listener, item.scope) == key for item in broker.findings)
+        return broker.has_said(finding)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
+from earshot.checks.launches import mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
+from earshot.facts.settings import node_id
+from earshot.listeners.grammar import Bad, read_listeners
 from earshot.names.kinds import ip_of
 from earshot.rules import (
-    kl001_grammar,
     kl002_kafka,
     kl003_kind_of_address,
     kl004_unique_address,
@@ -22,7 +24,7 @@ from earshot.rules import (
     kl011_resolves,
 )
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, FindingState
+from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile
 
@@ -30,17 +32,10 @@ if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
     from earshot.names.policy import ResolverPolicy
 
-RULES = (
-    kl001_grammar.RULE,
-    kl002_kafka.RULE,
-    kl003_kind_of_address.RULE,
-    kl008_inter_broker.RULE,
-    kl011_resolves.RULE,
-)
-"""What one instance's inputs answer; of KL011 only what no other resource can fix. KL004 is
-judged between instances."""
-_WHOLE = frozenset({"KL002", "KL008"})
-"""Rules that must know every setting of a node, and Kafka's rules for it."""
+RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
+"""What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
+resource can fix. KL004 is judged between instances."""
+_ADDRESSES = ("listeners", "advertised.listeners")
 
 
 @dataclass(frozen=True)
@@ -52,18 +47,40 @@ class Broker:
     written: UserDataFile
     findings: tuple[Finding, ...] = ()
 
+    def has_said(self, finding: Finding) -> bool:
+        """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise
+        needs no second rule."""
+        key = (finding.rule, finding.listener, finding.scope)
+        if any((item.rule, item.listener, item.scope) == key for item in self.findings):
+            return True
+        refused = (kl002_kafka.RULE.id, finding.listener)
+        return finding.rule == kl003_kind_of_address.RULE.id and any(
+            (item.rule, item.listener) == refused for item in self.findings
+        )
+
 
 def skipped_rules(written: UserDataFile) -> dict[str, str]:
-    """By rule id, why a rule is not asked about ``written``."""
+    """By rule id, why a rule is not asked about all or a part of ``written``."""
+    found = {}
     path = written.path or "its properties file"
+    computed = [key for key in written.computed if key not in written.places]
     if not written.whole:
-        return dict.fromkeys(_WHOLE, f"what stands in {path} before is not known")
-    if computed := [key for key in written.computed if key not in written.places]:
-        return dict.fromkeys(_WHOLE, f"the instance computes {', '.join(computed)}")
+        found["KL008"] = f"what stands in {path} before is not known"
+    elif computed:
+        found["KL008"] = f"the instance computes {', '.join(computed)}"
+    if not mistakes_in_user_data([written]) and (unread := _unread(written)):
+        found["KL011"] = f"{unread}; it may be right, and is not looked up"
+    return found
+
+
+def _unread(written: UserDataFile) -> str:
+    """The first listener that Kafka may take, and not every client."""
     values = written.settings.values
-    if "zookeeper.connect" in values and "process.roles" not in values:
-        return {"KL002": "it is set up for ZooKeeper"}
-    return {}
+    for key in filter(values.get, _ADDRESSES):
+        for item in read_listeners(values[key]):
+            if isinstance(item, Bad):
+                return f"{key}: {item.error.object} {item.error.observed}"
+    return ""
 
 
 class InstanceRun:
@@ -94,9 +111,19 @@ class InstanceRun:
         facts = replace(instance_facts(written), waivers=policy.waived)
         facts = replace(facts, evidence=never_but_asked(facts, policy))
         silent = skipped_rules(written)
+        id = node_id(written.settings.values)
+        role = written.settings.role
+        refused = mistakes_in_user_data([written])
+        broker = Broker(
+            holder, written, tuple(replace(item, node=id, role=role) for item in refused)
+        )
         found = evaluate(facts, [rule for rule in RULES if rule.id not in silent])
-        shown = [item for item in found if not _is_open(item)]
-        return Broker(holder, written, (*shown, *self._claim(holder, facts)))
+        shown = [
+            item
+            for item in found
+            if not (_is_open(item) or _is_of_kafka(item, facts) or broker.has_said(item))
+        ]
+        return replace(broker, findings=(*broker.findings, *shown, *self._claim(holder, facts)))
 
     def _claim(self, holder: str, facts: ClusterFacts) -> Iterator[Finding]:
         """What earlier instances advertise already."""
@@ -130,6 +157,17 @@ def _is_open(finding: Finding) -> bool:
     if finding.rule != kl011_resolves.RULE.id or scope is None or host is None:
         return False
     return not is_never(host, scope)
+
+
+def _is_of_kafka(finding: Finding, facts: ClusterFacts) -> bool:
+    """Whether KL008 has nothing of its own: Kafka refuses a listener that is not there, and one on
+    loopback is that of a broker that talks to itself alone, or KL003's."""
+    if finding.rule != kl008_inter_broker.RULE.id or finding.severity is not Severity.ERROR:
+        return False
+    plan = facts.plan
+    node = plan.node(finding.node) if plan is not None and finding.node is not None else None
+    listener = node.listener(finding.listener or "") if node is not None else None
+    return listener is None or is_loopback(str(listener.host))
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
 from earshot.facts.settings import (
-    asks_itself_alone,
     controller_names,
     inter_broker_name,
     node_id,
+    readable,
+    roles_of,
 )
 from earshot.listeners.address import Address
-from earshot.listeners.grammar import Bad, read_listeners
-from earshot.listeners.terms import Scope, UnknownHost
+from earshot.listeners.grammar import Bad, read_listeners, read_voters
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience
 from earshot.sources.parsed_listener import lone_plan, parsed_listeners
@@ -104,10 +105,19 @@ def audience(
         scopes[Scope.EXTERNAL] = f"{advertised.host} is {kind}"
     elif not scopes and kind in _OF_THE_VPC:
         scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
-    alone = asks_itself_alone(values) and is_loopback(advertised.host)
+    alone = is_loopback(advertised.host) and _may_be_alone(values)
     if name == inter_broker_name(values) and not alone:
         scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
     return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
+
+
+def _may_be_alone(values: Mapping[str, str]) -> bool:
+    """Whether nothing shows another broker: it votes alone, or its ZooKeeper is its machine's."""
+    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
+    if "process.roles" in values or "zookeeper.connect" not in values:
+        return list(voters) == [node_id(values)] and Role.BROKER in roles_of(values)
+    servers, _, _ = values["zookeeper.connect"].partition("/")
+    return all(is_loopback(item.rpartition(":")[0] or item) for item in servers.split(","))
 
 
 def _plan(

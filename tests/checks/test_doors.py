@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from earshot.checks import kubernetes
 from earshot.checks.containers import ContainerRun, Registered
 from earshot.checks.deployment import mistakes
+from earshot.checks.instances import InstanceRun
 from earshot.checks.properties import mistakes_in_properties
 from earshot.checks.variables import mistakes_in_variables
+from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
+from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service, read_compose
@@ -27,6 +30,7 @@ from earshot.sources.docker_stack import NETWORK
 from earshot.sources.kubernetes import read_manifest
 from earshot.sources.stack_resources import Registered as Resource
 from earshot.sources.stack_resources import RegisteredStack
+from earshot.sources.user_data import broker_files
 
 IMAGES = ("apache/kafka:4.1.1", "confluentinc/cp-kafka:8.0.0", "example/kafka:1")
 Verdict = set[tuple[str, str, str, str | None]]
@@ -237,6 +241,19 @@ def test_what_kafka_refuses_it_refuses_in_a_properties_file(boxes: list[Box]) ->
 
 @FEW
 @given(brokers())
+def test_what_kafka_refuses_in_user_data_stops_the_instance_too(boxes: list[Box]) -> None:
+    for box in boxes:
+        text = f"#!/bin/sh\ncat > /k.properties <<'EOF'\n{properties(box)}EOF\n"
+        found = InstanceRun().evaluate(box.name, broker_files(text), NOBODY)
+        by_lint = user_data(text, "user-data.sh", None)
+        assert {item.observed for item in found if item.rule == "KL002"} == {
+            item.finding.observed for item in by_lint.mistakes
+        }
+        assert "KL001" not in {item.rule for item in found}
+
+
+@FEW
+@given(brokers())
 def test_what_kafka_refuses_whatever_the_image_it_refuses_in_a_file_of_variables(
     boxes: list[Box],
 ) -> None:
@@ -251,3 +268,4 @@ def test_what_kafka_refuses_whatever_the_image_it_refuses_in_a_file_of_variables
 
 
 REFUSALS = {"KL002", "KL014"}
+NOBODY = ResolverPolicy(timeout=0.05, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from earshot.checks.instances import Broker, InstanceRun, skipped_rules
+from earshot.checks.launches import mistakes_in_user_data
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
@@ -36,22 +39,28 @@ ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}
     ("one", "reasons"),
     [
         (written(), {}),
-        (written(**ZOOKEEPER), {"KL002": "it is set up for ZooKeeper"}),
+        (written(**ZOOKEEPER), {}),
+        (
+            written("b_1"),
+            {
+                "KL011": "advertised.listeners: host 'b_1' has the label 'b_1'; it may be "
+                "right, and is not looked up"
+            },
+        ),
+        (written("b_1", listeners="A://:9092"), {}),
         (written(zookeeper_connect="z:2181"), {}),
         (written(process_roles=""), {}),
         (
             UserDataFile("f", NodeSettings({}), whole=False),
-            dict.fromkeys(("KL002", "KL008"), "what stands in f before is not known"),
+            {"KL008": "what stands in f before is not known"},
         ),
         (
             UserDataFile("", NodeSettings({}), whole=False),
-            dict.fromkeys(
-                ("KL002", "KL008"), "what stands in its properties file before is not known"
-            ),
+            {"KL008": "what stands in its properties file before is not known"},
         ),
         (
             UserDataFile("f", NodeSettings({}), {"node.id": "$X", "broker.rack": "$Y"}),
-            dict.fromkeys(("KL002", "KL008"), "the instance computes node.id, broker.rack"),
+            {"KL008": "the instance computes node.id, broker.rack"},
         ),
         (UserDataFile("f", NodeSettings({}), {PLACE.format(1): "$X"}), {}),
     ],
@@ -66,10 +75,66 @@ def told(run: InstanceRun, holder: str, *files: UserDataFile) -> list[str]:
     return [f"{it.rule} {it.observed}" for it in run.evaluate(holder, files, POLICY)]
 
 
-def test_a_rule_that_is_left_out_finds_nothing() -> None:
-    broken = {"listeners": "INTERNAL://:9092,INTERNAL2://:9092"}
-    assert [text[:5] for text in told(InstanceRun(), "a", written(**broken))] == ["KL002", "KL002"]
-    assert told(InstanceRun(), "a", written(**broken, **ZOOKEEPER)) == []
+def test_what_kafka_refuses_is_said_once_and_as_lint_says_it() -> None:
+    broken = written(listeners="INTERNAL://:9092,INTERNAL2://:9092")
+    (found,) = InstanceRun().evaluate("a", [broken], POLICY)
+    (wanted,) = mistakes_in_user_data([broken])
+    assert found == replace(wanted, node=1)
+    zookeeper = written(**ZOOKEEPER, listener_security_protocol_map="")
+    assert [text[:5] for text in told(InstanceRun(), "a", zookeeper)] == ["KL002"]
+    # what stands before, or what the instance computes, may add the protocol
+    part = UserDataFile("f", zookeeper.settings, whole=False)
+    assert told(InstanceRun(), "a", part) == []
+
+
+def test_an_address_that_kafka_refuses_is_no_second_mistake() -> None:
+    assert [text[:5] for text in told(InstanceRun(), "a", written("0.0.0.0"))] == ["KL002"]
+    assert [text[:5] for text in told(InstanceRun(), "a", written("127.0.0.1"))] == ["KL003"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"listeners": "internal://:9092", "advertised_listeners": "internal://b1.example.com:9092",
+         "inter_broker_listener_name": "internal",
+         "listener_security_protocol_map": "internal:plaintext,CONTROLLER:PLAINTEXT"},
+        {"listeners": "IN-1://:9092", "advertised_listeners": "IN-1://b_1:9092",
+         "inter_broker_listener_name": "IN-1",
+         "listener_security_protocol_map": "IN-1:PLAINTEXT,CONTROLLER:PLAINTEXT"},
+        {"advertised_listeners": "", "listeners": "INTERNAL://:9092"},
+        {"controller_quorum_voters": "9@controller_9:9093"},
+        {"listener_security_protocol_map": "INTERNAL:PLAINTEXT, CONTROLLER:PLAINTEXT"},
+    ],
+)  # fmt: skip
+def test_what_kafka_takes_is_no_mistake(changed: dict[str, str]) -> None:
+    assert told(InstanceRun(), "a", written(**changed)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "rules"),
+    [
+        ({"zookeeper_connect": "localhost:2181,127.0.0.1:2182/kafka", "process_roles": ""}, []),
+        ({"zookeeper_connect": "z1:2181,localhost:2182", "process_roles": ""}, ["KL003"]),
+        ({"process_roles": "broker,controller", "controller_quorum_voters": "1@b1:9093",
+          "listeners": "INTERNAL://:9092,CONTROLLER://:9093"}, []),
+        ({"process_roles": "broker,controller", "controller_quorum_voters": "1@b1:9093,2@b2:9093",
+          "listeners": "INTERNAL://:9092,CONTROLLER://:9093"}, ["KL003"]),
+    ],
+)  # fmt: skip
+def test_loopback_is_right_for_a_broker_that_is_alone(
+    changed: dict[str, str], rules: list[str]
+) -> None:
+    """PLAINTEXT says of itself nothing of whom it is for."""
+    alone = {
+        "listener_security_protocol_map": "",
+        "inter_broker_listener_name": "",
+        "advertised_listeners": "PLAINTEXT://localhost:9092",
+    }
+    if "zookeeper_connect" in changed:
+        alone |= {"controller_listener_names": "", "controller_quorum_voters": ""}
+    listeners = changed.get("listeners", "INTERNAL://:9092").replace("INTERNAL", "PLAINTEXT")
+    one = written(**{**changed, **alone, "listeners": listeners})
+    assert [text[:5] for text in told(InstanceRun(), "a", one)] == rules
 
 
 @pytest.mark.parametrize(
