@@ -200,7 +200,7 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
     hidden = [
         name
         for name, value in container.env.items()
-        if not is_known(value) and broker_property(container.family, name)
+        if not is_known(value) and broker_property(container.family, name, container.image)
     ]
     listed = [*hidden, *container.unknown]
     if listed:

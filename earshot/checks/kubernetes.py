@@ -63,7 +63,7 @@ def _settings(broker: PodContainer) -> BrokerSettings:
     """Without what the image would derive from variables that are not all known."""
     settings = settings_of(broker.service)
     container = broker.service.container
-    given = broker_settings(container.family, container.env).values
+    given = broker_settings(container.family, container.env, container.image).values
     if not container.unknown or "listeners" in given or "advertised.listeners" not in given:
         return settings
     values = {key: value for key, value in settings.values.items() if key != "listeners"}

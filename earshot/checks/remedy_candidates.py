@@ -448,7 +448,7 @@ def _setting(service: Service, key: str) -> str:
     """What sets a property in a service: its variable there, or else the one of its image."""
     family, env = service.container.family, service.container.env
     for name in env:
-        if broker_property(family, name) == key:
+        if broker_property(family, name, service.container.image) == key:
             return name
     if service.properties:
         return key

@@ -59,7 +59,7 @@ def _unknown_of(manifest: Manifest) -> Iterator[str]:
         names = [
             name
             for name, value in container.env.items()
-            if not is_known(value) and broker_property(container.family, name)
+            if not is_known(value) and broker_property(container.family, name, container.image)
         ]
         if names:
             yield f"container {broker.name}: the file alone does not say {', '.join(names)}"

@@ -33,15 +33,6 @@ STORAGE_TOOL = (
     "https://github.com/apache/kafka/blob/3.6.2/core/src/main/scala/kafka/tools/StorageTool.scala"
 )
 WURSTMEISTER_SCRIPT = "https://github.com/wurstmeister/kafka-docker/blob/901c084/start-kafka.sh"
-
-
-_OLD_OF_BITNAMI = re.compile(
-    r"(?:2(?:\.\d+){0,2}|3\.[01](?:\.\d+)?|3\.2\.[0-2]|3\.3\.[01]|3\.4\.0|3\.5\.0)(?:-.*)?",
-    re.ASCII,
-)
-"""Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
-
-
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 
 
@@ -50,12 +41,8 @@ class Image(NamedTuple):
 
     family: Family
     release: Release
-    tag: str
-
-    @property
-    def is_old_of_bitnami(self) -> bool:
-        """Whether it has the script that bitnami had until 2023."""
-        return _OLD_OF_BITNAMI.fullmatch(self.tag) is not None
+    is_old_of_bitnami: bool = False
+    """It has the script that bitnami had until 2023."""
 
     def refuses_cluster_id(self, id: str) -> bool:
         """Whether its script has the storage formatted by a Kafka that does not take ``id``.

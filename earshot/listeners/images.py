@@ -37,7 +37,7 @@ _ID = re.compile(r"(?:sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{12})")
 
 PREFIX = "KAFKA_"
 BITNAMI_PREFIX = "KAFKA_CFG_"
-BITNAMI_ALIASES = frozenset(
+_ALIASES = frozenset(
     f"KAFKA_{name}"
     for name in (
         "ADVERTISED_LISTENERS",
@@ -50,6 +50,17 @@ BITNAMI_ALIASES = frozenset(
     )
 )
 """Variables that bitnami takes without `CFG_`, those that matter to listeners."""
+_NEWER_ALIASES = frozenset(
+    {"KAFKA_CONTROLLER_QUORUM_VOTERS", "KAFKA_NODE_ID", "KAFKA_PROCESS_ROLES"}
+)
+"""… and those that its scripts take since they were rewritten in 2023."""
+_OLD_OF_BITNAMI = re.compile(
+    r"(?:2(?:\.\d+){0,2}|3\.[01](?:\.\d+)?|3\.2\.[0-2]|3\.3\.[01]|3\.4\.0|3\.5\.0)(?:-.*)?",
+    re.ASCII,
+)
+"""Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
+_APACHE_3 = re.compile(r"3(?!\d)", re.ASCII)
+"""Tags of apache/kafka whose script takes every `KAFKA_` out of a name, and not the first alone."""
 OWN_VARIABLES = UNMAPPED | {
     # of cp-kafka and its relatives, besides those of apache/kafka
     "KAFKA_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN",
@@ -122,6 +133,11 @@ def tag_of(image: str) -> str:
     return name.removeprefix(repository_of(image)).removeprefix(":")
 
 
+def is_old_of_bitnami(image: str) -> bool:
+    """Whether bitnami's image of this name has the script that it had until 2023."""
+    return _OLD_OF_BITNAMI.fullmatch(tag_of(image)) is not None
+
+
 def release_of(image: str) -> tuple[int, int] | None:
     """Which Kafka (major, minor) is in ``image``, as far as its tag tells."""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", tag_of(image), re.ASCII)
@@ -136,13 +152,14 @@ def release_of(image: str) -> tuple[int, int] | None:
     return major, minor
 
 
-def broker_settings(family: Family, env: Mapping[str, str]) -> NodeSettings:
-    """The broker properties that an image of ``family`` makes of its variables.
+def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> NodeSettings:
+    """The broker properties that ``image``, which is of ``family``, makes of its variables.
 
-    An unknown image is taken to map them as apache/kafka does. Scopes and other notes stand in
-    `EARSHOT_*` variables, which no image maps.
+    Without its name it is taken for the newest. An unknown image is taken to map them as
+    apache/kafka does. Scopes and other notes stand in `EARSHOT_*` variables, which no image maps.
     """
-    values = {key: value for name, value in env.items() if (key := broker_property(family, name))}
+    keys = {name: broker_property(family, name, image) for name in env}
+    values = {key: env[name] for name, key in keys.items() if key}
     notes = {
         name.removeprefix(VARIABLE).lower(): value
         for name, value in env.items()
@@ -151,16 +168,22 @@ def broker_settings(family: Family, env: Mapping[str, str]) -> NodeSettings:
     return NodeSettings(values, notes)
 
 
-def broker_property(family: Family, name: str) -> str:
-    """The property that a variable sets, or an empty text where it sets none."""
+def broker_property(family: Family, name: str, image: str = "") -> str:
+    """The property that a variable sets, or an empty text where it sets none.
+
+    ``image``, of that ``family``, tells the release; without it the newest is meant.
+    """
     if family is Family.BITNAMI:
         if name.startswith(BITNAMI_PREFIX):
             return _bitnami(name.removeprefix(BITNAMI_PREFIX))
-        return _bitnami(name.removeprefix(PREFIX)) if name in BITNAMI_ALIASES else ""
+        aliases = _ALIASES if is_old_of_bitnami(image) else _ALIASES | _NEWER_ALIASES
+        return _bitnami(name.removeprefix(PREFIX)) if name in aliases else ""
     if not name.startswith(PREFIX) or name in OWN_VARIABLES:
         return ""
     if family is Family.WURSTMEISTER:
         return name.removeprefix(PREFIX).lower().replace("_", ".")
+    if family is Family.APACHE and _APACHE_3.match(tag_of(image)):
+        return property_of(PREFIX + name.replace(PREFIX, ""))
     return property_of(name)
 
 
@@ -193,7 +216,7 @@ def is_broker(image: str, env: Mapping[str, str], command: Sequence[str] = ()) -
     `KAFKA_*` variables too, so what counts is a property that only brokers are given.
     """
     family = family_of(image)
-    if _MARKS & set(broker_settings(family, env).values):
+    if _MARKS & set(broker_settings(family, env, image).values):
         return True
     # bitnami's variables on an image that is none of bitnami's
     if any(name.startswith(BITNAMI_PREFIX) for name in env):

@@ -17,7 +17,6 @@ from earshot.listeners.grammar import Bad, read_listeners, read_protocols
 from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
-    BITNAMI_ALIASES,
     BITNAMI_PREFIX,
     IMAGE_NOTE,
     PREFIX,
@@ -43,6 +42,10 @@ _SSL_FILES = (
 )
 _KRAFT = ("process.roles", "node.id", "controller.listener.names")
 _QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_MAPPED_BY_OTHERS = frozenset(
+    variable_of(Family.APACHE, key) for key in (*APACHE_DEFAULTS, *_QUORUM)
+)
+"""Variables that set a listener of other images; bitnami's drops some of them."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
         family = container.family
-        case = Case(container, family, broker_settings(family, container.env).values)
+        case = Case(
+            container, family, broker_settings(family, container.env, container.image).values
+        )
         guessed = family is Family.UNKNOWN
         for found in _judged(case):
             observed = f"{found.observed} - if its image is like apache/kafka"
@@ -144,7 +149,7 @@ def _judged(case: Case) -> Iterator[Fault]:
 def _variables(case: Case) -> Iterator[Fault]:
     """Variables that the image refuses, or drops without a word."""
     for name in case.env:
-        key = broker_property(case.family, name)
+        key = broker_property(case.family, name, case.container.image)
         if name in _REFUSED and case.family is not Family.WURSTMEISTER:
             if case.family is Family.CONFLUENT and name in REFUSED_BY_CONFLUENT:
                 effect = "the image refuses to start"
@@ -163,22 +168,17 @@ def _variables(case: Case) -> Iterator[Fault]:
                 wanted,
                 f"rename it to {wanted}",
             )
-        elif case.family is Family.BITNAMI and _is_dropped_by_bitnami(name):
+        elif case.family is Family.BITNAMI and not key and name in _MAPPED_BY_OTHERS:
             wanted = BITNAMI_PREFIX + name.removeprefix(PREFIX)
             yield Fault(
                 f"sets {name}, which bitnami's image drops", wanted, f"rename it to {wanted}"
             )
 
 
-def _is_dropped_by_bitnami(name: str) -> bool:
-    known = {variable_of(Family.APACHE, key) for key in (*APACHE_DEFAULTS, *_QUORUM)}
-    return name in known and name not in BITNAMI_ALIASES
-
-
 def _values(case: Case) -> Iterator[Fault]:
     """Values that do not arrive as they are: images write them raw into a properties file."""
     for name, value in case.env.items():
-        if not broker_property(case.family, name):
+        if not broker_property(case.family, name, case.container.image):
             continue
         reason = ""
         if re.search(r"[\r\n]", value):

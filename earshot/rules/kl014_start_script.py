@@ -25,6 +25,7 @@ from earshot.listeners.images import (
     Family,
     broker_property,
     cluster_id_variables,
+    is_old_of_bitnami,
     tag_of,
 )
 from earshot.listeners.problems import shown
@@ -55,7 +56,7 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
-    told = Image(family, release, tag_of(image))
+    told = Image(family, release, is_old_of_bitnami(image))
     demands = [item for item in DEMANDS if item.holds(told, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
@@ -79,7 +80,11 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
             observed,
             demand.instead or "no such variable on a controller",
             remedy=f"take {name} away",
-            inputs=(broker_property(container.family, name) if not demand.instead else name,),
+            inputs=(
+                broker_property(container.family, name, container.image)
+                if not demand.instead
+                else name,
+            ),
         )
         yield replace(found, source=demand.source)
 
@@ -134,7 +139,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
     others = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
     if any(env.get(item) for item in others) or (demand.may_be_empty and name in env):
         return True
-    key = broker_property(container.family, name)
+    key = broker_property(container.family, name, container.image)
     return bool(key) and bool(settings.values.get(key))
 
 

@@ -60,7 +60,7 @@ def _broker(
     container: Container, scopes: Mapping[str, tuple[Scope, ...]]
 ) -> tuple[KafkaBroker, bool]:
     """The broker, and whether it has an id of its own."""
-    raw = broker_settings(family_of(container.image), container.env)
+    raw = broker_settings(family_of(container.image), container.env, container.image)
     values = effective(container)
     broker = KafkaBroker(
         id=node_id(values),

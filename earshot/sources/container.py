@@ -42,7 +42,7 @@ def facts_of(
 ) -> ClusterFacts:
     """The facts about a container whose inputs have been read; ``declared`` are scopes by name."""
     values = effective(container)
-    notes = dict(broker_settings(container.family, container.env).notes)
+    notes = dict(broker_settings(container.family, container.env, container.image).notes)
     if version := version_of(container.image):
         notes["kafka_version"] = version
     id = node_id(values)

@@ -67,7 +67,9 @@ def settings_of(service: Service) -> BrokerSettings:
     elif "kafka-server-start" in text:
         values = dict(_OVERRIDE.findall(text))
     values = {key: value for key, value in values.items() if value != ""}
-    scripted = {broker_property(family, name) for name in _SET_IN_COMMAND.findall(text)}
+    scripted = {
+        broker_property(family, name, container.image) for name in _SET_IN_COMMAND.findall(text)
+    }
     if _derives_no_more(container) or "advertised.listeners" in scripted:
         scripted |= {"listeners"} if "KAFKA_LISTENERS" not in container.env else set()
     values = {key: value for key, value in values.items() if key not in scripted}

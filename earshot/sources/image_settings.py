@@ -12,7 +12,7 @@ _DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 
 def handed_over(container: Container) -> dict[str, str]:
     """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
-    values = dict(broker_settings(container.family, container.env).values)
+    values = dict(broker_settings(container.family, container.env, container.image).values)
     if not values and container.family is Family.APACHE:
         return dict(APACHE_DEFAULTS)
     advertised = values.get("advertised.listeners", "")

@@ -70,6 +70,6 @@ def test_we_refuse_what_kafka_refuses_and_nothing_else(
 def test_the_image_hands_on_the_variables_as_we_take_them(judge: Judge) -> None:
     if judge.release < FIRST_IMAGE:
         not_meant("no image of that release has its script in Kafka's jar")
-    asked = list(environments(SEED, SHARE))
+    asked, image = list(environments(SEED, SHARE)), f"apache/kafka:{judge.version}"
     for env, properties in zip(asked, judge.properties(asked), strict=True):
-        assert broker_settings(Family.APACHE, env).values == properties, env
+        assert broker_settings(Family.APACHE, env, image).values == properties, env

@@ -63,13 +63,38 @@ def test_references(image: str, repository: str, tag: str) -> None:
         (Family.WURSTMEISTER, "KAFKA_A__B", "a..b"),
         (Family.BITNAMI, "KAFKA_CFG_LISTENER_NAME_SASL_SSL_X", "listener.name.sasl_ssl.x"),
         (Family.BITNAMI, "KAFKA_LISTENERS", "listeners"),
-        (Family.BITNAMI, "KAFKA_NODE_ID", ""),
+        (Family.BITNAMI, "KAFKA_NODE_ID", "node.id"),
+        (Family.BITNAMI, "KAFKA_CONTROLLER_LISTENER_NAMES", ""),
+        (Family.APACHE, "KAFKA_LISTENER_NAME_KAFKA_SSL", "listener.name.kafka.ssl"),
         (Family.APACHE, "KAFKA_HEAP_OPTS", ""),
         (Family.APACHE, "CLUSTER_ID", ""),
     ],
 )
 def test_each_image_maps_in_its_own_way(family: Family, name: str, key: str) -> None:
     assert broker_property(family, name) == key
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "key"),
+    [  # apache/kafka as its KafkaDockerWrapper of 3.7.2, 3.9.2, 4.0.2 and 4.4.0 answered
+        ("apache/kafka:3.7.2", "KAFKA_LISTENER_NAME_KAFKA_SSL", "listener.name.ssl"),
+        ("apache/kafka:3.9.2", "KAFKA_LISTENER_NAME_MYKAFKA_SSL", "listener.name.myssl"),
+        ("apache/kafka:3", "KAFKA_KAFKA_X", "x"),
+        ("apache/kafka-native:3.8.0@sha256:0", "KAFKA_LISTENER_NAME_KAFKA__X", "listener.name_x"),
+        ("apache/kafka:4.0.2", "KAFKA_KAFKA_X", "kafka.x"),
+        ("apache/kafka:30", "KAFKA_KAFKA_X", "kafka.x"),
+        ("apache/kafka", "KAFKA_KAFKA_X", "kafka.x"),
+        ("confluentinc/cp-kafka:3.9.2", "KAFKA_KAFKA_X", "kafka.x"),
+        ("bitnami/kafka:3.4.0-debian-11-r0", "KAFKA_NODE_ID", ""),
+        ("bitnami/kafka:3.4.0", "KAFKA_PROCESS_ROLES", ""),
+        ("bitnami/kafka:3.4.1", "KAFKA_PROCESS_ROLES", "process.roles"),
+        ("bitnami/kafka:4.0", "KAFKA_CONTROLLER_QUORUM_VOTERS", "controller.quorum.voters"),
+    ],
+)
+def test_a_variable_is_mapped_as_the_release_of_the_image_does(
+    image: str, name: str, key: str
+) -> None:
+    assert broker_property(family_of(image), name, image) == key
 
 
 def test_notes_stand_in_variables_that_no_image_maps() -> None:
