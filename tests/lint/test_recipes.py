@@ -8,13 +8,15 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-PAGE = (Path(__file__).parents[2] / "docs" / "lint.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "lint.md").read_text()
 GOOD = """\
 services:
   kafka:
@@ -38,6 +40,13 @@ def steps() -> list[dict[str, Any]]:
         document = yaml.safe_load(textwrap.dedent(block))
         found += document if isinstance(document, list) else document.get("steps", [])
     return [item for item in found if "run" in item]
+
+
+def workflow() -> dict[str, list[dict[str, Any]]]:
+    """By job, the steps of the whole workflow on the page that run a command."""
+    text = PAGE.partition("### A whole workflow")[2].partition("```yaml\n")[2].partition("```")[0]
+    jobs = yaml.safe_load(text)["jobs"]
+    return {name: [it for it in job["steps"] if "run" in it] for name, job in jobs.items()}
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -68,6 +77,30 @@ def test_the_steps_for_github(text: str, code: int, tmp_path: Path) -> None:
     assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
     report = json.loads((tmp_path / "earshot.sarif").read_text())
     assert len(report["runs"][0]["results"]) == code
+
+
+@pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (BAD, 1)])
+def test_the_lint_job_of_the_workflow(text: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text(text)
+    lint = {item["name"]: item["run"] for item in workflow()["lint"]}
+    assert shell(lint["Lint"], tmp_path).returncode == code
+    assert shell(lint["Summary"], tmp_path).returncode == 0
+    assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
+
+
+def test_the_page_says_which_steps_of_the_workflow_no_test_runs() -> None:
+    names = [item["name"] for job in workflow().values() for item in job]
+    untried = {"Install earshot", "Install the policy pack", "Install the program"}
+    assert set(names) - untried == {"Lint", "Summary", "Preview", "Analyze"}
+    assert "A test runs `Lint` and `Summary` as they are written here." in PAGE
+
+
+def test_the_workflow_installs_what_the_project_pins() -> None:
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = known["optional-dependencies"]["deploy"]
+    (install,) = [it["run"] for it in workflow()["pack"] if "policy pack" in it["name"]]
+    pinned = re.findall(r"[\w-]+==[\d.]+", install)
+    assert len(pinned) == 2 and set(pinned) <= set(extras)
 
 
 def test_the_baseline(tmp_path: Path) -> None:
