@@ -103,8 +103,12 @@ def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]
     if not brokers:
         return
     named = shortened([*dict.fromkeys(item.service for item in clients)])
+    spoken = _protocols(whole, broker)
     for endpoint in broker.endpoints or ():
-        if endpoint.name != listener and not endpoint.is_controller:
+        if endpoint.name == listener or endpoint.is_controller:
+            continue
+        # with another protocol a client would need more than an address
+        if spoken.get(endpoint.name.upper()) == spoken.get(listener.upper(), ""):
             lines = _bootstrapped(whole, clients, broker, endpoint.name)
             yield Candidate(f"bootstrap {named} to {endpoint.name}", lines)
     yield from _readvertised(whole, brokers, listener, clients)
@@ -318,12 +322,11 @@ def _own_listener(
     whole: Whole, broker: Broker, beside: str, names: Iterable[str], first_port: int
 ) -> tuple[Address, _OwnListener] | None:
     """Where a new listener would bind, and what adds it; None where it would need more settings."""
-    text = whole.settings(broker).values.get("listener.security.protocol.map", "")
-    protocols = dict(re.findall(r"([^,:\s]+)\s*:\s*([^,\s]+)", text.upper()))
+    protocols = _protocols(whole, broker)
     endpoints = broker.endpoints
     if not endpoints or broker.container.on_host_network:
         return None
-    if protocols.get(beside.upper(), beside.upper() if not text else "") != "PLAINTEXT":
+    if protocols.get(beside.upper()) != "PLAINTEXT":
         return None
     taken = {item.name.upper() for item in endpoints} | set(protocols)
     name = next((item for item in names if item not in taken), None)
@@ -332,6 +335,14 @@ def _own_listener(
     port = next(item for item in range(first_port, 65_536) if item not in ports)
     bind = Address("0.0.0.0", port)
     return None if name is None else (bind, _OwnListener(whole, broker, name, bind))
+
+
+def _protocols(whole: Whole, broker: Broker) -> dict[str, str]:
+    """By the name of each listener that has one, its protocol; all in capitals."""
+    text = whole.settings(broker).values.get("listener.security.protocol.map", "")
+    if not text:  # Kafka's own: each protocol is a listener's name
+        return dict(zip(_PROTOCOLS, _PROTOCOLS, strict=True))
+    return dict(re.findall(r"([^,:\s]+)\s*:\s*([^,\s]+)", text.upper()))
 
 
 def _bootstrapped(

@@ -100,11 +100,6 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
             ),
             f"keep the id {old}; or take broker {old} away first, and add broker {new} after that",
         )
-    if not {node.id for node in current.nodes} & {node.id for node in wanted.nodes}:
-        yield (
-            f"none of the nodes {_listed(node.id for node in current.nodes)} would stay",
-            "keep the brokers' ids, and add or take away some at a time",
-        )
 
 
 def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int, int, str]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from earshot.certificates.authority import (
     Issued,
     Subject,
+    is_issued_by,
     issue,
     new_authority,
     read_certificate,
@@ -32,6 +35,63 @@ def test_a_certificate_has_exactly_the_hosts_and_the_days(authority: Issued) -> 
     assert read.not_after == NOW + timedelta(days=90)
     assert read.not_before < NOW
     assert len(read.fingerprint) == 64
+
+
+def purposes(issued: Issued) -> list[tuple[bool, x509.ExtensionType]]:
+    """What a certificate says that it is for, with whether a reader must know it."""
+    found = x509.load_pem_x509_certificate(issued.certificate.encode()).extensions
+    kinds = (x509.BasicConstraints, x509.KeyUsage, x509.ExtendedKeyUsage)
+    return [(it.critical, it.value) for it in found if isinstance(it.value, kinds)]
+
+
+def usage(*of: str) -> x509.KeyUsage:
+    names = (
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+        "key_cert_sign",
+        "crl_sign",
+        "encipher_only",
+        "decipher_only",
+    )
+    return x509.KeyUsage(**{name: name in of for name in names})
+
+
+def test_each_certificate_is_good_for_what_its_holder_does(authority: Issued) -> None:
+    assert purposes(authority) == [
+        (True, x509.BasicConstraints(ca=True, path_length=0)),
+        (True, usage("key_cert_sign", "crl_sign")),
+    ]
+    own = [
+        (True, x509.BasicConstraints(ca=False, path_length=None)),
+        (True, usage("digital_signature")),
+    ]
+    client, server = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+    for hosts, of in ((["b1"], [client, server]), (["10.0.0.1"], [client, server]), ([], [client])):
+        found = issue(authority, NODE, hosts, 1, NOW)
+        assert purposes(found) == [*own, (False, x509.ExtendedKeyUsage(of))]
+
+
+def test_a_certificate_names_its_subject_and_its_authority() -> None:
+    authority = new_authority("s" * 100, NOW)
+    found = x509.load_pem_x509_certificate(issue(authority, NODE, [], 1, NOW).certificate.encode())
+    assert found.subject.rfc4514_string() == NODE.principal
+    assert found.issuer.rfc4514_string() == f"CN=earshot {'s' * 56},OU=authority", "64 at the most"
+
+
+def test_who_issued_a_certificate_is_told_by_name_and_signature(authority: Issued) -> None:
+    pem = issue(authority, NODE, [], 1, NOW).certificate
+    assert is_issued_by(pem, authority.certificate)
+    for stack in ("test", "other"):
+        assert not is_issued_by(pem, new_authority(stack, NOW).certificate)
+    assert not is_issued_by("", authority.certificate)
+
+
+def test_clocks_of_clients_may_be_five_minutes_behind(authority: Issued) -> None:
+    assert read_certificate(authority.certificate).not_before == NOW - timedelta(minutes=5)
+    assert read_certificate(authority.certificate).not_after == NOW + timedelta(days=3650)
 
 
 def test_a_clients_certificate_is_no_servers(authority: Issued) -> None:

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from earshot.certificates.authority import Subject, read_certificate
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store, Wanted
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
+from earshot.listeners.security import CLIENTS
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation.client import translate
 
@@ -54,7 +56,47 @@ def test_everything_is_made_once(store: Store) -> None:
 def test_nobody_else_may_read_a_secret(store: Store) -> None:
     assert store.folder.stat().st_mode & 0o777 == 0o700
     modes = {path.name: path.stat().st_mode & 0o777 for path in store.folder.iterdir()}
-    assert {name for name, mode in modes.items() if mode != 0o600} == {"ca.pem"}
+    assert {name: mode for name, mode in modes.items() if mode != 0o600} == {"ca.pem": 0o644}
+    store.folder.chmod(0o755)
+    store.fill(WANTED, NOW)
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_folders_above_it_are_made(tmp_path: Path) -> None:
+    made = Store(tmp_path / "stacks" / "mine")
+    made.fill(WANTED, NOW)
+    assert made.due(WANTED, NOW) == []
+
+
+def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
+    found = {
+        name: x509.load_pem_x509_certificate((store.folder / name).read_bytes())
+        for name in ("node-1.pem", "node-2.pem", "app.pem")
+    }
+    assert {name: item.subject.rfc4514_string() for name, item in found.items()} == {
+        "node-1.pem": "CN=node,OU=nodes",
+        "node-2.pem": "CN=node,OU=nodes",
+        "app.pem": Subject("app", CLIENTS).principal,
+    }
+
+
+def test_a_password_is_long_and_known_by_its_digest(store: Store) -> None:
+    before = store.fill(WANTED, NOW).passwords
+    assert len(store.password("app")) == 32 != len(set(store.password("app")))
+    assert store.password("app") != store.password("validator")
+    assert all(len(digest) == 12 for digest in before.values())
+    (store.folder / "app.password").unlink()
+    after = store.fill(WANTED, NOW).passwords
+    assert {user for user in before if before[user] != after[user]} == {"app"}
+
+
+def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
+    for name in ("notes.txt", ".hidden.pem"):
+        (store.folder / name).write_text("mine")
+    (store.folder / "gone.pem").write_text("of a user that was")
+    assert store.due(WANTED, NOW) == ["gone.pem"]
+    store.fill(WANTED, NOW)
+    assert {"notes.txt", ".hidden.pem"} <= set(names(store)) and "gone.pem" not in names(store)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +130,10 @@ def test_a_file_that_is_no_certificate_is_made_anew(store: Store) -> None:
     assert read_certificate((store.folder / "app.pem").read_text()).not_after > NOW
 
 
-def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store) -> None:
-    (store.folder / "ca.key").unlink()
-    assert store.due(WANTED, NOW)[0] == "ca.pem"
+@pytest.mark.parametrize("lost", ["ca.key", "ca.pem"])
+def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store, lost: str) -> None:
+    (store.folder / lost).unlink()
+    assert store.due(WANTED, NOW) == ["ca.pem", *FILES]
     with pytest.raises(EarshotError) as caught:
         store.fill(WANTED, NOW)
     assert str(caught.value) == (
@@ -99,6 +142,16 @@ def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store) -> 
         "others\n  fix: put both files back from a copy; or stop the cluster (`make down`), "
         f"remove {store.folder}, and all certificates and passwords are made anew"
     )
+
+
+def test_a_lost_authority_is_made_anew_where_no_node_is_left(store: Store) -> None:
+    for path in store.folder.glob("node-*.pem"):
+        path.unlink()
+    (store.folder / "ca.key").unlink()
+    before = store.authority()
+    store.fill(WANTED, NOW)
+    assert store.authority() != before
+    assert store.due(WANTED, NOW) == []
 
 
 def test_certificates_of_another_authority_are_made_anew(store: Store, tmp_path: Path) -> None:
@@ -125,6 +178,18 @@ def test_a_client_gets_what_its_listener_asks_for(
     assert values.keys() == keys | trust
     assert values["security.protocol"] == protocol
     assert values["ssl.truststore.certificates"] == store.authority()
+    begun = client_properties(store, "app", Mechanism.SCRAM_SHA_512, protocol, "b1:1,b2:2")
+    assert read_properties(begun).values == {**values, "bootstrap.servers": "b1:1,b2:2"}
+    expected = {
+        "ssl.truststore.type": "PEM",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(store.folder / "app.pem"),
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        f'username="app" password="{store.password("app")}";',
+    }
+    kept = {"ssl.truststore.type", *keys}
+    assert {key: values[key] for key in kept} == {key: expected[key] for key in kept}
 
 
 def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:

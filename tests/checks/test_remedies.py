@@ -92,6 +92,70 @@ services:
 """
     line = "ui: command: kafka:19092 in place of kafka:9092"
     assert told(text) == [("bootstrap ui to INSIDE", [line], True)]
+    other = "  app: {image: app, environment: {KAFKA_BROKERS: 'kafka:19092,kafka:19092'}}\n"
+    assert told(text + other) == told(text), "one that begins there already stays as it is"
+
+
+SEPARATE = """
+services:
+  controller:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: 1
+      KAFKA_PROCESS_ROLES: controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@controller:9093
+      KAFKA_LISTENERS: CONTROLLER://:9093
+  kafka:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: 2
+      KAFKA_PROCESS_ROLES: broker
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@controller:9093
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  ui: {image: ui, environment: {KAFKA_BROKERS: "nobody:9092"}}
+"""
+
+
+def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
+    lines = ["ui: KAFKA_BROKERS: kafka:9092"]
+    assert told(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
+
+
+def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
+    other = SEPARATE[SEPARATE.index("  controller:") : SEPARATE.index("  ui:")]
+    for name in ("controller", "kafka"):
+        other = other.replace(f"  {name}:", f"  {name}2:").replace(f"@{name}:", f"@{name}2:")
+    other = other.replace("//kafka:", "//kafka2:")
+    remedy = "bootstrap to a listener whose advertised address works in this container"
+    assert told(SEPARATE + other) == [(remedy, [], False)]
+
+
+def test_to_a_listener_with_another_protocol_an_address_alone_leads_nobody() -> None:
+    listeners = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+    others = ",".join(f"{name}://kafka:{port}" for port, name in enumerate(listeners[1:], 9093))
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:3.9.1
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_BROKER_ID: 1
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092,SSL://:9093,SASL_PLAINTEXT://:9094,SASL_SSL://:9095
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092,{others}
+  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
+"""
+    ((_, lines, _),) = told(text)
+    protocols = ",".join(f"{name}:{name}" for name in listeners)
+    assert lines[2:] == [
+        f"kafka: {MAP}: {protocols},INTERNAL:PLAINTEXT",
+        "ui: KAFKA_BROKERS: kafka:29092",
+    ]
+    mapped = text.replace("KAFKA_BROKER_ID", f"{MAP}: {protocols}\n      KAFKA_BROKER_ID")
+    assert [lines for _, lines, _ in told(mapped)] == [lines]
 
 
 def test_a_listener_with_tls_or_passwords_would_need_more_than_lines() -> None:
@@ -235,6 +299,13 @@ services:
         ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_BROKERS: kafka:9092"], True),
         ("bootstrap app to PLAINTEXT", ["app: KAFKA_BROKERS: kafka:9092"], True),
     ]
+    both = text[: text.index("  ui:")] + (
+        '  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111", KAFKA_SERVERS: "kafka:2222"}}'
+    )
+    assert [lines for _, lines, _ in told(both)] == [
+        ["ui: KAFKA_BROKERS: kafka:9092"],
+        ["ui: KAFKA_SERVERS: kafka:9092"],
+    ]
     alike = text.replace("kafka:2222", "kafka:1111")
     assert [lines for _, lines, _ in told(alike)] == [
         ["ui: KAFKA_BROKERS: kafka:9092"],
@@ -281,6 +352,24 @@ def test_of_a_large_file_so_many_lines_are_tried(
     assert tried == [2] * min(most // 2, 3)
     assert [bool(item.lines) for item in found] == [i < most // 2 for i in range(3)]
     assert with_lines((), (), judge) == ()
+
+
+@pytest.mark.parametrize("most", range(8))
+def test_of_one_finding_no_more_lines_are_tried_than_are_left(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TWO[: TWO.index("  kafka2:")].replace("9092:9092", "9094:9092")
+    all_services = services(text)
+    (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
+    tried: list[Sequence[Service]] = []
+
+    def judge(changed: Sequence[Service]) -> tuple[Finding, ...]:
+        tried.append(changed)
+        return (finding,)
+
+    monkeypatch.setattr(remedies, "MOST_SERVICES", most)
+    assert with_lines(all_services, (finding, finding), judge) == (finding, finding)
+    assert len(tried) == min(most, 6), "three for each"
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,9 @@ def test_of_an_image_that_is_not_known_no_script_refuses(image: str, observed: l
     settings = BrokerSettings({"zookeeper.connect": "z:2181"}, True, (4, 1))
     found = refusals(container, settings, plain=False)
     assert [item.observed for item in found] == observed
+
+
+def test_wurstmeister_s_script_formats_no_storage() -> None:
+    env = {"CLUSTER_ID": "mine", "KAFKA_LISTENERS": "A://:1"}
+    settings = BrokerSettings({"process.roles": "broker"}, False, (2, 8))
+    assert [*refusals(Container("kafka", IMAGE, env=env), settings, plain=True)] == []

@@ -121,3 +121,8 @@ def test_a_controller_alone_is_no_broker_for_others_to_get_to() -> None:
     first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
     assert [item.container for item in judged(first, second)] == ["k1"]
     assert list(judged(replace(first, is_broker=False), second)) == []
+
+
+def test_without_the_listener_between_brokers_no_way_between_them_is_known() -> None:
+    first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
+    assert list(judged(replace(first, inter_broker="OTHER"), second)) == []

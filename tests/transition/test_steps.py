@@ -18,6 +18,7 @@ PAIRS = 50
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+THIRD = {"name": "THIRD", "port": 19292, "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]}
 
 
@@ -92,6 +93,8 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
         (plan(INTERNAL, EXTERNAL, extra={"num.io.threads": "4"}), ["other settings"]),
         (plan(INTERNAL, EXTERNAL, brokers=4), ["with broker 4"]),
         (plan(INTERNAL, EXTERNAL, brokers=2), ["without broker 3"]),
+        (plan(INTERNAL, EXTERNAL, brokers=1), ["without broker 2 and 3"]),
+        (plan(INTERNAL, EXTERNAL, brokers=6), ["with broker 4, 5 and 6"]),
         (
             plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}),
             ["EXTERNAL from PLAINTEXT to SSL"],
@@ -130,6 +133,63 @@ def test_brokers_use_another_listener_while_the_protocol_of_theirs_changes() -> 
         "INTERNAL from PLAINTEXT to SASL_PLAINTEXT",
         "brokers reach each other through INTERNAL",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "expected"),
+    [
+        (
+            plan(INTERNAL, EXTERNAL, REPL),
+            plan(INTERNAL | {"protocol": "SSL"}, THIRD, EXTERNAL, REPL),
+            [
+                "THIRD added; brokers reach each other through REPL",
+                "INTERNAL from PLAINTEXT to SSL",
+                "brokers reach each other through INTERNAL",
+            ],
+        ),
+        (
+            BEFORE,
+            plan(INTERNAL | {"protocol": "SSL"}, REPL, EXTERNAL),
+            [
+                "REPL added",
+                "brokers reach each other through REPL",
+                "INTERNAL from PLAINTEXT to SSL",
+                "brokers reach each other through INTERNAL",
+            ],
+        ),
+        (
+            plan(INTERNAL, REPL, EXTERNAL),
+            plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
+            [
+                "brokers reach each other through REPL",
+                "INTERNAL from PLAINTEXT to SSL",
+                "brokers reach each other through INTERNAL",
+                "REPL taken away",
+            ],
+        ),
+    ],
+    ids=["one that stays", "one that comes", "one that goes"],
+)
+def test_meanwhile_brokers_use_a_listener_that_stays_before_one_that_comes_or_goes(
+    before: ClusterPlan, wanted: ClusterPlan, expected: list[str]
+) -> None:
+    assert texts(transition(before, wanted)) == expected
+
+
+def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_brokers() -> None:
+    fewer, more = (plan(REPL, EXTERNAL, brokers=count) for count in (2, 4))
+    steps = transition(BEFORE, fewer)
+    assert texts(steps) == [
+        "INTERNAL and REPL side by side; without broker 3",
+        "brokers reach each other through REPL",
+        "INTERNAL taken away",
+    ]
+    assert [len(step.plan.nodes) for step in steps] == [2, 2, 2]
+    assert {(it.plan.replication_factor, it.plan.min_insync_replicas) for it in steps} == {(2, 1)}
+    assert [step.restarts for step in steps] == [(1, 2)] * 3
+    steps = transition(BEFORE, more)
+    assert [len(step.plan.nodes) for step in steps] == [3, 3, 4]
+    assert [step.restarts for step in steps] == [(1, 2, 3)] * 3
 
 
 def test_one_broker_alone_reaches_nobody_and_needs_one_step_to_use_another_listener() -> None:
@@ -224,6 +284,29 @@ def test_what_no_order_can_do_is_refused_with_the_way(
         transition(BEFORE, wanted)
     assert str(refusal.value) == (
         f"nothing was touched, for brokers that run cannot make this change: {reason}\n  fix: {way}"
+    )
+
+
+def test_security_neither_comes_nor_goes_while_brokers_run() -> None:
+    secured = BEFORE.model_copy(
+        update={"security": SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)}
+    )
+    for before, wanted, word in ((BEFORE, secured, "come"), (secured, BEFORE, "go")):
+        with pytest.raises(EarshotError) as refusal:
+            transition(before, wanted)
+        assert refusal.value.observed.startswith(f"`security` would {word} while brokers run: ")
+    assert texts(transition(secured, secured)) == []
+
+
+def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
+    before, wanted = (
+        plan(item, EXTERNAL, brokers=4) for item in (INTERNAL, REPL | {"port": 19092})
+    )
+    with pytest.raises(EarshotError) as refusal:
+        transition(before, wanted)
+    assert refusal.value.observed == (
+        "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would go from INTERNAL to "
+        "REPL in one go, and clients that still know it as INTERNAL's would be sent on by REPL"
     )
 
 
