@@ -24,7 +24,7 @@ from earshot.rules import (
 )
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment, settings_of
+from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
@@ -50,7 +50,7 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Why the image, or Kafka in it, does not start; the first of both that says so."""
     plain = not (service.command or service.is_built)
     found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
-    found = found or [*kafka_refusals(settings)]
+    found = found or [*kafka_refusals(settings)] or [*kafka_refusals(with_empty(service, settings))]
     for item in found[:1]:
         yield replace(item, container=service.name)
 

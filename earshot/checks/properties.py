@@ -44,14 +44,15 @@ def mistakes_in_values(
     given: Mapping[str, str], release: tuple[int, int] | None, *, complete: bool
 ) -> tuple[Finding, ...]:
     """The same of properties by name; where not ``complete``, others may be set elsewhere."""
-    values = {key: value for key, value in given.items() if value != ""}
+    values = dict(given)
     # without either it is a part of a file, or a template: something else completes it
-    whole = "listeners" in values and bool({"process.roles", "zookeeper.connect"} & set(values))
+    mode = values.get("process.roles") or values.get("zookeeper.connect")
+    whole = bool(values.get("listeners") and mode)
     complete = complete and whole
     settings = BrokerSettings(values, complete=complete, release=release or OLDEST)
     found = kafka_refusals(settings)
     if not (settings.is_zookeeper or release):
         newest = BrokerSettings(values, settings.complete, NEWEST)
-        later = {item.observed for item in kafka_refusals(newest)}
-        found = tuple(item for item in found if item.observed in later)
+        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
+        found = tuple(item for item in found if item.inputs in later)
     return found[:1]

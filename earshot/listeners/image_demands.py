@@ -156,8 +156,7 @@ DEMANDS = (
             family,
             script,
             Of.CONTROLLER_ALONE,
-            refuses=("KAFKA_ADVERTISED_LISTENERS",),
-            may_be_empty=True,
+            refuses=("KAFKA_ADVERTISED_LISTENERS",),  # set to nothing, it is unset
         )
         for family, script in (
             (Family.APACHE, APACHE_SCRIPT),

@@ -14,10 +14,11 @@ KEY = "advertised.listeners"
 def some(view: StrictSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
+        names = ", ".join(view.advertised)
         yield Objection(
             "A2",
             KEY,
-            f"holds nothing for clients: {', '.join(view.advertised)} belong to the controller",
+            f"holds nothing for clients: {names} belong to the controller" if names else "is empty",
             "at least one listener that is not in controller.listener.names",
         )
 

@@ -275,7 +275,7 @@ def _needs(case: Case) -> Iterator[Fault]:
 
 def _listeners(case: Case) -> Iterator[Fault]:
     advertised = case.values.get("advertised.listeners")
-    if case.is_controller_only and advertised is not None and case.family in _SCRIPTED:
+    if case.is_controller_only and advertised and case.family in _SCRIPTED:
         yield Fault(
             "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
             "no such variable on a controller",

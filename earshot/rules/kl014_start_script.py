@@ -71,7 +71,7 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
     """Variables that the script does not want."""
     for name in demand.refuses:
         value = container.env.get(name)
-        if value is None or not (demand.may_be_empty or (value and is_known(value))):
+        if not value or not (is_known(value) or "://" in value):
             continue
         observed = f"sets {name}, and {container.image} refuses to start"
         if not demand.instead:

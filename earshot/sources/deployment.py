@@ -85,6 +85,24 @@ def settings_of(service: Service) -> BrokerSettings:
     return BrokerSettings(values, complete, release)
 
 
+def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
+    """``settings`` with the properties that are set to nothing, where the image hands them over.
+
+    apache/kafka does, but for what its script derives, or unsets on a controller.
+    """
+    container = service.container
+    if container.family is not Family.APACHE or service.command or service.is_built:
+        return settings
+    keys = {
+        broker_property(Family.APACHE, name, container.image)
+        for name, value in container.env.items()
+        if value == ""
+    } - {"", "listeners"}
+    if settings.values.get("process.roles", "").strip() == "controller":
+        keys -= {"advertised.listeners"}
+    return replace(settings, values={**settings.values, **dict.fromkeys(keys, "")})
+
+
 def _release(service: Service) -> tuple[int, int] | None:
     """As the image's tag tells; where it tells none, as somebody has said."""
     image = service.container.image

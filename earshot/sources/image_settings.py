@@ -16,7 +16,7 @@ def handed_over(container: Container) -> dict[str, str]:
     if not values and container.family is Family.APACHE:
         return dict(APACHE_DEFAULTS)
     advertised = values.get("advertised.listeners", "")
-    if advertised and "listeners" not in values and container.family in _DERIVE:
+    if advertised and not values.get("listeners") and container.family in _DERIVE:
         values["listeners"] = derived_listeners(advertised)
     return values
 

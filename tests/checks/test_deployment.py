@@ -182,6 +182,40 @@ def test_a_controller_alone_that_advertises_by_the_images_variable(image: str) -
     )
 
 
+@pytest.mark.parametrize("image", [CP7, CP8, APACHE, "apache/kafka:4.2.0"])
+def test_a_controller_alone_may_set_what_it_advertises_to_nothing(image: str) -> None:
+    assert told(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": ""}) == []
+    somewhere = "CONTROLLER://${HOST}:9093"
+    assert len(told(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": somewhere})) == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "is_refused"),
+    [  # each as Kafka of that release answered
+        ("apache/kafka:3.9.1", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", True),
+        ("apache/kafka:4.2.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", True),
+        ("apache/kafka:4.1.1", "KAFKA_ADVERTISED_LISTENERS", True),
+        ("apache/kafka:4.2.0", "KAFKA_ADVERTISED_LISTENERS", True),
+        ("apache/kafka:4.2.0", "KAFKA_INTER_BROKER_LISTENER_NAME", True),
+        ("apache/kafka:4.2.0", "KAFKA_LISTENERS", False),  # the script derives them
+        ("apache/kafka:4.2.0", "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS", False),
+        ("apache/kafka:4.2.0", "KAFKA_EARLY_START_LISTENERS", False),
+        ("apache/kafka:4.2.0", "KAFKA_METRIC_REPORTERS", False),
+        ("confluentinc/cp-kafka:8.0.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", False),  # not known
+    ],
+)
+def test_apache_kafka_hands_over_what_is_set_to_nothing(
+    image: str, name: str, is_refused: bool
+) -> None:
+    env = KRAFT | {name: ""}
+    if name == "KAFKA_LISTENERS":
+        env = env | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://k:9092,CONTROLLER://k:9093"}
+    found = told(image, env)
+    assert bool(found) is is_refused, found
+    assert all(rule == "KL002" for rule, _ in found)
+    assert told(image, env, command="sleep infinity") == []
+
+
 @pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
 def test_variables_that_cp_kafka_refuses(name: str) -> None:
     (one,) = found(CP7, ZOOKEEPER | {name: "x"})

@@ -48,7 +48,6 @@ def test_whose_properties_they_are(text: str, expected: bool) -> None:
         KRAFT,
         ZOOKEEPER,
         ZOOKEEPER + "listeners=PLAINTEXT://:9092\nadvertised.listeners=PLAINTEXT://kafka:9092\n",
-        ZOOKEEPER + "listeners=PLAINTEXT://:9092\nadvertised.listeners=\n",
         ZOOKEEPER + "listeners=A://${HOST}:9092,B://:9092\n",
         # a part of a file, or a template
         ZOOKEEPER + "advertised.listeners=A://kafka:9092\n",
@@ -104,6 +103,20 @@ MAPPED = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.l
             "every controller of a static quorum",
             "change the setting as expected",
             "controller.quorum.voters",
+        ),
+        (
+            KRAFT + "advertised.listeners=\n",
+            "advertised.listeners: is empty; Kafka does not start",
+            "at least one listener that is not in controller.listener.names",
+            "change the setting as expected",
+            "advertised.listeners",
+        ),
+        (
+            KRAFT + "security.inter.broker.protocol=\n",
+            "security.inter.broker.protocol: is ''; Kafka does not start",
+            "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL",
+            "change the setting as expected",
+            "security.inter.broker.protocol",
         ),
     ],
 )
