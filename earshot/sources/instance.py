@@ -19,7 +19,7 @@ from earshot.facts.settings import (
     roles_of,
 )
 from earshot.listeners.address import Address
-from earshot.listeners.grammar import Bad, read_listeners, read_voters
+from earshot.listeners.grammar import Bad, read_listeners, read_servers, read_voters
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience
@@ -105,19 +105,30 @@ def audience(
         scopes[Scope.EXTERNAL] = f"{advertised.host} is {kind}"
     elif not scopes and kind in _OF_THE_VPC:
         scopes[Scope.INTERNAL] = f"{advertised.host} is {kind}"
-    alone = is_loopback(advertised.host) and _may_be_alone(values)
-    if name == inter_broker_name(values) and not alone:
+    if name == inter_broker_name(values) and not _is_its_own(advertised, values):
         scopes.setdefault(Scope.INTERNAL, "the brokers talk through it")
     return Audience(tuple(item for item in Scope if item in scopes), "; ".join(scopes.values()))
 
 
+def _is_its_own(advertised: Address, values: Mapping[str, str]) -> bool:
+    """Whether it leads a node to itself that nobody else is known to ask."""
+    return is_loopback(advertised.host) and _may_be_alone(values)
+
+
 def _may_be_alone(values: Mapping[str, str]) -> bool:
-    """Whether nothing shows another broker: it votes alone, or its ZooKeeper is its machine's."""
-    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
-    if "process.roles" in values or "zookeeper.connect" not in values:
-        return list(voters) == [node_id(values)] and Role.BROKER in roles_of(values)
-    servers, _, _ = values["zookeeper.connect"].partition("/")
-    return all(is_loopback(item.rpartition(":")[0] or item) for item in servers.split(","))
+    """Whether nothing shows another node: it votes alone, or its quorum or its ZooKeeper is on its
+    own machine, as in the `server.properties` that Kafka comes with."""
+    if "process.roles" not in values and "zookeeper.connect" in values:
+        servers, _, _ = values["zookeeper.connect"].partition("/")
+        hosts = (item.strip().rpartition(":")[0] or item.strip() for item in servers.split(","))
+        return all(is_loopback(host.strip("[]")) for host in hosts)
+    if Role.BROKER not in roles_of(values):
+        return False
+    if voters := dict(readable(read_voters(values.get("controller.quorum.voters", "")))):
+        return list(voters) == [node_id(values)]
+    listed = [*readable(read_servers(values.get("controller.quorum.bootstrap.servers", "")))]
+    combined = Role.CONTROLLER in roles_of(values)
+    return combined and len(listed) == 1 and is_loopback(listed[0][0].host)
 
 
 def _plan(
@@ -129,7 +140,12 @@ def _plan(
     def tell(name: str, _bind_port: int, advertised: Address) -> Audience:
         return audience(name, advertised, values, said)
 
-    return lone_plan(node_id(values), values, notes, parsed_listeners(values, tell, own), hosts)
+    listeners = [
+        item
+        for item in parsed_listeners(values, tell, own)
+        if not (item.name in controller_names(values) and _is_its_own(item.advertised, values))
+    ]
+    return lone_plan(node_id(values), values, notes, listeners, hosts)
 
 
 def is_computed(host: str | UnknownHost) -> bool:

@@ -114,6 +114,7 @@ def test_what_kafka_takes_is_no_mistake(changed: dict[str, str]) -> None:
     ("changed", "rules"),
     [
         ({"zookeeper_connect": "localhost:2181,127.0.0.1:2182/kafka", "process_roles": ""}, []),
+        ({"zookeeper_connect": "[::1]:2181", "process_roles": ""}, []),
         ({"zookeeper_connect": "z1:2181,localhost:2182", "process_roles": ""}, ["KL003"]),
         ({"process_roles": "broker,controller", "controller_quorum_voters": "1@b1:9093",
           "listeners": "INTERNAL://:9092,CONTROLLER://:9093"}, []),
@@ -135,6 +136,21 @@ def test_loopback_is_right_for_a_broker_that_is_alone(
     listeners = changed.get("listeners", "INTERNAL://:9092").replace("INTERNAL", "PLAINTEXT")
     one = written(**{**changed, **alone, "listeners": listeners})
     assert [text[:5] for text in told(InstanceRun(), "a", one)] == rules
+
+
+def test_the_settings_that_kafka_comes_with_pass() -> None:
+    """As config/server.properties of Kafka 4.x has them."""
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "advertised.listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
+    }
+    assert told(InstanceRun(), "a", UserDataFile("f", NodeSettings(values))) == []
 
 
 @pytest.mark.parametrize(

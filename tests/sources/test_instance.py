@@ -85,6 +85,24 @@ def test_a_broker_that_asks_itself_alone_has_nothing_between_brokers(
     assert audience("PLAINTEXT", Address(host, 9092), values, {}).scopes == scopes
 
 
+@pytest.mark.parametrize(
+    ("servers", "roles", "alone"),
+    [
+        ("localhost:9093", "broker,controller", True),
+        ("[::1]:9093", "broker,controller", True),
+        ("localhost:9093", "broker", False),
+        ("kafka1:9093", "broker,controller", False),
+        ("localhost:9093,kafka2:9093", "broker,controller", False),
+    ],
+)
+def test_a_quorum_without_voters_may_be_on_the_brokers_own_machine(
+    servers: str, roles: str, alone: bool
+) -> None:
+    values = {"process.roles": roles, "controller.quorum.bootstrap.servers": servers}
+    found = audience("PLAINTEXT", Address("localhost", 9092), values, {})
+    assert found.scopes == (() if alone else (Scope.INTERNAL,))
+
+
 def test_the_whole_plan_is_what_the_properties_say() -> None:
     found = facts(
         node_id="4",
