@@ -318,7 +318,7 @@ def test_a_voter_without_a_controller_listener_is_left_where_it_is() -> None:
 services:
   kafka1:
     image: apache/kafka:4.1.1
-    environment: {KRAFT.replace("1@localhost:9093", "1@kafka1:9093,2@kafka2:9093")}
+    environment: {KRAFT.replace("1@localhost:9093", "1@kafka1:9999,2@kafka2:9093")}
       KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka1:9092
   kafka2:
@@ -327,12 +327,82 @@ services:
       KAFKA_NODE_ID: 2
       KAFKA_PROCESS_ROLES: broker
       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9999,2@kafka2:9093
       KAFKA_LISTENERS: PLAINTEXT://:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka2:9092
 """
     remedy = "give node 2 the role controller, or take it off the voters"
-    assert told(text) == [(remedy, [], False)]
+    voters = "KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093"
+    assert told(text) == [
+        (remedy, [], False),
+        (
+            "list each voter where its controller listener is",
+            [f"{name}: {voters}" for name in ("kafka1", "kafka2")],
+            True,
+        ),
+    ]
+
+
+def node(name: str, id: int, voters: str) -> str:
+    return f"""
+  {name}:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: {id}
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: {voters}
+      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{name}:9092"""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        (
+            [("a", 1, "1@a:9999,5@elsewhere.example.com:9093")],
+            ["a: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,5@elsewhere.example.com:9093"],
+        ),
+        (
+            [
+                ("a", 1, "1@a:9999,2@b:9093"),
+                ("b", 2, "1@a:9999,2@b:9093"),
+                ("c", 1, "1@c:9093,2@d:9093"),
+                ("d", 2, "1@c:9093,2@d:9093"),
+            ],
+            [f"{name}: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,2@b:9093" for name in "ab"],
+        ),
+    ],
+    ids=["one of another file", "two clusters with the same ids"],
+)
+def test_voters_are_listed_anew_on_the_nodes_of_their_cluster(
+    nodes: list[tuple[str, int, str]], expected: list[str]
+) -> None:
+    text = "services:" + "".join(node(*item) for item in nodes)
+    assert told(text) == [("list each voter where its controller listener is", expected, True)]
+
+
+def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between_them() -> None:
+    text = "services:"
+    lines = []
+    for id, port in ((1, 9092), (2, 9094)):
+        text += f"""
+  kafka{id}:
+    image: apache/kafka:3.9.1
+    ports: ["{port}:9092"]
+    environment:
+      KAFKA_BROKER_ID: {id}
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:{port}"""
+        advertised = f"PLAINTEXT://localhost:{port},INTERNAL://kafka{id}:29092"
+        lines += [
+            f"kafka{id}: KAFKA_ADVERTISED_LISTENERS: {advertised}",
+            f"kafka{id}: KAFKA_LISTENERS: PLAINTEXT://:9092,INTERNAL://0.0.0.0:29092",
+            f"kafka{id}: {MAP}: PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT",
+            f"kafka{id}: KAFKA_INTER_BROKER_LISTENER_NAME: INTERNAL",
+        ]
+    assert told(text) == [("give other brokers a listener of their own", lines, True)] * 2
 
 
 @pytest.mark.parametrize("most", [0, 2, 3, 4, 5, 6, 7, 20])
