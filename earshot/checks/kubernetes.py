@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals
 from earshot.facts.deployment import Bootstrap
-from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address
-from earshot.listeners.images import broker_settings, repository_of
+from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.finding import Finding
 from earshot.sources.bootstraps import bootstraps
@@ -50,24 +49,13 @@ def asks_for_a_service(manifest: Manifest) -> bool:
 
 
 def _refusals(broker: PodContainer) -> Iterator[Finding]:
-    settings = _settings(broker)
+    settings = settings_of(broker.service)
     found = list(refusals(broker.service, settings))
     if settings.release is None:
         earlier = kafka_refusals(replace(settings, release=OLDEST))
         told = {item.observed for item in earlier}
         found = [item for item in found if item.observed in told]
     yield from found
-
-
-def _settings(broker: PodContainer) -> BrokerSettings:
-    """Without what the image would derive from variables that are not all known."""
-    settings = settings_of(broker.service)
-    container = broker.service.container
-    given = broker_settings(container.family, container.env, container.image).values
-    if not container.unknown or "listeners" in given or "advertised.listeners" not in given:
-        return settings
-    values = {key: value for key, value in settings.values.items() if key != "listeners"}
-    return replace(settings, values=values)
 
 
 def _linked(broker: PodContainer, manifest: Manifest) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from earshot.listeners.images import (
     APACHE_DEFAULTS,
     Family,
     broker_property,
+    broker_settings,
     derived_listeners,
     family_of,
     is_broker,
@@ -43,6 +44,10 @@ _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 _TOLD = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
+
+
+_UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
+"""Where a container has variables, or a script that sets some, that nobody has read."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -71,7 +76,8 @@ def settings_of(service: Service) -> BrokerSettings:
         broker_property(family, name, container.image) for name in _SET_IN_COMMAND.findall(text)
     }
     if _derives_no_more(container) or "advertised.listeners" in scripted:
-        scripted |= {"listeners"} if "KAFKA_LISTENERS" not in container.env else set()
+        given = broker_settings(family, container.env, container.image).values
+        scripted |= {"listeners"} - given.keys()
     values = {key: value for key, value in values.items() if key not in scripted}
     if family is Family.BITNAMI:
         values = _with_bitnami_s(values)
@@ -122,7 +128,7 @@ def _derives_no_more(container: Container) -> bool:
 
 def _has_unread_variables(container: Container) -> bool:
     """Whether some of its variables are set where nobody has read them, or not known yet."""
-    return bool({"env_file", "extends", "variables", BASE_FILE} & set(container.unknown))
+    return bool(_UNREAD & set(container.unknown))
 
 
 def _with_port(container: Container) -> Container:

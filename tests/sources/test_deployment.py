@@ -130,6 +130,18 @@ def test_apache_kafka_has_settings_of_its_own_where_nothing_is_set() -> None:
     )
 
 
+@pytest.mark.parametrize("unread", ["env_file", "variables", "envFrom", "mounted files"])
+def test_what_an_image_derives_is_not_known_where_variables_are_unread(unread: str) -> None:
+    def values(image: str, env: dict[str, str]) -> Mapping[str, str]:
+        return settings_of(service(image, env, unknown=(unread,))).values
+
+    advertised = {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}
+    assert values(APACHE, {}) == {}
+    assert values(APACHE, advertised) == {"advertised.listeners": "A://k:1"}
+    assert values(APACHE, advertised | {"KAFKA_LISTENERS": "A://:1"})["listeners"] == "A://:1"
+    assert values(BITNAMI, {"KAFKA_CFG_LISTENERS": "A://:1"}) == {"listeners": "A://:1"}
+
+
 def test_old_images_take_a_host_and_a_port() -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}
     values = settings_of(service("wurstmeister/kafka", env)).values
