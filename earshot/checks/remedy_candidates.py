@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import GATEWAYS, Arrival, Bootstrap, Broker, Deployment, Endpoint
+from earshot.facts.deployment import GATEWAYS, Arrival, Deployment
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address
 from earshot.listeners.images import BITNAMI_PREFIX, broker_property, variable_of

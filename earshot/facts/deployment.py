@@ -1,4 +1,4 @@
-"""Containers of one file that may meet: their names and networks, brokers, and clients.
+"""Containers of one file that may meet, and where an address leads between them.
 
 `Deployment.way` follows a client: where an address leads from a place, and who listens there.
 What containers of other files, DNS or the user's machine decide is not known.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import is_known
 from earshot.facts.shared_networks import SHARED, owners, sharing
@@ -30,50 +31,6 @@ GATEWAYS = frozenset(
     }
 )
 """Names of the machine that runs the containers, and Compose's word for its address."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """One listener of a broker in its container; None stands for what is not known."""
-
-    name: str
-    bind: Address
-    advertised: Address | None
-    is_controller: bool = False
-
-
-@dataclass(frozen=True)
-class Broker:
-    """A broker or controller of the file.
-
-    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` tells
-    clusters apart; ``voters`` are those of its quorum.
-    """
-
-    service: str
-    container: Container
-    id: int | None
-    endpoints: tuple[Endpoint, ...] | None
-    inter_broker: str = ""
-    cluster: str = ""
-    is_broker: bool = True
-    is_controller: bool = False
-    voters: Mapping[int, Address] = field(default_factory=dict)
-    is_told: bool = True
-    """What its image makes of its settings is known."""
-
-    def named(self, listener: str) -> Endpoint | None:
-        """Its listener of that name."""
-        return next((it for it in self.endpoints or () if it.name == listener), None)
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """The addresses with which one service begins, and the setting that holds them."""
-
-    service: str
-    setting: str
-    addresses: tuple[Address, ...]
 
 
 class End(StrEnum):

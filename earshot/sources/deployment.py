@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
-from earshot.facts.deployment import Broker, Deployment, Endpoint
+from earshot.facts.deployment import Deployment
 from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import (

@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.facts.deployment import (
-    GATEWAYS,
-    HOST,
-    Arrival,
-    Broker,
-    Deployment,
-    End,
-    Endpoint,
-    Way,
-)
+from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End, Way
 from earshot.facts.shared_networks import owners, sharing
 from earshot.listeners.address import Address, parse_address
 

@@ -1,0 +1,53 @@
+"""What runs in the containers of one file: brokers with their listeners, and clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from earshot.facts.container import Container
+from earshot.listeners.address import Address
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One listener of a broker in its container; None stands for what is not known."""
+
+    name: str
+    bind: Address
+    advertised: Address | None
+    is_controller: bool = False
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker or controller of the file.
+
+    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` tells
+    clusters apart; ``voters`` are those of its quorum.
+    """
+
+    service: str
+    container: Container
+    id: int | None
+    endpoints: tuple[Endpoint, ...] | None
+    inter_broker: str = ""
+    cluster: str = ""
+    is_broker: bool = True
+    is_controller: bool = False
+    voters: Mapping[int, Address] = field(default_factory=dict)
+    is_told: bool = True
+    """What its image makes of its settings is known."""
+
+    def named(self, listener: str) -> Endpoint | None:
+        """Its listener of that name."""
+        return next((it for it in self.endpoints or () if it.name == listener), None)
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The addresses with which one service begins, and the setting that holds them."""
+
+    service: str
+    setting: str
+    addresses: tuple[Address, ...]
