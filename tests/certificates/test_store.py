@@ -202,10 +202,13 @@ def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:
     assert "security.protocol" not in given
 
 
-def test_who_is_no_user_has_no_credentials(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "file"), [(Protocol.SASL_SSL, "z.password"), (Protocol.SSL, "z.pem")]
+)
+def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, file: str) -> None:
     with pytest.raises(EarshotError) as caught:
-        client_properties(store, "z", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL)
+        client_properties(store, "z", Mechanism.SCRAM_SHA_512, protocol)
     assert str(caught.value) == (
-        f"{store.folder / 'z.password'}: cannot be read (No such file or directory)\n"
+        f"{store.folder / file}: cannot be read (No such file or directory)\n"
         "  fix: deploy the stack again: what is missing is made anew"
     )

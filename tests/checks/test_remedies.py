@@ -124,6 +124,16 @@ def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     assert told(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
 
 
+def test_of_a_broker_whose_listeners_nobody_knows_no_lines_are_told() -> None:
+    text = """
+services:
+  kafka: {image: apache/kafka:4.1.1, env_file: kafka.env, environment: {KAFKA_NODE_ID: 1}}
+  ui: {image: ui, environment: {KAFKA_BROKERS: "nobody:9092"}}
+"""
+    remedy = "bootstrap to a listener whose advertised address works in this container"
+    assert told(text) == [(remedy, [], False)]
+
+
 def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
     other = SEPARATE[SEPARATE.index("  controller:") : SEPARATE.index("  ui:")]
     for name in ("controller", "kafka"):
