@@ -10,6 +10,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.terms import Mechanism
+from earshot.transition.refusal import no_order
 from earshot.transition.steps import Step, leaving, transition
 from tests.transition.pairs import planned
 from tests.transition.walk import REFUSED, Order, walked
@@ -308,6 +309,30 @@ def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
         "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would go from INTERNAL to "
         "REPL in one go, and clients that still know it as INTERNAL's would be sent on by REPL"
     )
+
+
+def test_of_listeners_that_exchange_their_ports_the_first_is_named() -> None:
+    wanted = plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1)
+    with pytest.raises(EarshotError) as refusal:
+        transition(plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
+    assert refusal.value.observed == (
+        "port 19192 of node 1 would go from REPL to INTERNAL in one go, and clients that still "
+        "know it as REPL's would be sent on by INTERNAL"
+    )
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protocol: str) -> None:
+    refusal = no_order(BEFORE, plan(REPL | {"protocol": protocol}, EXTERNAL))
+    assert (refusal.observed, refusal.remedy) == (
+        (
+            "brokers reach each other through INTERNAL and would through REPL, and in every order of "
+            "restarts one is sent to a listener that another lacks"
+        ),
+        "change one listener at a time; or stop the cluster first (`make down`; data is kept)",
+    )
+    same = no_order(BEFORE, plan(INTERNAL))
+    assert same.observed == refusal.observed.replace("REPL", "INTERNAL")
 
 
 def test_an_id_that_changes_is_refused() -> None:
