@@ -326,8 +326,8 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
     refusal = no_order(BEFORE, plan(REPL | {"protocol": protocol}, EXTERNAL))
     assert (refusal.observed, refusal.remedy) == (
         (
-            "brokers reach each other through INTERNAL and would through REPL, and in every order of "
-            "restarts one is sent to a listener that another lacks"
+            "brokers reach each other through INTERNAL and would through REPL, and in every order "
+            "of restarts one is sent to a listener that another lacks"
         ),
         "change one listener at a time; or stop the cluster first (`make down`; data is kept)",
     )
