@@ -52,9 +52,9 @@ test: ## check, then run all tests
 	@$(MAKE) --no-print-directory check
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10
 
-test-box: ## bring up every option and naming on AWS in a box of containers (minutes)
+test-box: ## bring up every option, naming and the validator on AWS in a box of containers (minutes)
 	@$(PYTHON) -m toolchain setup --tests
-	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py
+	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py
 
 check: ## format, lint, strict types, arrows between rooms (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)

@@ -1,5 +1,7 @@
 """The validator in the VPC, in a box: an instance that boots its real user data, and really looks.
 
+Run by `make test-box`; every run has the validator on doubles in `tests/e2e/test_aws_validator.py`.
+
 Its image has the Python that the user data would make, at the place where they look for it: that
 step is skipped, for it takes minutes and an index of packages. All else is done: the bundle is
 fetched and checked, orders are carried out with Spark, reports are put into the bucket.
