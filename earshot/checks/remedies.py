@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from earshot.checks.remedy_candidates import Candidate, Whole, candidates
+from earshot.checks.remedy_candidates import Candidate, candidates
+from earshot.checks.remedy_lines import Whole
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.rules.finding import Finding, Line

@@ -1,0 +1,86 @@
+"""Clients that a remedy is for: where they come in, and the lines that let them begin elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from earshot.checks.remedy_lines import Whole
+from earshot.facts.brokers import Bootstrap, Broker
+from earshot.facts.deployment import Arrival, Deployment
+from earshot.listeners.address import Address
+from earshot.names.kinds import ip_of
+from earshot.rules.finding import Line
+from earshot.rules.kl015_clients import failure
+
+_CONFIGURATION = re.compile(r"[={\n]|:\s")
+"""In a variable that holds more than addresses."""
+
+
+def arrives(deployment: Deployment, item: Bootstrap, broker: Broker, listener: str) -> bool:
+    """Whether a client comes in on ``listener`` of a broker in the cluster of ``broker``."""
+    ways = (deployment.way(item.service, address) for address in item.addresses)
+    return any(
+        isinstance(way, Arrival)
+        and way.endpoint.name == listener
+        and broker in deployment.members(way.broker)
+        for way in ways
+    )
+
+
+def fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
+    endpoint = broker.named(listener)
+    if endpoint is None or endpoint.advertised is None:
+        return False
+    way = deployment.way(place, endpoint.advertised)
+    return bool(failure(way, endpoint.advertised, place, broker))
+
+
+def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap]) -> str:
+    """The name that ``clients`` have for a broker already, or its service's."""
+    for item in clients:
+        for address in item.addresses:
+            way = deployment.way(item.service, address)
+            named = broker.container.answers_to(address.host) and ip_of(address.host) is None
+            if isinstance(way, Arrival) and way.broker is broker and named:
+                return address.host
+    return broker.service
+
+
+def bootstrapped(
+    whole: Whole, clients: Sequence[Bootstrap], broker: Broker, listener: str
+) -> tuple[Line, ...]:
+    """The lines that let ``clients`` begin with ``listener``."""
+    endpoint = broker.named(listener)
+    port = endpoint.bind.port if endpoint is not None else 0
+    return moved_to(whole, clients, [*whole.deployment.members(broker)], port)
+
+
+def moved_to(
+    whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], port: int
+) -> tuple[Line, ...]:
+    """``clients`` with each address at ``port`` of the broker that it leads to, or of the next."""
+    lines = []
+    for item in clients:
+        rest = [broker for broker in brokers if broker.is_broker]
+        new = []
+        for address in item.addresses:
+            way = whole.deployment.way(item.service, address)
+            to = way.broker if isinstance(way, Arrival) else _called(rest, address.host)
+            to = to or (rest[0] if rest else brokers[0])
+            rest = [broker for broker in rest if broker is not to]
+            host = address.host if to.container.answers_to(address.host) else to.service
+            new.append(Address(host, port))
+        before, after = map(_listed, (item.addresses, dict.fromkeys(new)))
+        text = whole.by_name[item.service].container.env.get(item.setting)
+        is_part = text is None or _CONFIGURATION.search(text) is not None
+        lines.append(Line(item.service, item.setting, after, before if is_part else ""))
+    return tuple(lines)
+
+
+def _called(brokers: Iterable[Broker], host: str) -> Broker | None:
+    return next((it for it in brokers if it.container.answers_to(host)), None)
+
+
+def _listed(addresses: Iterable[Address]) -> str:
+    return ",".join(map(str, addresses))

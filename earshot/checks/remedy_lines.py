@@ -1,0 +1,88 @@
+"""The lines of a remedy, under the names that the services of the file have for their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from earshot.facts.brokers import Broker
+from earshot.facts.container import PublishedPort
+from earshot.facts.deployment import Deployment
+from earshot.facts.settings import BrokerSettings
+from earshot.listeners.address import Address
+from earshot.listeners.images import BITNAMI_PREFIX, broker_property, variable_of
+from earshot.rules.finding import Line
+from earshot.sources.compose import Service
+from earshot.sources.deployment import settings_of
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All services of a file, and what they are together."""
+
+    services: Sequence[Service]
+    deployment: Deployment
+
+    @cached_property
+    def by_name(self) -> dict[str, Service]:
+        return {item.name: item for item in self.services}
+
+    @cached_property
+    def brokers(self) -> dict[str, Broker]:
+        return {item.service: item for item in self.deployment.brokers}
+
+    def settings(self, broker: Broker) -> BrokerSettings:
+        return settings_of(self.by_name[broker.service])
+
+    def line(self, broker: Broker, key: str, value: str) -> Line:
+        """The line that gives a broker's property ``key`` this value."""
+        return Line(broker.service, setting_of(self.by_name[broker.service], key), value)
+
+
+def advertised_text(whole: Whole, broker: Broker) -> str:
+    """`advertised.listeners` as set, or what stands for it."""
+    text = whole.settings(broker).values.get("advertised.listeners", "")
+    return on_one_line(text) or ",".join(
+        f"{item.name}://{item.advertised}" for item in broker.endpoints or () if item.advertised
+    )
+
+
+def on_one_line(text: str) -> str:
+    """A list on one line, be it written over several."""
+    return ",".join(item.strip() for item in text.split(",") if item.strip())
+
+
+def with_entry(text: str, listener: str, to: Address) -> str:
+    """A list of listeners with another address for one of them."""
+    entries = [item.strip() for item in text.split(",") if item.strip()]
+    return ",".join(
+        f"{name}://{to}" if (name := item.partition("://")[0]).upper() == listener.upper() else item
+        for item in entries
+    )
+
+
+def port_line(broker: Broker, port: PublishedPort, outer: int, inner: int) -> Line:
+    ip = f"[{port.host_ip}]:" if ":" in port.host_ip else f"{port.host_ip}:"
+    head = ip if port.host_ip else ""
+    before = f"{head}{port.host_port}:{port.container_port}"
+    return Line(broker.service, "ports", f"{head}{outer}:{inner}", replaces=before)
+
+
+def is_set(service: Service, key: str) -> bool:
+    """Whether the file itself sets a property."""
+    setting = setting_of(service, key)
+    return setting.islower() or setting in service.container.env
+
+
+def setting_of(service: Service, key: str) -> str:
+    """What sets a property in a service: its variable there, or else the one of its image."""
+    family, env = service.container.family, service.container.env
+    for name in env:
+        if broker_property(family, name, service.container.image) == key:
+            return name
+    if service.properties:
+        return key
+    if any(name.startswith(BITNAMI_PREFIX) for name in env):
+        return BITNAMI_PREFIX + key.upper().replace(".", "_")
+    return variable_of(family, key)
