@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node
 
 INPUTS = ("listeners", "scopes", "security groups", "clients")
+_MISLED = (
+    "advertise a name or an address that they reach by a listener of scope external, or take these "
+    "rules away"
+)
 _INSIDE = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)
 
 
@@ -52,6 +56,8 @@ class _Door:
     missing: str
     """Who cannot come in, as far as the rules can be read."""
     unread: tuple[Ingress, ...]
+    clients_known: bool = True
+    """Whether it was said who the clients are; else they are whom the listener's scopes name."""
 
 
 def _compare(
@@ -64,7 +70,7 @@ def _compare(
         expected = f"clients of scope {who}, by their own ranges or groups"
         closed = _is_closed(plan, listener, rules)
         missing = f"anybody, and clients of scope {who} need it" if closed else ""
-        return _Door(strangers, expected, missing, unread)
+        return _Door(strangers, expected, missing, unread, clients_known=False)
     wanted = admitted(plan, listener, clients)
     within, lets_in = _Audience(wanted), _Audience(rule.source for rule in rules)
     return _Door(
@@ -124,13 +130,15 @@ def _inside(source: IpRange) -> bool:
 
 def _findings(node: Node, listener: Listener, door: _Door) -> Iterator[Finding]:
     port = listener.bind_port
+    misled = Scope.EXTERNAL not in listener.scopes and not door.clients_known
+    sent = f"; whoever comes from there is sent to {listener.host}" if misled else ""
     if door.strangers:
         yield RULE.finding(
-            f"port {port} is open to more than its clients: {_listed(door.strangers)}",
+            f"port {port} is open to more than its clients: {_listed(door.strangers)}{sent}",
             door.expected,
             node=node,
             listener=listener.name,
-            remedy=_narrow(listener, door.strangers),
+            remedy=_MISLED if misled else _narrow(listener, door.strangers),
             inputs=INPUTS,
         )
     if door.missing:
