@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
 from hypothesis import settings
 
 from tests.e2e.ports import MOST_WORKERS
+from tests.interrupts import GONE_SECONDS, marked
 from tests.interrupts import pytest_configure as pytest_configure
 from tests.interrupts import pytest_keyboard_interrupt as pytest_keyboard_interrupt
+from tests.interrupts import pytest_unconfigure as pytest_unconfigure
 from tests.measured import MEASURED
 from tests.shared_engine import pytest_sessionstart as pytest_sessionstart
 from tests.shares import Shares
@@ -32,7 +33,6 @@ if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engin
     from tests.e2e.docker_engine import Engine
 
 SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
-GONE_SECONDS = 10
 
 
 # how long an example takes says something about the machine, and nothing about the code
@@ -114,26 +114,13 @@ def nothing_left_running() -> Iterator[None]:
     os.environ[SESSION_VARIABLE] = mark
     yield
     deadline = time.monotonic() + GONE_SECONDS
-    while (left := _marked(mark)) and time.monotonic() < deadline:
+    while (left := marked(SESSION_VARIABLE, mark)) and time.monotonic() < deadline:
         time.sleep(0.2)
     described = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in left]
     for process in left:
         process.kill()
     del os.environ[SESSION_VARIABLE]
     assert not described, "left running by tests:\n" + "\n".join(described)
-
-
-def _marked(mark: str) -> list[psutil.Process]:
-    """Processes that have inherited this session's mark, this one aside."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            inherited = process.environ().get(SESSION_VARIABLE) == mark
-        except psutil.Error:
-            continue
-        if inherited and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
+import uuid
 from types import FrameType
 
 import psutil
 import pytest
 
 END_SECONDS = 180
+GONE_SECONDS = 10
 WORKER = "PYTEST_XDIST_WORKER"
+RUN_VARIABLE = "EARSHOT_TEST_RUN"
 
 
 class Once:
@@ -35,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if WORKER in os.environ:
         signal.signal(signal.SIGINT, Once())
         return
+    os.environ[RUN_VARIABLE] = str(uuid.uuid4())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("numprocesses", default=None):
@@ -52,3 +57,32 @@ def pytest_keyboard_interrupt() -> None:
         with contextlib.suppress(psutil.Error):
             if any("execnet" in word for word in child.cmdline()):
                 child.send_signal(signal.SIGINT)
+
+
+def pytest_unconfigure() -> None:
+    """End what is still there when all processes that share the tests have ended.
+
+    An update that a test started may go on for a moment after its test was interrupted, and start
+    a broker then, which nobody looks for any more.
+    """
+    if WORKER in os.environ or (mark := os.environ.pop(RUN_VARIABLE, None)) is None:
+        return
+    end = time.monotonic() + GONE_SECONDS
+    while (left := marked(RUN_VARIABLE, mark)) and time.monotonic() < end:
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.1)
+
+
+def marked(variable: str, value: str) -> list[psutil.Process]:
+    """Living processes that have inherited ``value`` of ``variable``, this one aside."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            inherited = process.environ().get(variable) == value
+        except psutil.Error:
+            continue
+        if inherited and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found

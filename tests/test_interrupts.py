@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.interrupts import marked
 from toolchain.paths import ROOT
 
 PATIENCE = 60
 TESTS = """
-import os, pathlib, time
+import os, pathlib, subprocess, time
 import pytest
 
 HERE = pathlib.Path(__file__).parent
@@ -26,6 +27,8 @@ def made():
     mark.touch()
     yield
     mark.unlink()
+    late = {**os.environ, "LATE": str(HERE)}
+    subprocess.Popen(["sleep", "600"], start_new_session=True, env=late)
     (HERE / f"ended-{os.getpid()}").touch()
 
 @pytest.mark.parametrize("one", range(2))
@@ -61,3 +64,4 @@ def test_a_signal_to_the_first_process_lets_all_clean_up(
             run.wait()
     assert len(list(tmp_path.glob("ended-*"))) == 2, (tmp_path / "log").read_text()
     assert not list(tmp_path.glob("made-*"))
+    assert not marked("LATE", str(tmp_path)), "started while it all ended"
