@@ -5,14 +5,15 @@ from __future__ import annotations
 import pulumi
 from pulumi.dynamic import Resource
 
+from components.certificates import Certificates
 from components.gate import AdvertisedListeners, GateApproval
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
-from components.local.secured import LocalCertificates, LocalUsers
+from components.local.users import LocalUsersProvider, reached
 from components.outputs import kept
+from components.users import Users
 from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
-from earshot.listeners.security import node_name
 from earshot.placement import LocalPlan
 
 
@@ -75,22 +76,26 @@ class LocalCluster(pulumi.ComponentResource):
         self.cluster_id = self._preflight.cluster_id
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         last: pulumi.Resource = self._preflight
-        self._certificates: LocalCertificates | None = None
+        self._certificates: Certificates | None = None
         if spec.security is not None:
             beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
-            last = self._certificates = LocalCertificates(name, spec.security, local, beneath)
+            last = self._certificates = Certificates(
+                name, spec.security, self.plan, local.root, beneath
+            )
         for node in self.plan.nodes:
             last = self._node(node, gate, after=last)
         self.ready: pulumi.Resource = self._readiness(
             "cluster", list(self.plan.brokers), gate, last, whole=True
         )
         if spec.security is not None and self._certificates is not None:
-            self.ready = LocalUsers(
+            self.ready = Users(
+                LocalUsersProvider(),
                 name,
                 spec.security,
-                local,
+                local.root,
                 self.cluster_id,
                 self._certificates.passwords,
+                reached(self.plan),
                 pulumi.ResourceOptions(parent=gate, depends_on=[self.ready]),
             )
         self.register_outputs({"incarnations": self.incarnations})
@@ -104,8 +109,7 @@ class LocalCluster(pulumi.ComponentResource):
         """The input by which a node is restarted with another certificate."""
         if self._certificates is None:
             return {}
-        name = node_name(node.id)
-        return {"certificate": self._certificates.certificates.apply(lambda them: them[name])}
+        return {"certificate": self._certificates.of_node(node)}
 
     def _node(
         self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from components.local.record import owner, user
+from components.writing import existing, owner, user
 from earshot.errors import EarshotError
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
-
-
-@contextlib.contextmanager
-def writing(what: str, path: Path) -> Iterator[None]:
-    """A context in which an OSError becomes an EarshotError, about ``path`` if it names no file.
-
-    ``what`` names the owner of the files, such as `node 1`.
-    """
-    try:
-        yield
-    except OSError as reason:
-        failed = Path(reason.filename or path)
-        raise EarshotError(
-            f"{what}: {failed}",
-            observed=f"cannot be written ({reason.strerror})",
-            remedy=_remedy(reason.errno, failed),
-        ) from None
 
 
 def remove(root: Path) -> None:
@@ -51,7 +29,7 @@ def remove(root: Path) -> None:
         raise EarshotError(
             f"data in {root}: {failed}",
             observed=f"cannot be removed ({reason.strerror})",
-            remedy=f"run the same command as {owner(_existing(failed.parent))}",
+            remedy=f"run the same command as {owner(existing(failed.parent))}",
         ) from None
 
 
@@ -75,19 +53,3 @@ def _obstacle(directory: Path) -> str:
             f"Run the command as {owner(there)}, or give this user the right to"
         )
     return ""
-
-
-def _remedy(number: int | None, path: Path) -> str:
-    if number in _FULL:
-        return "free space on that disk, then run the same command again"
-    if number in _IN_THE_WAY:
-        return "move away the file that stands where a directory belongs"
-    if number == errno.EROFS:
-        return "mount that file system for writing, or use a checkout elsewhere"
-    return f"run the command as {owner(_existing(path))}, or give this user the right to write"
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return path

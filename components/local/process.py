@@ -24,7 +24,6 @@ from typing import IO
 
 import psutil
 
-from components.local.data_root import writing
 from components.local.record import (
     FILE,
     MAIN_CLASS,
@@ -32,8 +31,8 @@ from components.local.record import (
     Record,
     process_of,
     running,
-    user,
 )
+from components.writing import user, writing
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.jars import class_path

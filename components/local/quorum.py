@@ -15,11 +15,12 @@ from pathlib import Path
 import psutil
 
 from components.local import on_disk
-from components.local.data_root import obstacles, writing
+from components.local.data_root import obstacles
 from components.local.process import settings_of
-from components.local.record import owner, read_record, running, runs_from, user
+from components.local.record import read_record, running, runs_from
 from components.node_data import replicas
 from components.refusals import holds_replicas, moving_controllers, other_voters, release
+from components.writing import owner, user, writing
 from earshot import cache, sockets
 from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from components.writing import owner, user
 from earshot.errors import EarshotError
 
 FILE = "process.json"
@@ -155,26 +155,6 @@ def boot_id() -> str | None:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-
-
-def user() -> str:
-    """The user of this process."""
-    return _named(os.geteuid())
-
-
-def owner(path: Path) -> str:
-    """The user to whom ``path`` belongs."""
-    try:
-        return _named(path.stat().st_uid)
-    except OSError:
-        return "unknown"
-
-
-def _named(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
 
 
 def _working_directory(process: psutil.Process) -> os.stat_result | None:

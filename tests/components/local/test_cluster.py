@@ -17,8 +17,8 @@ from tests.config.read import read_local
 
 PREFLIGHT = "pulumi-python:dynamic/earshot:LocalGround"
 NODE = "pulumi-python:dynamic/earshot:LocalNode"
-CERTIFICATES = "pulumi-python:dynamic/earshot:LocalCertificates"
-USERS = "pulumi-python:dynamic/earshot:LocalUsers"
+CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
+USERS = "pulumi-python:dynamic/earshot:Users"
 
 
 class Answers(mocks.Mocks):
@@ -135,14 +135,14 @@ def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_the
 ) -> None:
     deployed(brokers=1, **SECURED)
     order = [item.type.partition("/earshot:")[2] for item in engine.seen]
-    kinds = [kind for kind in order if kind.startswith("Local")]
+    kinds = [kind for kind in order if kind.startswith(("Local", "Certificates", "Users"))]
     assert kinds == [
         "LocalGround",
-        "LocalCertificates",
+        "Certificates",
         "LocalNode",
         "LocalReadiness",
         "LocalReadiness",
-        "LocalUsers",
+        "Users",
     ]
     certificates = plain_inputs(engine.of(CERTIFICATES)[0])
     assert certificates["hosts"] == {"node-1": ["localhost", "b1.example.com"]}

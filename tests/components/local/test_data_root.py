@@ -52,22 +52,6 @@ print(*data_root.obstacles(root / "new" / "kafka", [root / "new" / "kafka" / "no
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "free space on that disk, then run the same command again"),
-        (errno.ENOTDIR, "move away the file that stands where a directory belongs"),
-        (errno.EROFS, "mount that file system for writing, or use a checkout elsewhere"),
-    ],
-)
-def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
-    with pytest.raises(EarshotError) as caught, data_root.writing("node 1", tmp_path):
-        raise OSError(number, os.strerror(number))
-    assert str(caught.value) == (
-        f"node 1: {tmp_path}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
-    )
-
-
 def test_all_data_is_removed(tmp_path: Path) -> None:
     (tmp_path / "kafka" / "node-1").mkdir(parents=True)
     for _ in range(2):
@@ -129,34 +113,6 @@ def test_a_place_is_to_be_entered_and_written(
         "bob, or give this user the right to"
     )
     assert found == ([] if allowed == os.W_OK | os.X_OK else [told])
-
-
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.EDQUOT, "free space on that disk, then run the same command again"),
-        (errno.EEXIST, "move away the file that stands where a directory belongs"),
-        (errno.EISDIR, "move away the file that stands where a directory belongs"),
-        (errno.EACCES, "run the command as bob, or give this user the right to write"),
-    ],
-)
-def test_the_file_that_could_not_be_written_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
-) -> None:
-    asked: list[Path] = []
-
-    def owner(path: Path) -> str:
-        asked.append(path)
-        return "bob"
-
-    monkeypatch.setattr(data_root, "owner", owner)
-    place = tmp_path / "gone" / "file"
-    with pytest.raises(EarshotError) as caught, data_root.writing("node 1", tmp_path):
-        raise OSError(number, os.strerror(number), str(place))
-    assert str(caught.value) == (
-        f"node 1: {place}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
-    )
-    assert asked == ([tmp_path] if number == errno.EACCES else [])
 
 
 def test_data_that_changes_while_it_is_removed_is_removed_again(

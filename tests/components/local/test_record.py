@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -20,14 +19,12 @@ from components.local import record
 from components.local.record import (
     Record,
     boot_id,
-    owner,
     process_of,
     read_record,
     running,
     runs_from,
     start_ticks,
     unrecorded,
-    user,
 )
 from earshot.errors import EarshotError
 from tests.components.local.nodes import SLEEP, as_root, node, process, recorded
@@ -299,19 +296,6 @@ def test_ticks_and_the_start_of_the_kernel_are_its_own_words(tmp_path: Path) -> 
     with node(tmp_path) as child:
         pass
     assert start_ticks(child.pid) is None
-
-
-def test_whoever_has_no_name_is_told_by_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert owner(tmp_path) == user() == pwd.getpwuid(os.geteuid()).pw_name
-    assert owner(tmp_path / "none") == "unknown"
-
-    def unnamed(uid: int) -> None:
-        raise KeyError(uid)
-
-    monkeypatch.setattr(pwd, "getpwuid", unnamed)
-    assert owner(tmp_path) == user() == f"uid {os.geteuid()}"
 
 
 def test_the_incarnation_is_the_pid_and_the_start() -> None:

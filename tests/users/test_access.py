@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from components.local.access import bindings, grants
+from earshot.users.access import bindings, grants
 
 
 def test_the_validator_has_its_own_topics_and_users_have_their_prefixes() -> None:

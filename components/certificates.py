@@ -1,0 +1,126 @@
+"""Certificates of a secured cluster as a resource: made before nodes start, and renewed in time.
+
+Keys and passwords stay in files of this machine; states hold only what may be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+
+from components.checked import Props, on_lines_of_its_own
+from components.owner import OwnedProvider
+from components.writing import writing
+from earshot import cache
+from earshot.certificates.authority import Subject
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store, Wanted
+from earshot.config.security import SecuritySpec
+from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name
+from earshot.listeners.terms import Mechanism
+from earshot.project import Project
+
+
+class CertificatesProvider(OwnedProvider):
+    """A certificate per node and user."""
+
+    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days")
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        changed = any(olds.get(key) != news[key] for key in self._DECIDES)
+        store = store_of(news)
+        due = bool(store.due(_wanted(news), _now()))
+        lost = not (store.folder / VALIDATOR_FILE).exists()
+        return DiffResult(changes=changed or due or lost)
+
+    def create(self, props: Props) -> CreateResult:
+        return CreateResult("certificates", self._filled(props))
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        return UpdateResult(self._filled(news))
+
+    def read(self, id_: str, props: Props) -> ReadResult:
+        return ReadResult(id_, props)
+
+    def _filled(self, props: Props) -> Props:
+        store = store_of(props)
+        with on_lines_of_its_own(), writing("certificates", store.folder):
+            held = store.fill(_wanted(props), _now())
+            text = client_properties(store, VALIDATOR, Mechanism(props["mechanism"]))
+            cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
+        ends = min(item.not_after for item in held.certificates.values())
+        return {
+            **props,
+            "certificates": {name: it.fingerprint for name, it in held.certificates.items()},
+            "passwords": dict(held.passwords),
+            "expires": ends.isoformat(timespec="seconds"),
+        }
+
+
+class Certificates(Resource, module="earshot", name="Certificates"):
+    """The authority of the stack, and what it has issued."""
+
+    certificates: pulumi.Output[Mapping[str, str]]
+    """Fingerprints, by the name of each key store."""
+    passwords: pulumi.Output[Mapping[str, str]]
+    """Which password each user has, not the password."""
+    expires: pulumi.Output[str]
+    """When the first certificate ends, in ISO 8601."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: SecuritySpec,
+        plan: ClusterPlan,
+        root: Path,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """``root`` is the folder of the stack's cluster on this machine."""
+        props = {
+            "stack": name,
+            "root": str(root),
+            "hosts": {node_name(it.id): hosts(it) for it in plan.nodes},
+            "users": list(spec.user_names),
+            "mechanism": str(spec.mechanism),
+            "days": spec.tls.days,
+            "renew_days": spec.tls.renew_days,
+            "certificates": None,
+            "passwords": None,
+            "expires": None,
+        }
+        super().__init__(CertificatesProvider(), name, props, opts)
+
+    def of_node(self, node: Node) -> pulumi.Output[str]:
+        """The fingerprint of the node's certificate: with another one it is to be restarted."""
+        name = node_name(node.id)
+        return self.certificates.apply(lambda them: them[name])
+
+
+def hosts(node: Node) -> list[str]:
+    """What ``node`` advertises on its listeners with TLS, each host once."""
+    return list(dict.fromkeys(it.advertised.host for it in node.listeners if it.protocol.tls))
+
+
+def store_of(props: Props) -> Store:
+    """The keys and passwords of the cluster whose folder is ``props["root"]``."""
+    return Store(Project.find().here(Path(props["root"])) / FOLDER)
+
+
+def _wanted(props: Props) -> Wanted:
+    return Wanted(
+        stack=props["stack"],
+        nodes={name: tuple(hosts) for name, hosts in props["hosts"].items()},
+        node=Subject(NODE, NODES),
+        users=tuple(props["users"]),
+        days=int(props["days"]),
+        renew_days=int(props["renew_days"]),
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

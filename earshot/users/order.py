@@ -1,0 +1,50 @@
+"""What is to become of a cluster's users and permissions, as one document, and doing it.
+
+The document holds passwords: it is written into no file but one that its reader alone may read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from earshot.listeners.model import Frozen
+from earshot.listeners.terms import Mechanism
+from earshot.users.access import Access, Grant, await_logins
+
+
+class Order(Frozen):
+    """Permissions and passwords to be given and taken back, and by whom."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    bootstrap: str
+    """`host:port,…` of the listener between brokers."""
+    access: dict[str, str] = Field(repr=False)
+    """Librdkafka's settings, of a node."""
+    forbidden: tuple[Grant, ...] = ()
+    allowed: tuple[Grant, ...] = ()
+    mechanism: Mechanism
+    passwords: dict[str, str] = Field(default_factory=dict, repr=False)
+    """By user, the new ones alone."""
+    earlier: Mechanism
+    """That of the passwords which users in ``gone`` have."""
+    gone: tuple[str, ...] = ()
+    """Who can no longer log in by a password of ``earlier``."""
+    logins: dict[int, str] = Field(default_factory=dict)
+    """By broker, the host:port where users log in; none: no listener asks for a password."""
+    client: dict[str, Any] = Field(default_factory=dict, repr=False)
+    """Librdkafka's settings of one who logs in there, with a password."""
+
+
+def carry_out(order: Order) -> None:
+    """Returns once every broker knows all of ``order``. Raises EarshotError."""
+    access = Access(order.bootstrap, order.access)
+    access.forbid(order.forbidden)
+    access.allow(order.allowed)
+    if not order.logins:
+        return
+    access.set_passwords(order.passwords, order.mechanism)
+    access.remove_users(order.gone, order.earlier)
+    await_logins(order.logins, order.client)

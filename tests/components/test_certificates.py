@@ -1,0 +1,78 @@
+"""Certificates as a resource: what a state holds, and when it changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.certificates import CertificatesProvider
+from earshot.certificates.store import Store
+from earshot.listeners.properties import read_properties
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+
+
+def wanted(root: Path, **changes: Any) -> dict[str, Any]:
+    """Inputs of the certificates, as Pulumi hands them over: all numbers are floats."""
+    return {
+        "stack": "s",
+        "root": str(root),
+        "hosts": {"node-1": ["localhost"]},
+        "users": ["validator", "app"],
+        "mechanism": "SCRAM-SHA-512",
+        "days": 90.0,
+        "renew_days": 30.0,
+        **changes,
+    }
+
+
+def made(root: Path) -> dict[str, Any]:
+    outs = CertificatesProvider().create(wanted(root)).outs
+    assert outs is not None
+    return outs
+
+
+def test_a_state_holds_what_may_be_seen(root: Path) -> None:
+    outs = made(root)
+    assert outs["certificates"].keys() == {"node-1", "validator", "app"}
+    assert outs["passwords"].keys() == {"validator", "app"}
+    store = Store(root / "security")
+    state = json.dumps(outs)
+    assert "PRIVATE" not in state and store.password("app") not in state
+    file = root / "security" / "validator.properties"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert read_properties(file.read_text()).values["sasl.mechanism"] == "SCRAM-SHA-512"
+
+
+def test_nothing_changes_by_itself(root: Path) -> None:
+    outs = made(root)
+    assert CertificatesProvider().diff("", outs, wanted(root)).changes is False
+    assert CertificatesProvider().update("", outs, wanted(root)).outs == outs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hosts": {"node-1": ["b1.example.com"]}},
+        {"users": ["validator"]},
+        {"mechanism": "SCRAM-SHA-256"},
+        {"renew_days": 89.99},
+    ],
+)
+def test_a_change_of_what_is_wanted_is_a_change(root: Path, changes: dict[str, Any]) -> None:
+    assert CertificatesProvider().diff("", made(root), wanted(root, **changes)).changes
+
+
+@pytest.mark.parametrize("name", ["node-1.pem", "app.password", "validator.properties", "ca.pem"])
+def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
+    outs = made(root)
+    (root / "security" / name).unlink()
+    assert CertificatesProvider().diff("", outs, wanted(root)).changes

@@ -1,0 +1,71 @@
+"""What keeps this user from writing a file, and whom files belong to."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from components import writing as module
+from components.writing import owner, user, writing
+from earshot.errors import EarshotError
+
+
+def test_whoever_has_no_name_is_told_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert owner(tmp_path) == user() == pwd.getpwuid(os.geteuid()).pw_name
+    assert owner(tmp_path / "none") == "unknown"
+
+    def unnamed(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unnamed)
+    assert owner(tmp_path) == user() == f"uid {os.geteuid()}"
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "free space on that disk, then run the same command again"),
+        (errno.ENOTDIR, "move away the file that stands where a directory belongs"),
+        (errno.EROFS, "mount that file system for writing, or use a checkout elsewhere"),
+    ],
+)
+def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
+    with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert str(caught.value) == (
+        f"node 1: {tmp_path}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EDQUOT, "free space on that disk, then run the same command again"),
+        (errno.EEXIST, "move away the file that stands where a directory belongs"),
+        (errno.EISDIR, "move away the file that stands where a directory belongs"),
+        (errno.EACCES, "run the command as bob, or give this user the right to write"),
+    ],
+)
+def test_the_file_that_could_not_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    asked: list[Path] = []
+
+    def owner(path: Path) -> str:
+        asked.append(path)
+        return "bob"
+
+    monkeypatch.setattr(module, "owner", owner)
+    place = tmp_path / "gone" / "file"
+    with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
+        raise OSError(number, os.strerror(number), str(place))
+    assert str(caught.value) == (
+        f"node 1: {place}: cannot be written ({os.strerror(number)})\n  fix: {remedy}"
+    )
+    assert asked == ([tmp_path] if number == errno.EACCES else [])

@@ -1,0 +1,60 @@
+"""The document that says what is to become of users, and the program that carries it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.terms import Mechanism
+from earshot.users import __main__ as program
+from earshot.users import order
+from earshot.users.order import Order
+
+SECRET = "not to be shown"
+
+
+def an_order(**changes: Any) -> Order:
+    return Order(
+        bootstrap="kafka-1:19092",
+        access={"ssl.key.pem": SECRET},
+        allowed=(("app", "topic", "app-"),),
+        mechanism=Mechanism.SCRAM_SHA_512,
+        earlier=Mechanism.SCRAM_SHA_256,
+        passwords={"app": SECRET},
+        gone=("old",),
+        logins={1: "kafka-1:9092"},
+        client={"sasl.password": SECRET},
+        **changes,
+    )
+
+
+def test_an_order_shows_no_secret_and_comes_back_whole() -> None:
+    given = an_order()
+    assert SECRET not in repr(given)
+    assert Order.model_validate_json(given.model_dump_json()) == given
+
+
+def test_the_program_carries_out_what_stands_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = an_order()
+    done: list[Order] = []
+    monkeypatch.setattr(program, "carry_out", done.append)
+    (tmp_path / "order.json").write_text(given.model_dump_json())
+    assert program.main(tmp_path / "order.json") == 0
+    assert done == [given]
+
+
+def test_what_the_cluster_refuses_is_said_without_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(bootstrap: str, settings: object) -> None:
+        raise EarshotError(bootstrap, observed="answers nobody")
+
+    monkeypatch.setattr(order, "Access", refused)
+    (tmp_path / "order.json").write_text(an_order().model_dump_json())
+    assert program.main(tmp_path / "order.json") == 2
+    assert capsys.readouterr().err == "kafka-1:19092: answers nobody\n"
