@@ -28,7 +28,6 @@ from toolchain.state_files import recover
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
-FAILED = 1
 INTERRUPTED = 130
 
 

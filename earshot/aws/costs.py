@@ -7,13 +7,12 @@ S3 gateway endpoint, security groups, standard SSM parameters) is no item.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from earshot.aws.subnets import Nat
-from earshot.errors import EarshotError
 
 HOURS = 730
 """Hours of a month as AWS's own calculator counts them."""
@@ -134,11 +133,6 @@ class Item:
     formula: str
     """How the quantity comes about, times the price: `3 x 730 h x broker-hour`."""
 
-    @property
-    def page(self) -> str:
-        """Where AWS publishes the price."""
-        return PRICES[self.price][1]
-
 
 def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ...]:
     """Every item of ``footprint`` that AWS charges for; what it has none of is left out.
@@ -199,16 +193,3 @@ def _volumes(role: str, group: Machines) -> Iterator[Item]:
     if data.throughput is not None and data.throughput > FREE_THROUGHPUT:
         beyond = data.throughput - FREE_THROUGHPUT
         yield sized("throughput", beyond, "MiB/s", "gp3-mibps-month")
-
-
-def total(items: Iterable[Item], prices: Mapping[str, Decimal]) -> Decimal:
-    """The month's sum in the currency of ``prices``, by key of PRICES.
-
-    Raises EarshotError that names every price missing, with the page to look it up on.
-    """
-    listed = list(items)
-    missing = dict.fromkeys(item.price for item in listed if item.price not in prices)
-    if missing:
-        lines = (f"\n  - {key}: {PRICES[key][0]}, see {PRICES[key][1]}" for key in missing)
-        raise EarshotError("prices", observed=f"missing:{''.join(lines)}")
-    return sum((item.quantity * prices[item.price] for item in listed), Decimal(0))

@@ -18,12 +18,12 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
     """What ``rules`` find, in the order of the rules and, within one, of the plan.
 
     A rule that does not hold for the cluster's Kafka version, or lacks what it judges, is left
-    out; `unjudged` names it. A finding about a node in a container names the container too.
+    out. A finding about a node in a container names the container too.
     """
     return tuple(
         _placed(facts, finding)
         for rule in rules
-        if not rule.silent(facts)
+        if rule.applies(facts)
         for finding in rule.check(facts)
     )
 
@@ -31,11 +31,6 @@ def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Findin
 def _placed(facts: ClusterFacts, finding: Finding) -> Finding:
     container = facts.containers.get(finding.node) if finding.node is not None else None
     return finding if container is None else replace(finding, container=container.name)
-
-
-def unjudged(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[tuple[Rule, str], ...]:
-    """The rules that `evaluate` leaves out, each with its reason: silence is not success."""
-    return tuple((rule, reason) for rule in rules if (reason := rule.silent(facts)))
 
 
 def remarks(facts: ClusterFacts) -> tuple[str, ...]:

@@ -112,27 +112,27 @@ class Rule:
                 remedy="nothing yet: the update judges it",
             )
 
-    def silent(self, facts: ClusterFacts) -> str:
-        """Why this rule has nothing to say about ``facts``; an empty text where it is judged.
+    def applies(self, facts: ClusterFacts) -> bool:
+        """Whether ``facts`` hold what this rule is about, and it holds for their Kafka version.
 
         A version that is none (an image's tag `latest`) leaves no rule out.
         """
         version = facts.kafka_version
         if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
-            return f"holds for Kafka {self.kafka}, and this is {version}"
-        if self.needs == "plan" and facts.plan is None:
-            return "the settings cannot be read as a plan"
-        if self.needs == "settings" and not facts.settings:
-            return "no node's settings are known"
-        if self.needs == "containers" and not facts.containers:
-            return "no node is known to run in a container"
-        if self.needs == "deployment" and facts.deployment is None:
-            return "takes the containers of a whole file or stack"
-        if self.needs == "strimzi" and not facts.strimzi:
-            return "left to `earshot lint`, which judges whole files"
-        if self.needs == "instances" and not (facts.instances and facts.plan is not None):
-            return "no node is known to run on an EC2 instance"
-        return ""
+            return False
+        match self.needs:
+            case "plan":
+                return facts.plan is not None
+            case "settings":
+                return bool(facts.settings)
+            case "containers":
+                return bool(facts.containers)
+            case "deployment":
+                return facts.deployment is not None
+            case "strimzi":
+                return bool(facts.strimzi)
+            case "instances":
+                return bool(facts.instances) and facts.plan is not None
 
 
 def label(node: Node) -> str:

@@ -1,21 +1,21 @@
 """The verdict: a pure function over what was acknowledged and what came back.
 
-Records are counted near the data (`spark_records`); here only the counts, a `Tally` each, are
-judged. `tally` is the reference for that counting: the same answer, from plain rows.
+Records are counted near the data (`earshot.spark.records`); here only the counts, a `Tally` each,
+are looked at.
 
 The rules: lost are the acknowledged sequences that never came back. A record that came back more
-than once is a duplicate, which at-least-once delivery allows. Order is judged within a partition
+than once is a duplicate, which at-least-once delivery allows. Order is looked at within a partition
 and by each record's first occurrence, so that a duplicate is not out of order as well. Corrupt and
 misrouted records did come back and are not lost. The records of a write that failed may be there or
-not: they are unknown, never lost. Records of other runs are counted and not judged.
+not: they are unknown, never lost. Records of other runs are counted and nothing else.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 from earshot.validation.result import Delivery
 
@@ -34,22 +34,6 @@ class Share:
     partition: int
     records: int
     acknowledged: bool
-
-
-@dataclass(frozen=True)
-class Received:
-    """One record that came back; None where its headers could not be read."""
-
-    read_through: str
-    run: str | None
-    listener: str | None
-    broker: int | None
-    attempt: int | None
-    sequence: int | None
-    partition: int
-    offset: int
-    intact: bool
-    """The checksum of its payload is the one in its header."""
 
 
 @dataclass(frozen=True)
@@ -72,58 +56,6 @@ class Tally:
     corrupt: int = 0
     missing: tuple[int, ...] = ()
     """The first sequences that came back from no partition, at most EXAMPLES."""
-
-
-def tally(rows: Iterable[Received], run: str, shares: Collection[Share]) -> tuple[Tally, ...]:
-    """Counts ``rows`` for ``run``, without an order; the reference for what Spark SQL computes."""
-    groups: dict[tuple[str, Share | None, bool], list[Received]] = defaultdict(list)
-    for row in rows:
-        own = row.run == run
-        share = next((item for item in shares if own and _belongs(row, item)), None)
-        groups[row.read_through, share, own].append(row)
-    found: list[Tally] = []
-    for (reader, share, own), members in groups.items():
-        for partition, count in Counter(row.partition for row in members).items():
-            if share is None:
-                found.append(Tally(reader, None, partition, count, own, corrupt=count * own))
-        if share is not None:
-            found += _tally(reader, share, members)
-    return tuple(found)
-
-
-def _belongs(row: Received, share: Share) -> bool:
-    names = (row.listener, row.broker, row.attempt)
-    return (
-        names == (share.listener, share.broker, share.attempt)
-        and row.sequence is not None
-        and 0 <= row.sequence < share.records
-    )
-
-
-def _tally(reader: str, share: Share, members: Sequence[Received]) -> Iterator[Tally]:
-    first: dict[int, list[int]] = defaultdict(list)
-    seen: set[int | None] = set()
-    home_first = sorted(
-        members, key=lambda row: (row.partition != share.partition, row.partition, row.offset)
-    )
-    for row in home_first:
-        if row.sequence not in seen:
-            seen.add(row.sequence)
-            first[row.partition].append(row.sequence or 0)
-    missing = tuple(islice((n for n in range(share.records) if n not in seen), EXAMPLES))
-    for partition in {row.partition for row in members}:
-        here = [row for row in members if row.partition == partition]
-        order = first[partition]
-        yield Tally(
-            reader,
-            share,
-            partition,
-            records=len(here),
-            distinct=len(order),
-            descents=sum(later < sooner for sooner, later in pairwise(order)),
-            corrupt=sum(not row.intact for row in here),
-            missing=missing,
-        )
 
 
 def verdict_of(

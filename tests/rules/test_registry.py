@@ -88,7 +88,7 @@ def test_a_version_that_is_none_leaves_no_rule_out() -> None:
     settings = {1: NodeSettings({}, {"kafka_version": "latest"})}
     facts = ClusterFacts(None, placement="docker", settings=settings)
     assert facts.kafka_version == "latest"
-    assert [rule.silent(facts) for rule in RULES if rule.needs == "settings"] == ["", ""]
+    assert [rule.applies(facts) for rule in RULES if rule.needs == "settings"] == [True, True]
 
 
 def test_every_rule_that_has_examples_is_registered_and_the_other_way_round() -> None:
@@ -123,27 +123,27 @@ INSTANCES = {1: Instance()}
 
 
 @pytest.mark.parametrize(
-    ("needs", "given", "reason"),
+    ("needs", "given", "applies"),
     [
-        ("plan", {}, "the settings cannot be read as a plan"),
-        ("settings", {}, "no node's settings are known"),
-        ("settings", {"settings": {1: NodeSettings({})}}, ""),
-        ("containers", {}, "no node is known to run in a container"),
-        ("containers", {"containers": {1: Container("k")}}, ""),
-        ("instances", {}, "no node is known to run on an EC2 instance"),
-        ("instances", {"instances": INSTANCES}, "no node is known to run on an EC2 instance"),
-        ("instances", {"plan": True}, "no node is known to run on an EC2 instance"),
-        ("instances", {"plan": True, "instances": INSTANCES}, ""),
-        ("plan", {"plan": True}, ""),
+        ("plan", {}, False),
+        ("settings", {}, False),
+        ("settings", {"settings": {1: NodeSettings({})}}, True),
+        ("containers", {}, False),
+        ("containers", {"containers": {1: Container("k")}}, True),
+        ("instances", {}, False),
+        ("instances", {"instances": INSTANCES}, False),
+        ("instances", {"plan": True}, False),
+        ("instances", {"plan": True, "instances": INSTANCES}, True),
+        ("plan", {"plan": True}, True),
     ],
 )
-def test_a_rule_is_judged_where_what_it_judges_is_there(
-    needs: Any, given: dict[str, Any], reason: str
+def test_a_rule_applies_where_what_it_is_about_is_there(
+    needs: Any, given: dict[str, Any], applies: bool
 ) -> None:
     plan = load(HERE / "KL011" / "fail" / "nobody_to_ask.yaml")[0].plan
     rule = Rule("KL999", "T", "R.", "m", "https://example.com", lambda facts: (), needs=needs)
     facts = ClusterFacts(**{**given, "plan": plan if "plan" in given else None})
-    assert rule.silent(facts) == reason
+    assert rule.applies(facts) is applies
 
 
 def test_the_first_of_many_hosts_that_are_not_known_yet_are_named() -> None:

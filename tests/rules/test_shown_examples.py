@@ -83,7 +83,7 @@ def violated(rule: Rule, text: str, form: str, folder: Path) -> Iterable[Finding
         found = [item.finding for item in judged.mistakes]
     else:
         facts = of_compose(text) if form == "yaml" else of_properties(text)
-        assert not rule.silent(facts)
+        assert rule.applies(facts)
         found = [*evaluate(facts, OF_A_PLAN)]
     return [item for item in found if item.state is FindingState.VIOLATED]
 

@@ -11,7 +11,8 @@ import pytest
 
 from earshot.spark import records as spark_records
 from earshot.spark.session import Opening, SparkSettings
-from earshot.validation.verdict import Received, Share, tally
+from earshot.validation.verdict import Share
+from tests.validation.counted import Received, tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

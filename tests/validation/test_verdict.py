@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from earshot.validation.result import Delivery
 from earshot.validation.terms import Verdict
-from earshot.validation.verdict import EXAMPLES, Received, Share, tally, verdict_of
+from earshot.validation.verdict import EXAMPLES, Share, verdict_of
+from tests.validation.counted import Received, tally
 
 RUN = "c0ffee00"
 READERS = ("INTERNAL", "EXTERNAL")
