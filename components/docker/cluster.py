@@ -216,7 +216,7 @@ class DockerCluster(pulumi.ComponentResource):
             ],
             "dns": list(self._spec.dns),
             "healthcheck": docker.ContainerHealthcheckArgs(
-                tests=self._addresses[node.id].door.health(),
+                tests=self._addresses[node.id].endpoint.health(),
                 interval="10s",
                 timeout="10s",
                 start_period="1m0s",

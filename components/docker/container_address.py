@@ -30,7 +30,7 @@ class ContainerAddress:
     """The Docker host's name, for messages."""
     broker: bool
     voter: bool
-    door: Endpoint
+    endpoint: Endpoint
     engine: str | None = None
     cert_path: str | None = None
 
@@ -43,7 +43,7 @@ class ContainerAddress:
             host=host.name,
             broker=node.is_broker,
             voter=node.is_controller,
-            door=_endpoint(plan, node, container.name),
+            endpoint=_endpoint(plan, node, container.name),
             engine=host.engine,
             cert_path=host.cert_path,
         )
@@ -51,17 +51,20 @@ class ContainerAddress:
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> Self:
         """Read from a resource's inputs, where numbers are floats and None is left out."""
-        given = props["door"]
-        endpoint = Endpoint(given["host"], int(given["port"]), given["plaintext"])
-        return cls(**{**props, "node_id": int(props["node_id"]), "door": endpoint})
+        given = dict(props)
+        where = given.pop("door")
+        endpoint = Endpoint(where["host"], int(where["port"]), where["plaintext"])
+        return cls(**{**given, "node_id": int(given["node_id"]), "endpoint": endpoint})
 
     def to_props(self) -> dict[str, Any]:
-        return asdict(self)
+        props = asdict(self)
+        props["door"] = props.pop("endpoint")  # as states have it
+        return props
 
     @property
     def can_be_asked(self) -> bool:
         """Whether its broker can be asked about the cluster."""
-        return self.broker and self.door.plaintext
+        return self.broker and self.endpoint.plaintext
 
     def __str__(self) -> str:
         return f"container {self.name} on Docker host {self.host}"

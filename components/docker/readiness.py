@@ -150,11 +150,11 @@ def _hindrance(
 ) -> str | None:
     """Why a node is not ready yet, or None."""
     client = engines.of(address)
-    if not address.door.plaintext:
+    if not address.endpoint.plaintext:
         return _health(engines, address, id)
     try:
         if address.broker:
-            known = kafka_protocol.metadata(client, id, address.door)
+            known = kafka_protocol.metadata(client, id, address.endpoint)
             if known.cluster_id not in (cluster_id, ""):
                 return f"answers as a broker of cluster {known.cluster_id}, not of {cluster_id}"
             if address.node_id not in known.brokers:
@@ -174,7 +174,7 @@ def _quorum_hindrance(
     reason: str | None = None
     for broker in sorted(asked, key=lambda item: item.node_id != address.node_id):
         try:
-            known = kafka_protocol.quorum(engines.of(broker), broker.name, broker.door)
+            known = kafka_protocol.quorum(engines.of(broker), broker.name, broker.endpoint)
         except (NoAnswer, EarshotError) as error:
             reason = _short(str(error))
             continue
@@ -187,7 +187,7 @@ def _health(engines: Engines, address: ContainerAddress, id: str) -> str | None:
     """Why the container's own health check fails, or None."""
     from docker.errors import DockerException
 
-    kind, *command = address.door.health()
+    kind, *command = address.endpoint.health()
     assert kind == "CMD"
     try:
         code, output = engines.of(address).containers.get(id).exec_run(command)

@@ -61,7 +61,7 @@ def _metadata(engines: Engines, wanted: Wanted, seen: Seen) -> kafka_protocol.Me
         if node.id in running and address.can_be_asked:
             with contextlib.suppress(NoAnswer, EarshotError):
                 return kafka_protocol.metadata(
-                    engines.of(address), running[node.id].id, address.door
+                    engines.of(address), running[node.id].id, address.endpoint
                 )
     return None
 

@@ -33,7 +33,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     somebody must, the world must not, and an internal port must not be open to public addresses.
     """
     plan = facts.plan
-    compared: dict[tuple[object, ...], _Door] = {}  # nodes of one kind carry the same groups
+    compared: dict[tuple[object, ...], _Access] = {}  # nodes of one kind carry the same groups
     for node in plan.nodes if plan is not None else ():
         instance = facts.instances.get(node.id)
         if plan is None or instance is None or instance.ingress is None:
@@ -47,8 +47,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 @dataclass(frozen=True)
-class _Door:
-    """One listener's port, as its rules make it."""
+class _Access:
+    """Whom the rules let in to one listener's port, and whom not."""
 
     strangers: tuple[Ingress, ...]
     """Rules that let in somebody else than its clients."""
@@ -62,7 +62,7 @@ class _Door:
 
 def _compare(
     plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...], clients: Clients | None
-) -> _Door:
+) -> _Access:
     unread = tuple(rule for rule in rules if isinstance(rule.source, Unread))
     if clients is None:
         strangers = tuple(rule for rule in rules if _is_stranger(rule.source, listener))
@@ -70,10 +70,10 @@ def _compare(
         expected = f"clients of scope {who}, by their own ranges or groups"
         closed = _is_closed(plan, listener, rules)
         missing = f"anybody, and clients of scope {who} need it" if closed else ""
-        return _Door(strangers, expected, missing, unread, clients_known=False)
+        return _Access(strangers, expected, missing, unread, clients_known=False)
     wanted = admitted(plan, listener, clients)
     within, lets_in = _Audience(wanted), _Audience(rule.source for rule in rules)
-    return _Door(
+    return _Access(
         tuple(rule for rule in rules if not within.may_have(rule.source)),
         _listed(wanted) or "nobody: a machine's own traffic needs no rule",
         _listed(source for source in wanted if not lets_in.has(source)),
@@ -128,31 +128,31 @@ def _inside(source: IpRange) -> bool:
     return source.version == 6 or all(kind_of(str(end)) in _INSIDE for end in ends)
 
 
-def _findings(node: Node, listener: Listener, door: _Door) -> Iterator[Finding]:
+def _findings(node: Node, listener: Listener, access: _Access) -> Iterator[Finding]:
     port = listener.bind_port
-    misled = Scope.EXTERNAL not in listener.scopes and not door.clients_known
+    misled = Scope.EXTERNAL not in listener.scopes and not access.clients_known
     sent = f"; whoever comes from there is sent to {listener.host}" if misled else ""
-    if door.strangers:
+    if access.strangers:
         yield RULE.finding(
-            f"port {port} is open to more than its clients: {_listed(door.strangers)}{sent}",
-            door.expected,
+            f"port {port} is open to more than its clients: {_listed(access.strangers)}{sent}",
+            access.expected,
             node=node,
             listener=listener.name,
-            remedy=_MISLED if misled else _narrow(listener, door.strangers),
+            remedy=_MISLED if misled else _narrow(listener, access.strangers),
             inputs=INPUTS,
         )
-    if door.missing:
+    if access.missing:
         yield RULE.finding(
-            f"port {port} is not known to be open to {door.missing}: "
-            f"{_listed(door.unread)} cannot be read"
-            if door.unread
-            else f"no security group opens port {port} to {door.missing}",
+            f"port {port} is not known to be open to {access.missing}: "
+            f"{_listed(access.unread)} cannot be read"
+            if access.unread
+            else f"no security group opens port {port} to {access.missing}",
             f"a rule for TCP port {port} that lets them in",
             node=node,
             listener=listener.name,
-            state=FindingState.UNKNOWN if door.unread else FindingState.VIOLATED,
+            state=FindingState.UNKNOWN if access.unread else FindingState.VIOLATED,
             remedy="nothing where the update makes it known; else name ranges or groups in the rule"
-            if door.unread
+            if access.unread
             else "",
             inputs=INPUTS,
         )

@@ -27,8 +27,8 @@ OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 def place(
     id: int, broker: bool = True, voter: bool = True, plaintext: bool = True
 ) -> ContainerAddress:
-    door = Endpoint("127.0.0.1", 19092, plaintext)
-    return ContainerAddress(id, f"kafka-{id}", NETWORK, "local", broker, voter, door)
+    endpoint = Endpoint("127.0.0.1", 19092, plaintext)
+    return ContainerAddress(id, f"kafka-{id}", NETWORK, "local", broker, voter, endpoint)
 
 
 class FakeEngine:
@@ -543,7 +543,7 @@ def test_where_no_listener_is_plaintext_the_health_check_tells(
     for _ in range(4):
         told.append(readiness._health(engines, closed, "id-2"))
     assert told == ["stopped", "not listening yet", f"{'x' * 77}...", None]
-    assert asked == [closed.door.health()[1:]] * 4
+    assert asked == [closed.endpoint.health()[1:]] * 4
 
 
 def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
@@ -553,7 +553,7 @@ def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
     asked: list[str] = []
     failures: list[Exception] = [NoAnswer("not yet"), EarshotError("engine", observed="gone")]
 
-    def quorum(_client: object, container: str, _door: Endpoint) -> Quorum:
+    def quorum(_client: object, container: str, _endpoint: Endpoint) -> Quorum:
         asked.append(container)
         if failures:
             raise failures.pop(0)

@@ -67,7 +67,7 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
     running = replace(seen, containers=(replace(first, running=False), second, *rest))
     asked: list[str] = []
 
-    def metadata(_client: object, container: str, _door: object) -> Metadata:
+    def metadata(_client: object, container: str, _endpoint: object) -> Metadata:
         asked.append(container)
         if len(asked) == 1:
             raise NoAnswer("not yet")
