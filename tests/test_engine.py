@@ -138,7 +138,7 @@ def behind_tls(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     context.verify_mode = ssl.CERT_REQUIRED
     with HTTPServer(("127.0.0.1", 0), Ping) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"tcp://127.0.0.1:{server.server_port}", tmp_path
         server.shutdown()

@@ -37,6 +37,7 @@ def test_long(made, one):
 """
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_first_process_lets_all_clean_up(
     tmp_path: Path, number: signal.Signals

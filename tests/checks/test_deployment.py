@@ -426,13 +426,13 @@ def sound(draw: st.DrawFn) -> str:
     return yaml.safe_dump({"services": made})
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(sound())
 def test_a_cluster_that_tells_everybody_his_own_address_has_no_mistake(text: str) -> None:
     assert mistakes(services(text)) == ()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(sound())
 def test_a_client_that_begins_at_the_listener_for_the_machine_is_sent_astray(text: str) -> None:
     document = yaml.safe_load(text)
@@ -471,7 +471,7 @@ any_service = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.dictionaries(st.sampled_from("abcd"), any_service, min_size=1))
 def test_any_services_are_judged_or_refused_in_one_clear_error(
     made: dict[str, dict[str, object]],

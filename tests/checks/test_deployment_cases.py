@@ -161,6 +161,22 @@ services:
     volumes: ["/var/run/docker.sock:/var/run/docker.sock"]
 """,
     ),
+    Case(
+        "a port that was given, so that the image asks for none",
+        """
+services:
+  zookeeper: {image: wurstmeister/zookeeper}
+  kafka:
+    image: wurstmeister/kafka
+    ports: ["19092:9092"]
+    environment:
+      KAFKA_ADVERTISED_HOST_NAME: localhost
+      KAFKA_ADVERTISED_PORT: 9092
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+    volumes: ["/var/run/docker.sock:/var/run/docker.sock"]
+""",
+        (("KL017", "kafka", "error"),),
+    ),
     # The same script: without KAFKA_LISTENERS it says so and exits.
     Case(
         "wurstmeister without listeners",

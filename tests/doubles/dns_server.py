@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -47,10 +48,11 @@ def dns_server(
     """
     quiet = DNSLogger(logf=lambda line: None)
     server = DNSServer(_Table(table), address=address, port=port, logger=quiet)
-    server.start_thread()
+    thread = threading.Thread(target=server.server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
     try:
         yield f"{address}:{server.server.server_address[1]}"
     finally:
-        server.stop()
+        server.server.shutdown()
         server.server.server_close()
-        server.thread.join()
+        thread.join()

@@ -45,7 +45,7 @@ def metadata_server(brokers: Mapping[int, Address]) -> Iterator[Address]:
     """Yields where a listener of ``brokers``, by id, answers; their ids must not be negative."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
         server.metadata = _metadata(brokers)
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield Address("127.0.0.1", server.server_address[1])

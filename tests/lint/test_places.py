@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.model import Place
-from earshot.lint.places import at_paths, in_compose, in_properties
+from earshot.lint.places import at_paths, in_compose, in_properties, of_container
+from earshot.sources.kubernetes import read_manifest
+from earshot.yaml_document import read_yaml_documents
 from tests.lint.samples import finding
 
 TEXT = """\
@@ -133,5 +135,39 @@ def test_a_place_in_a_document(path: tuple[int | str, ...], expected: tuple[int,
     text = "spec:\n  listeners:\n    - {name: a}\n    - {name: b}\n"
     wanted = finding()
     assert list(at_paths(text, "m.yaml", [(wanted, [path])])) == [
+        (wanted, Place("m.yaml", *expected))
+    ]
+
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: kafka}
+spec:
+  containers:
+    - image: apache/kafka:4.1.1
+      name: broker
+      args: [x]
+      env:
+        - {name: KAFKA_LISTENERS, value: "A://:1"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (("listeners",), (10, 35)),
+        (("gone", "image"), (6, 7)),
+        (("command",), (8, 7)),
+        (("gone",), (7, 7)),  # the container's name, wherever it stands
+        ((), (7, 7)),
+    ],
+)
+def test_a_place_of_a_container_of_a_pod(
+    inputs: tuple[str, ...], expected: tuple[int, int]
+) -> None:
+    (container,) = read_manifest(read_yaml_documents(POD, "m.yaml")).containers
+    wanted = replace(finding(), inputs=inputs)
+    assert list(at_paths(POD, "m.yaml", [(wanted, of_container(container, wanted))])) == [
         (wanted, Place("m.yaml", *expected))
     ]

@@ -217,7 +217,7 @@ def test_a_copy_with_other_nodes_forgets_what_was_derived() -> None:
         smaller.node(2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plans())
 def test_a_plan_is_complete(cluster: ClusterPlan) -> None:
     for node in cluster.brokers:

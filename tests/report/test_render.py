@@ -75,7 +75,7 @@ def failing(report: Report) -> list[Cell]:
     return [cell for cell in report.cells if cell.verdict == Verdict.FAIL]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(reports())
 def test_every_failing_cell_is_named_in_text_and_markdown(report: Report) -> None:
     text = render(report, Format.TEXT)
@@ -97,7 +97,7 @@ def test_every_failing_cell_is_named_in_text_and_markdown(report: Report) -> Non
         ), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(reports())
 def test_every_cell_is_one_case_of_junit(report: Report) -> None:
     root = ET.fromstring(render(report, Format.JUNIT).encode())
@@ -111,7 +111,7 @@ def test_every_cell_is_one_case_of_junit(report: Report) -> None:
     assert root.get("failures") == str(len(failing(report)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(reports())
 def test_every_cell_is_a_tile_of_the_page(report: Report) -> None:
     page = Cells()
@@ -121,7 +121,7 @@ def test_every_cell_is_a_tile_of_the_page(report: Report) -> None:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(reports())
 def test_json_is_the_report(report: Report) -> None:
     text = render(report, Format.JSON)

@@ -50,7 +50,7 @@ def whole(listeners: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plans())
 def test_a_node_reads_back_from_its_properties(cluster: ClusterPlan) -> None:
     for node in cluster.nodes:
@@ -69,7 +69,7 @@ def test_a_node_reads_back_from_its_properties(cluster: ClusterPlan) -> None:
         assert whole(read.listeners) == whole(of_others(node, own.values))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plans())
 def test_a_broker_reads_back_from_its_environment(cluster: ClusterPlan) -> None:
     for node in (item for item in cluster.nodes if item.is_broker):

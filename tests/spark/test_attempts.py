@@ -115,7 +115,10 @@ def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
     assert unproven(found).keys() == {route.key for route in every}
 
 
-def test_a_dead_broker_cancels_what_waits_for_it(port: int, dead: int) -> None:
+def test_a_dead_broker_cancels_what_waits_for_it(
+    port: int, dead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("earshot.spark.attempts.WATCH_SECONDS", 0.2)
     every = routes(port)
     every[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead), 0)
     cancelled = threading.Event()

@@ -84,7 +84,7 @@ def written(report: Report) -> None:
     assert read_report(json(report), "test") == report
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), brokers)
 def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     answer = MetadataAnswer(SEED, "C", listed, 0.01)
@@ -98,7 +98,7 @@ def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> 
     written(reported(tuple(cells)))
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), brokers)
 def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     known = contract(EXTERNAL=["e:1", "e:2"])
@@ -110,7 +110,7 @@ def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> Non
     written(reported(tuple(seen_in_full(facts))))
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     brokers,
     st.sampled_from([RouteFailure.FAILED, RouteFailure.REFUSED, RouteFailure.LATE]),
