@@ -134,7 +134,7 @@ class Bench:
         place = ContainerAddress.of(
             plan, plan.node(item.node_id), item, self.planned.hosts[item.host]
         )
-        _, *health = place.door.health()
+        _, *health = place.endpoint.health()
         return [
             f"--name={item.name}", f"--hostname={item.name}",
             f"--network={item.network}", f"--network-alias={item.name}",
