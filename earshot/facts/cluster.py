@@ -10,6 +10,9 @@ from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import notes, settings
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from earshot.certificates.shown import ShownCertificate
     from earshot.facts.clients import Clients
     from earshot.facts.container import Container
     from earshot.facts.deployment import Deployment
@@ -29,7 +32,8 @@ class ClusterFacts:
     maps a name (lower case) to the reason why nobody need resolve it here; ``containers`` holds
     what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
     on, where that is an EC2 instance; ``clients`` says who may come in there, None that nobody has
-    said.
+    said; ``certificates`` what each node shows, by node id, where others have made it, and ``now``
+    when that is judged.
     """
 
     plan: ClusterPlan | None
@@ -43,6 +47,8 @@ class ClusterFacts:
     clients: Clients | None = None
     deployment: Deployment | None = None
     strimzi: tuple[StrimziKafka, ...] = ()
+    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
+    now: datetime | None = None
 
     @classmethod
     def of(
@@ -56,6 +62,8 @@ class ClusterFacts:
         containers: Mapping[int, Container] | None = None,
         instances: Mapping[int, Instance] | None = None,
         clients: Clients | None = None,
+        certificates: Mapping[int, ShownCertificate] | None = None,
+        now: datetime | None = None,
     ) -> ClusterFacts:
         """The facts about a plan that earshot computed: the settings are those it renders."""
         return cls(
@@ -68,6 +76,8 @@ class ClusterFacts:
             containers=containers or {},
             instances=instances or {},
             clients=clients,
+            certificates=certificates or {},
+            now=now,
         )
 
     @property

@@ -49,7 +49,9 @@ class Rule:
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
-    needs: Literal["plan", "settings", "containers", "instances", "deployment", "strimzi"] = "plan"
+    needs: Literal[
+        "plan", "settings", "containers", "instances", "deployment", "strimzi", "certificates"
+    ] = "plan"
     """What must be there for the rule to be judged at all."""
 
     def finding(
@@ -131,6 +133,8 @@ class Rule:
                 return facts.deployment is not None
             case "strimzi":
                 return bool(facts.strimzi)
+            case "certificates":
+                return bool(facts.certificates) and facts.plan is not None
             case "instances":
                 return bool(facts.instances) and facts.plan is not None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from earshot.certificates.names import SubjectNames
+from earshot.certificates.shown import ShownCertificate
 from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
@@ -25,6 +28,8 @@ from earshot.rules.registry import Rule
 from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the certificates of examples are judged."""
 
 
 def files(rule: str = "*", verdict: str = "*") -> list[Path]:
@@ -55,6 +60,10 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
         waivers=policy.waived,
         instances={id: _instance(item) for id, item in document.get("instances", {}).items()},
         clients=_clients(document.get("clients")),
+        certificates={
+            id: _certificate(id, item) for id, item in document.get("certificates", {}).items()
+        },
+        now=NOW,
     )
     settings = {
         id: NodeSettings(
@@ -153,6 +162,22 @@ def _clients(document: dict[str, list[str]] | None) -> Clients | None:
     return Clients(
         internal=tuple(item for item in internal if not isinstance(item, Unread)),
         external=tuple(ip_network(text) for text in document.get("external", ())),
+    )
+
+
+def _certificate(id: int, item: dict[str, Any]) -> ShownCertificate:
+    """`names`, and of the rest what is not as it should be."""
+    first, last = item.get("valid", "2025-12-01 2026-12-01").split()
+    held = SubjectNames.of_hosts(item["names"])
+    uses = item.get("uses", "servers clients").split()
+    return ShownCertificate(
+        held,
+        datetime.fromisoformat(f"{first}T00:00+00:00"),
+        datetime.fromisoformat(f"{last}T00:00+00:00"),
+        item.get("key", str(id)),
+        item.get("missing", ""),
+        "servers" in uses,
+        "clients" in uses,
     )
 
 

@@ -134,6 +134,8 @@ INSTANCES = {1: Instance()}
         ("instances", {"instances": INSTANCES}, False),
         ("instances", {"plan": True}, False),
         ("instances", {"plan": True, "instances": INSTANCES}, True),
+        ("certificates", {"plan": True}, False),
+        ("certificates", {"plan": True, "certificates": {1: None}}, True),
         ("plan", {"plan": True}, True),
     ],
 )

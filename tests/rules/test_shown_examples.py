@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
+from earshot.certificates.names import SubjectNames
+from earshot.certificates.shown import ShownCertificate
 from earshot.checks.container_names import evidence
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
@@ -111,6 +114,7 @@ def of_properties(text: str) -> ClusterFacts:
     answers = [item.split() for item in said(text, "what the clients' DNS server answers")]
     asked = TableAsked({SERVER: {name: (address,) for name, address in answers}})
     addresses = said(text, "the broker's own addresses")
+    shown = said(text, "its certificate is for")
     return ClusterFacts(
         plan=plan,
         settings=settings,
@@ -118,7 +122,14 @@ def of_properties(text: str) -> ClusterFacts:
         addresses=dict.fromkeys(settings, tuple(addresses)) if addresses else {},
         evidence=gather(plan, POLICY, "aws", asked=asked),
         instances=dict.fromkeys(settings, instance_of(text)),
+        certificates={id: certificate_for(shown, id) for id in settings} if shown else {},
     )
+
+
+def certificate_for(names: list[str], id: int) -> ShownCertificate:
+    """One of the node's own, with nothing wrong but perhaps its names."""
+    ends = datetime(9999, 1, 1, tzinfo=UTC)
+    return ShownCertificate(SubjectNames.of_hosts(names), ends, ends, str(id))
 
 
 def instance_of(text: str) -> Instance:

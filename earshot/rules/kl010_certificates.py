@@ -1,0 +1,149 @@
+"""KL010: every node's certificate is good for the hosts that the node advertises with TLS.
+
+Judged as clients judge: by alternative names alone (`earshot.certificates.names`), by the clock, by
+the chain up to an authority that they trust, and by what the certificate may be used for. Sources:
+RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from earshot.certificates.shown import ShownCertificate
+from earshot.facts.cluster import ClusterFacts
+from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Rule, label
+
+if TYPE_CHECKING:
+    from earshot.listeners.model import Listener, Node
+
+INPUTS = ("advertised.listeners", "listener.security.protocol.map", "certificates")
+NOTICE = timedelta(days=30)
+"""So long before its end a certificate is named."""
+_DAY = "%Y-%m-%d %H:%M UTC"
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Each node: names per host, then what concerns the certificate as a whole."""
+    yield from RULE.pending(facts)
+    for node in facts.plan.nodes if facts.plan is not None else ():
+        listeners = [item for item in node.listeners if item.protocol.tls]
+        held = facts.certificates.get(node.id)
+        if not listeners:
+            continue
+        if held is None:
+            yield _unknown(node)
+            continue
+        yield from _names(node, listeners, held)
+        yield from _times(facts, node, held)
+        yield from _chain(node, held)
+        yield from _purposes(node, held)
+    yield from _shared(facts)
+
+
+def _unknown(node: Node) -> Finding:
+    return RULE.finding(
+        "has TLS, and its certificate is not known",
+        "a certificate for every host that it advertises",
+        node=node,
+        state=FindingState.UNKNOWN,
+        inputs=INPUTS,
+    )
+
+
+def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Iterator[Finding]:
+    told: set[str] = set()
+    for listener in listeners:
+        host = str(listener.host)
+        if not listener.known or host in told or held.names.cover(host):
+            continue
+        told.add(host)
+        yield RULE.finding(
+            f"advertises {host}, and its certificate is for {held.names}",
+            f"{host} among its alternative names; a common name counts for nothing",
+            node=node,
+            listener=listener.name,
+            host=host,
+            inputs=INPUTS,
+        )
+
+
+def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[Finding]:
+    now = facts.now
+    if now is None:
+        return
+    if held.not_before > now:
+        yield RULE.finding(
+            f"its certificate is valid from {held.not_before:{_DAY}}, and it is {now:{_DAY}}",
+            "a certificate that is valid now",
+            node=node,
+            remedy="wait for that day, set this machine's clock, or have it issued anew",
+            inputs=INPUTS,
+        )
+    elif held.not_after <= now + NOTICE:
+        is_over = held.not_after <= now
+        yield RULE.finding(
+            f"its certificate {'ended' if is_over else 'ends'} on {held.not_after:{_DAY}}",
+            f"a certificate that is valid for {NOTICE.days} days",
+            node=node,
+            remedy="have it, or what ends of its chain, issued anew",
+            severity=None if is_over else Severity.WARNING,
+            inputs=INPUTS,
+        )
+
+
+def _chain(node: Node, held: ShownCertificate) -> Iterator[Finding]:
+    if held.missing:
+        yield RULE.finding(
+            f"the certificate of {held.missing} is neither sent along with its own nor trusted",
+            "every certificate up to an authority that clients trust",
+            node=node,
+            remedy="write it behind the node's own in the same PEM file",
+            inputs=INPUTS,
+        )
+
+
+def _purposes(node: Node, held: ShownCertificate) -> Iterator[Finding]:
+    sides = {"servers (serverAuth)": held.for_servers, "clients (clientAuth)": held.for_clients}
+    lacking = [side for side, is_good in sides.items() if not is_good]
+    if lacking:
+        yield RULE.finding(
+            f"its certificate is not for {' and '.join(lacking)}",
+            "both: nodes show it to clients, and to each other as clients",
+            node=node,
+            remedy="have it issued with both extended key usages, or with none",
+            inputs=INPUTS,
+        )
+
+
+def _shared(facts: ClusterFacts) -> Iterator[Finding]:
+    firsts: dict[str, Node] = {}
+    for node in facts.plan.nodes if facts.plan is not None else ():
+        held = facts.certificates.get(node.id)
+        if held is None:
+            continue
+        first = firsts.setdefault(held.key, node)
+        if first is not node and not any("*" in name for name in held.names.dns):
+            yield RULE.finding(
+                f"has the same key as {label(first)}",
+                "a key of its own: who gets hold of one can pass for both",
+                node=node,
+                remedy="have a certificate issued for each, or one with a wildcard if it is "
+                "meant to be shared",
+                severity=Severity.WARNING,
+                inputs=INPUTS,
+            )
+
+
+RULE = Rule(
+    id="KL010",
+    title="Every node's certificate is good for the hosts that it advertises with TLS",
+    reason="A client connects to the advertised host and refuses a certificate that is for others, "
+    "over, not yet valid, or of an authority that it cannot find.",
+    remedy="have a certificate issued for the advertised hosts, or advertise a host that it has",
+    source="https://www.rfc-editor.org/rfc/rfc6125#section-6.4",
+    check=check,
+    needs="certificates",
+)
