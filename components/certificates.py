@@ -6,6 +6,7 @@ Keys and passwords stay in files of this machine; states hold only what may be s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,21 +19,23 @@ from components.writing import writing
 from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
+from earshot.certificates.given import Files, Given, read_given
 from earshot.certificates.store import Store, Wanted
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
+from earshot.placement.given import files_of
 from earshot.project import Project
 
 
 class CertificatesProvider(OwnedProvider):
     """A certificate per node and user."""
 
-    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days")
+    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        changed = any(olds.get(key) != news[key] for key in self._DECIDES)
+        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         store = store_of(news)
         due = bool(store.due(_wanted(news), _now()))
         lost = not (store.folder / VALIDATOR_FILE).exists()
@@ -56,7 +59,7 @@ class CertificatesProvider(OwnedProvider):
         ends = min(item.not_after for item in held.certificates.values())
         return {
             **props,
-            "certificates": {name: it.fingerprint for name, it in held.certificates.items()},
+            "certificates": dict(held.versions),
             "passwords": dict(held.passwords),
             "expires": ends.isoformat(timespec="seconds"),
         }
@@ -66,7 +69,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
     """The authority of the stack, and what it has issued."""
 
     certificates: pulumi.Output[Mapping[str, str]]
-    """Fingerprints, by the name of each key store."""
+    """By the name of each key store, what differs where it does: a fingerprint."""
     passwords: pulumi.Output[Mapping[str, str]]
     """Which password each user has, not the password."""
     expires: pulumi.Output[str]
@@ -81,6 +84,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``root`` is the folder of the stack's cluster on this machine."""
+        files = files_of(spec, root)
         props = {
             "stack": name,
             "root": str(root),
@@ -89,6 +93,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "mechanism": str(spec.mechanism),
             "days": spec.tls.days,
             "renew_days": spec.tls.renew_days,
+            "files": None if files is None else asdict(files),
             "certificates": None,
             "passwords": None,
             "expires": None,
@@ -112,6 +117,9 @@ def store_of(props: Props) -> Store:
 
 
 def _wanted(props: Props) -> Wanted:
+    ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
+    files = props.get("files")
+    given = read_given(Files(**files), ids) if files else Given({}, "")
     return Wanted(
         stack=props["stack"],
         nodes={name: tuple(hosts) for name, hosts in props["hosts"].items()},
@@ -119,6 +127,8 @@ def _wanted(props: Props) -> Wanted:
         users=tuple(props["users"]),
         days=int(props["days"]),
         renew_days=int(props["renew_days"]),
+        given={node_name(id): item.store for id, item in given.nodes.items()},
+        authority=given.authority,
     )
 
 

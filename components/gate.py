@@ -21,6 +21,7 @@ from components.outputs import applied, kept, without_dependencies
 from earshot.listeners.model import ClusterPlan
 
 if TYPE_CHECKING:
+    from earshot.certificates.shown import ShownCertificate
     from earshot.facts.cloud import Cloud
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
@@ -71,6 +72,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
         *,
         containers: Containers | None = None,
         cloud: Cloud | pulumi.Output[Cloud] | None = None,
+        certificates: Mapping[int, ShownCertificate] | None = None,
     ) -> None:
         """``plan`` has markers for what a preview cannot know, if other resources decide it.
 
@@ -78,7 +80,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
         machine's addresses are not among them: they change (a container engine's bridges, a
         lease), so the pack reads them itself. ``containers`` holds, by node id, the inputs of the
         node's `docker.Container`, by the provider's names; ``cloud`` what surrounds the nodes'
-        instances on AWS.
+        instances on AWS; ``certificates`` what nodes show, where others have made it.
         """
         inputs: dict[str, Any] = {
             "placement": placement,
@@ -88,6 +90,8 @@ class AdvertisedListeners(pulumi.ComponentResource):
         }
         if cloud is not None:
             inputs["cloud"] = applied(cloud, lambda known: known.document())
+        if certificates:
+            inputs["certificates"] = {str(id): it.document() for id, it in certificates.items()}
         self.digest = applied(_whole(inputs), digest)
         """Of all inputs that the pack is to evaluate."""
         settings = {

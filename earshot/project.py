@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.stack_files import own_or_templates
+from earshot.stack_files import PRIVATE, own_or_templates
 from earshot.yaml_document import read_yaml
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
 POLICIES = Path("policies/config")
 """Where the policy pack's configurations lie, a file per stack or template."""
-PRIVATE = ".earshot"
-"""The folder in a project for what earshot keeps there."""
 _STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+PRIVATE = ".earshot"
+"""The folder in a project for what earshot keeps there."""
+
+
+def project_of(path: Path) -> Path:
+    """The folder of the project that has ``path`` in its `PRIVATE`, or else the current one."""
+    held = (parent.parent for parent in path.parents if parent.name == PRIVATE)
+    return next(held, Path.cwd())
+
 
 def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
     """The file of ``stack`` in ``folder``, as in `Pulumi.{}.yaml`, or that of its template.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.gate import digest
+from earshot.certificates.shown import ShownCertificate
 from earshot.checks.plan import check_plan
 from earshot.facts.cloud import Cloud
 from earshot.listeners.model import ClusterPlan
@@ -27,5 +28,9 @@ def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
         if containers is None
         else {int(id): read_container(item) for id, item in containers.items()},
         cloud=Cloud.read(document["cloud"]) if "cloud" in document else None,
+        certificates={
+            int(id): ShownCertificate.read(item)
+            for id, item in document.get("certificates", {}).items()
+        },
     )
     return Evaluation(found.findings, found.remarks, digest(document), plan)

@@ -51,7 +51,12 @@ class LocalCluster(pulumi.ComponentResource):
         self._spec, self._local = spec, local
         self.plan = local.plan
         gate = AdvertisedListeners(
-            name, self.plan, spec.placement, {}, pulumi.ResourceOptions(parent=self)
+            name,
+            self.plan,
+            spec.placement,
+            {},
+            pulumi.ResourceOptions(parent=self),
+            certificates=local.certificates,
         )
         approved_digest: pulumi.Input[str] = "off"
         if spec.gate == "required":

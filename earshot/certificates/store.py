@@ -1,14 +1,15 @@
 """What a secured stack keeps in a folder of its own: an authority, key stores, passwords.
 
     ca.pem                the authority's certificate, which everybody may read
+    trusted.pem           the same and others', where those have issued certificates of nodes
     ca.key                its key
     node-1.pem            key and certificate of a node
     app.pem               key and certificate of a user
     app.password          the user's password
     validator.properties  how earshot itself comes in
 
-All but `ca.pem` are for their owner alone. What is lost is made again, the authority only where
-nothing is left that it has issued.
+All but `ca.pem` and `trusted.pem` are for their owner alone. What is lost is made again, the
+authority only where nothing is left that it has issued.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from earshot.certificates.authority import (
 )
 from earshot.certificates.names import SubjectNames
 from earshot.errors import EarshotError
-from earshot.listeners.security import AUTHORITY, CLIENTS
+from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
 AUTHORITY_KEY = "ca.key"
 _PASSWORD_BYTES = 24
@@ -50,6 +51,10 @@ class Wanted:
     users: tuple[str, ...]
     days: int
     renew_days: int
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By the name of each key store of nodes, its text, where others have made it."""
+    authority: str = ""
+    """Of those others."""
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
@@ -63,6 +68,8 @@ class Held:
 
     certificates: Mapping[str, Certificate]
     """By the name of each key store."""
+    versions: Mapping[str, str]
+    """By the same, what differs where a node has to read another chain or trusts others."""
     passwords: Mapping[str, str]
     """By user, which password it is: another one has another digest."""
 
@@ -84,10 +91,13 @@ class Store:
         ]
         passwords = [f"{user}.password" for user in wanted.users]
         missing = [name for name in passwords if not (self.folder / name).exists()]
-        kept = {AUTHORITY, *stores, *passwords}
+        trusted = [TRUSTED] if wanted.given else []
+        untrue = [name for name in trusted if not self._trusts(wanted, authority)]
+        kept = {AUTHORITY, *stores, *passwords, *trusted}
         held = [*self.folder.glob("[!.]*.pem"), *self.folder.glob("[!.]*.password")]
         surplus = [path.name for path in held if path.name not in kept]
-        return [*([] if authority else [AUTHORITY]), *stale, *missing, *sorted(surplus)]
+        made = [] if authority else [AUTHORITY]
+        return [*made, *untrue, *stale, *missing, *sorted(surplus)]
 
     def fill(self, wanted: Wanted, now: datetime) -> Held:
         """Makes what is missing, renews what is due, removes what nobody has any more.
@@ -99,8 +109,12 @@ class Store:
         self.folder.chmod(0o700)
         due = self.due(wanted, now)
         authority = self._authority() or self._new_authority(wanted, now)
+        if TRUSTED in due and wanted.given:
+            self._write(TRUSTED, wanted.authority + authority.certificate, 0o644)
         for name, hosts in wanted.hosts.items():
-            if f"{name}.pem" in due:
+            if f"{name}.pem" in due and name in wanted.given:
+                self._write(f"{name}.pem", wanted.given[name])
+            elif f"{name}.pem" in due:
                 subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
                 made = issue(authority, subject, hosts, wanted.days, now)
                 self._write(f"{name}.pem", made.key + made.certificate)
@@ -108,16 +122,23 @@ class Store:
             if f"{user}.password" in due:
                 self._write(f"{user}.password", secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
         known = {f"{name}.pem" for name in wanted.hosts} | {f"{it}.password" for it in wanted.users}
-        for name in set(due) - known - {AUTHORITY}:
+        known |= {AUTHORITY, *([TRUSTED] if wanted.given else [])}
+        for name in set(due) - known:
             (self.folder / name).unlink(missing_ok=True)
+        certificates = {name: self._certificate(f"{name}.pem") for name in wanted.hosts}
+        versions = {
+            name: self._version(wanted.given[name]) if name in wanted.given else it.fingerprint
+            for name, it in certificates.items()
+        }
         return Held(
-            {name: self._certificate(f"{name}.pem") for name in wanted.hosts},
+            certificates,
+            versions,
             {user: _digest(self.password(user)) for user in wanted.users},
         )
 
     def authority(self) -> str:
-        """The authority's certificate, as PEM. Raises EarshotError."""
-        return self._read(AUTHORITY)
+        """The certificates of all authorities that are trusted, as PEM. Raises EarshotError."""
+        return self._read(TRUSTED if (self.folder / TRUSTED).exists() else AUTHORITY)
 
     def password(self, user: str) -> str:
         """Raises EarshotError where there is none."""
@@ -136,8 +157,16 @@ class Store:
         except FileNotFoundError:
             return None
 
+    def _trusts(self, wanted: Wanted, authority: Issued | None) -> bool:
+        try:
+            held = (self.folder / TRUSTED).read_text()
+        except FileNotFoundError:
+            return False
+        return authority is not None and held == wanted.authority + authority.certificate
+
     def _new_authority(self, wanted: Wanted, now: datetime) -> Issued:
-        if left := sorted(path.name for path in self.folder.glob("node-*.pem")):
+        left = sorted(path.name for path in self.folder.glob("node-*.pem"))
+        if left and not wanted.given:
             raise EarshotError(
                 f"the authority in {self.folder}",
                 observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {', '.join(left)} are "
@@ -153,8 +182,11 @@ class Store:
     def _is_due(
         self, name: str, hosts: Iterable[str], authority: Issued, wanted: Wanted, now: datetime
     ) -> bool:
+        given = wanted.given.get(name.removesuffix(".pem"))
         try:
             pem = (self.folder / name).read_text()
+            if given is not None:
+                return pem != given
             held = read_certificate(pem)
         except (FileNotFoundError, ValueError):
             return True
@@ -166,6 +198,10 @@ class Store:
 
     def _certificate(self, name: str) -> Certificate:
         return read_certificate(self._read(name))
+
+    def _version(self, given: str) -> str:
+        chain = given[given.index("-----BEGIN CERTIFICATE") :]
+        return hashlib.sha256((chain + self.authority()).encode()).hexdigest()
 
     def _read(self, name: str) -> str:
         try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from earshot.certificates.shown import ShownCertificate
 from earshot.checks.container_names import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
@@ -13,7 +15,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
-from earshot.placement import AwsPlan, DockerPlan, Planned
+from earshot.placement import AwsPlan, DockerPlan, LocalPlan, Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
 from earshot.rules.catalogue import RULES
@@ -46,11 +48,13 @@ def check_plan(
     addresses: Mapping[int, tuple[str, ...]] | None = None,
     containers: Mapping[int, Container] | None = None,
     cloud: Cloud | None = None,
+    certificates: Mapping[int, ShownCertificate] | None = None,
 ) -> PlanCheck:
     """Looks the plan's names up as ``policy`` says, and applies every rule that can be applied.
 
     ``addresses`` are each node's own; those of this machine are found here. ``containers`` is None
-    where they are not known yet; ``cloud`` what surrounds instances on AWS.
+    where they are not known yet; ``cloud`` what surrounds instances on AWS; ``certificates`` what
+    nodes show, where others have made it.
     """
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
@@ -63,6 +67,8 @@ def check_plan(
         containers=containers or {},
         instances=cloud.instances if cloud else None,
         clients=cloud.clients if cloud else None,
+        certificates=certificates,
+        now=datetime.now(UTC),
     )
     found = (
         evidence(facts, policy)
@@ -84,6 +90,7 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanC
     addresses: dict[int, tuple[str, ...]] = {}
     containers: dict[int, Container] = {}
     cloud = None
+    certificates = planned.certificates if isinstance(planned, LocalPlan) else None
     if isinstance(planned, DockerPlan):
         containers = {
             id: read_container(item.inputs(_ANY_ID)) for id, item in planned.containers.items()
@@ -98,4 +105,5 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanC
         addresses=addresses,
         containers=containers,
         cloud=cloud,
+        certificates=certificates,
     )

@@ -160,6 +160,11 @@ class ClusterSpec(Frozen):
                 "users yet; allowed: placement local, or protocols by `protocol` and `extra`"
             )
             return
+        if self.security.tls.files is not None and self.placement != "local":
+            yield (
+                f"security.tls.from: found with placement {self.placement}, which takes no files "
+                "of others yet; allowed: placement local, or `issue: stack`"
+            )
         yield from security_problems(
             self.listeners, self.inter_broker_name, self.controllers.protocol, self.extra
         )

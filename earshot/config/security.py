@@ -21,14 +21,34 @@ _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 Days = Annotated[int, BeforeValidator(whole_number)]
 
 
+class FilesSpec(Frozen):
+    """PEM files with certificates of nodes that others have made; relative to the project."""
+
+    certificate: str = Field(min_length=1)
+    """The node's own first, then those up to the authority; `{node}` stands for the node's id."""
+    key: str = ""
+    """Where its key lies; empty: in the same file."""
+    authority: str = Field(min_length=1)
+    password: str = ""
+    """A file with the password of the keys; empty: they have none."""
+
+
 class TlsSpec(Frozen):
     """Where certificates come from, and how long they last."""
 
     issue: Literal["stack"] = "stack"
     """The stack has an authority of its own, which issues a certificate per node and user."""
+    files: FilesSpec | None = Field(default=None, alias="from")
+    """Where nodes have theirs from, if not from the stack; users always have the stack's."""
     days: Days = Field(default=397, ge=2, le=3650)
     renew_days: Days = Field(default=30, ge=1)
     """An update renews what lasts no longer than that."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.files is not None and "issue" in self.model_fields_set:
+            raise ValueError("found `issue` and `from`; allowed: one of them")
+        return self
 
     @model_validator(mode="after")
     def _renewed_in_time(self) -> Self:
@@ -58,8 +78,8 @@ class UserSpec(Frozen):
             )
         if value == VALIDATOR:
             raise ValueError(f"found {VALIDATOR}, whom every secured cluster has for earshot")
-        if value == "ca":
-            raise ValueError("found ca, which is the name of the authority's files")
+        if value in ("ca", "trusted"):
+            raise ValueError(f"found {value}, which is the name of the authority's files")
         if _KEY_STORE.fullmatch(value):
             raise ValueError(f"found {value}, which is the name of a node's key store")
         return value

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 AUTHORITY = "ca.pem"
 """The file, in a secured node's folder, with the authority that everybody trusts."""
+TRUSTED = "trusted.pem"
+"""In its place, where others have made the certificates of nodes: their authorities as well."""
 NODE, NODES = "node", "nodes"
 """What certificates of nodes call each of them, and the unit: a grown cluster changes no node."""
 CLIENTS = "clients"
@@ -54,7 +56,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": f"{security.folder}/{AUTHORITY}",
+            "ssl.truststore.location": f"{security.folder}/{security.trusted}",
             "ssl.client.auth": "none" if protocol.sasl else "required",
             "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         }
@@ -63,9 +65,10 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             mechanism = str(security.mechanism)
             values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
             values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
+    principals = security.principals or (f"CN={NODE},OU={NODES}",)
     return values | {
         "authorizer.class.name": AUTHORIZER,
-        "super.users": f"User:CN={NODE},OU={NODES}",
+        "super.users": ";".join(f"User:{item}" for item in principals),
         "allow.everyone.if.no.acl.found": "false",
     }
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from earshot.certificates.shown import ShownCertificate
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
+from earshot.placement.given import given_certificates
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
 
@@ -29,6 +32,8 @@ class LocalPlan:
     names: dict[int, NodeNames]
     notes: tuple[str, ...]
     root: Path
+    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
+    """By node id, where others have made them."""
 
 
 def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
@@ -37,10 +42,16 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     named = local_names(spec, this_machine(), root)
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
     planned = plan(settled, named.names)
+    given = given_certificates(spec.security, root, spec.node_ids)
     if spec.security is not None:
-        security = SecurityPlan(folder=str(root / FOLDER), mechanism=spec.security.mechanism)
+        security = SecurityPlan(
+            folder=str(root / FOLDER),
+            mechanism=spec.security.mechanism,
+            principals=tuple(dict.fromkeys(it.principal for it in given.values())),
+        )
         planned = planned.model_copy(update={"security": security})
-    return LocalPlan(planned, named.names, named.notes, root)
+    shown = {id: item.shown for id, item in given.items()}
+    return LocalPlan(planned, named.names, named.notes, root, shown)
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

@@ -92,6 +92,14 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
             ),
             STOP,
         )
+    elif current.security and wanted.security and _changes_source(current, wanted):
+        yield (
+            (
+                "nodes would have certificates of another source while brokers run: those "
+                "restarted first would show what the others do not trust"
+            ),
+            STOP,
+        )
     for old, new, address in _other_ids(current, wanted):
         yield (
             (
@@ -100,6 +108,11 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
             ),
             f"keep the id {old}; or take broker {old} away first, and add broker {new} after that",
         )
+
+
+def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
+    sources = [plan.security.trusted for plan in (current, wanted) if plan.security]
+    return len(set(sources)) > 1
 
 
 def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int, int, str]]:

@@ -123,6 +123,52 @@ def test_what_changes_or_ends_is_made_anew_and_nothing_else(
     assert store.due(wanted, now) == []
 
 
+def given(store: Store) -> Wanted:
+    """With what others have made for one of the nodes."""
+    text = (store.folder / "node-1.pem").read_text()
+    return replace(WANTED, given={"node-1": text}, authority="-----THEIRS-----\n")
+
+
+def test_what_others_have_made_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
+    wanted, made = given(store), Store(tmp_path / "other")
+    assert "PRIVATE" not in repr(wanted)
+    held = made.fill(wanted, NOW)
+    assert (made.folder / "node-1.pem").read_text() == wanted.given["node-1"]
+    assert (made.folder / "node-1.pem").stat().st_mode & 0o777 == 0o600
+    own = (made.folder / "ca.pem").read_text()
+    assert made.authority() == (made.folder / "trusted.pem").read_text()
+    assert made.authority() == f"-----THEIRS-----\n{own}"
+    assert made.due(wanted, NOW + timedelta(days=89)) == [*FILES[1:]]
+    assert held.versions["node-2"] == held.certificates["node-2"].fingerprint
+    assert held.versions["node-1"] != held.certificates["node-1"].fingerprint
+
+
+def test_what_others_change_is_taken_over_and_told_to_the_nodes(store: Store) -> None:
+    wanted = given(store)
+    assert store.due(wanted, NOW) == ["trusted.pem"]
+    before = store.fill(wanted, NOW).versions
+    assert store.due(wanted, NOW) == []
+    renewed = replace(wanted, authority="-----ALSO-----\n")
+    assert store.due(renewed, NOW) == ["trusted.pem"]
+    after = store.fill(renewed, NOW).versions
+    assert {name for name in before if before[name] != after[name]} == {"node-1"}
+    other = replace(wanted, given={"node-1": (store.folder / "node-2.pem").read_text()})
+    assert store.due(other, NOW) == ["trusted.pem", "node-1.pem"]
+
+
+def test_without_certificates_of_others_their_authority_is_no_longer_trusted(store: Store) -> None:
+    store.fill(given(store), NOW)
+    assert store.due(WANTED, NOW) == ["trusted.pem"]
+    store.fill(WANTED, NOW)
+    assert store.authority() == (store.folder / "ca.pem").read_text()
+
+
+def test_an_authority_that_no_node_needs_is_made_anew(store: Store) -> None:
+    (store.folder / "ca.key").unlink()
+    store.fill(given(store), NOW)
+    assert store.due(given(store), NOW) == []
+
+
 def test_a_file_that_is_no_certificate_is_made_anew(store: Store) -> None:
     (store.folder / "app.pem").write_text("")
     assert store.due(WANTED, NOW) == ["app.pem"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from components.certificates import CertificatesProvider
 from earshot.certificates.store import Store
 from earshot.listeners.properties import read_properties
+from tests.certificates.made import made as made_by_others
 
 
 @pytest.fixture
@@ -76,3 +78,30 @@ def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
     outs = made(root)
     (root / "security" / name).unlink()
     assert CertificatesProvider().diff("", outs, wanted(root)).changes
+
+
+def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    authority = made_by_others("CN=Root", now, authority=True, number=1)
+    node = made_by_others("CN=b1", now, authority, hosts=["localhost"], number=2)
+    (tmp_path / "ca.pem").write_text(authority.pem)
+    (tmp_path / "1.pem").write_text(node.pem + node.key_pem())
+    pem = str(tmp_path / "{node}.pem")
+    files = {"certificate": pem, "key": pem, "authority": str(tmp_path / "ca.pem"), "password": ""}
+    props = wanted(root, files=files)
+    outs = CertificatesProvider().create(props).outs
+    assert outs is not None and "PRIVATE" not in json.dumps(outs)
+    assert (root / "security" / "node-1.pem").read_text() == node.key_pem() + node.pem
+    trusted = (root / "security" / "trusted.pem").read_text()
+    assert trusted == authority.pem + (root / "security" / "ca.pem").read_text()
+    validator = read_properties((root / "security" / "validator.properties").read_text()).values
+    assert validator["ssl.truststore.certificates"] == trusted
+    assert CertificatesProvider().diff("", outs, props).changes is False
+    (tmp_path / "1.pem").write_text(
+        made_by_others("CN=b1", now, authority, hosts=["b1"], number=2).pem + node.key_pem()
+    )
+    assert CertificatesProvider().diff("", outs, props).changes
+    again = CertificatesProvider().update("", outs, props).outs
+    assert again is not None
+    changed = {k for k, v in again["certificates"].items() if v != outs["certificates"][k]}
+    assert changed == {"node-1"}

@@ -25,6 +25,9 @@ def secured(**changes: Any) -> dict[str, Any]:
     }
 
 
+FILES = {"certificate": "certs/{node}.pem", "authority": "certs/ca.pem"}
+
+
 def refusal(document: dict[str, Any]) -> str:
     with pytest.raises(SpecError) as caught:
         read_spec(document, "x")
@@ -38,6 +41,13 @@ def test_a_secured_cluster_has_defaults() -> None:
     assert security.mechanism is Mechanism.SCRAM_SHA_512
     assert security.user_names == ("validator", "app")
     assert security.users[0].prefixes == ("app-",)
+
+
+def test_nodes_may_have_certificates_of_others() -> None:
+    security = read_spec(secured(security={"tls": {"from": FILES}}), "x").security
+    assert security is not None and security.tls.files is not None
+    assert security.tls.files.certificate == "certs/{node}.pem"
+    assert security.tls.files.key == security.tls.files.password == ""
 
 
 def test_without_security_protocols_are_the_users_own() -> None:
@@ -106,6 +116,14 @@ def test_without_security_protocols_are_the_users_own() -> None:
                 "x: security.tls: renew_days: found 30 for certificates of 30 days; allowed: fewer "
                 "days than they last"
             ),
+        ),
+        (
+            {"security": {"tls": {"issue": "stack", "from": FILES}}},
+            "x: security.tls: found `issue` and `from`; allowed: one of them",
+        ),
+        (
+            {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
+            "x: security.tls.from.certificate: is missing",
         ),
         (
             {"security": {"mechanism": "PLAIN"}},

@@ -49,6 +49,14 @@ COMMON = {
 }
 
 
+def test_nodes_are_trusted_by_what_others_call_them() -> None:
+    security = SECURITY.model_copy(update={"principals": ("CN=b1,O=E\\, Inc.", "CN=b2")})
+    found = settings(PLAN.model_copy(update={"security": security}), BROKER)
+    assert found["super.users"] == "User:CN=b1,O=E\\, Inc.;User:CN=b2"
+    key = "listener.name.internal.ssl.truststore.location"
+    assert found[key] == "/run/security/trusted.pem"
+
+
 def stores(name: str, node: int, client_auth: str) -> dict[str, str]:
     values = {
         "keystore.type": "PEM",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from earshot.checks.plan import check_planned
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
+from earshot.names.policy import ResolverPolicy
 from earshot.placement import plan_local
+from earshot.rules.finding import Severity
+from tests.certificates.made import made
 from tests.config.read import read_local
+from tests.config.test_security import secured
 
 
 @pytest.mark.parametrize(
@@ -33,3 +39,25 @@ def test_any_other_path_reaches_kafka_as_it_is(root: str) -> None:
     local = plan_local(read_local({"placement": "local"}, "test"), Path(root))
     text = server_properties(local.plan, local.plan.nodes[0])
     assert read_properties(text).values["log.dirs"] == f"{root}/node-1/log"
+
+
+def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    root = made("CN=Root", now, authority=True, number=1)
+    plain = plan_local(read_local(secured()), tmp_path)
+    assert plain.certificates == {}
+    hosts = sorted({str(it.host) for node in plain.plan.nodes for it in node.listeners})
+    node = made("CN=b1", now, root, hosts=hosts, number=2)
+    (tmp_path / "certs").mkdir()
+    (tmp_path / "certs" / "ca.pem").write_text(root.pem)
+    (tmp_path / "certs" / "node.pem").write_text(node.key_pem() + node.pem)
+    files = {"certificate": "certs/node.pem", "authority": "certs/ca.pem"}
+    spec = read_local(secured(security={"tls": {"from": files}}))
+    local = plan_local(spec, tmp_path / ".earshot" / "stacks" / "s" / "kafka")
+    assert local.plan.security is not None
+    assert local.plan.security.principals == ("CN=b1",)
+    assert {id: str(item.names) for id, item in local.certificates.items()} == dict.fromkeys(
+        (1, 2, 3), ", ".join(hosts)
+    )
+    found = check_planned(spec, local, ResolverPolicy()).findings
+    assert {(it.rule, it.severity) for it in found} == {("KL010", Severity.WARNING)}  # one key

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pulumi_policy import EnforcementLevel, StackValidationPolicy
 
 from components.gate import APPROVAL_TYPE, GATE_TYPE, NOBODY, digest
+from earshot.certificates.names import SubjectNames
+from earshot.certificates.shown import ShownCertificate
 from earshot.checks import containers, instance_stack
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.catalogue import RULES
 from policies.pack import NOT_OF_ONE, policies
@@ -68,6 +72,33 @@ def test_a_name_that_one_of_two_servers_knows_passes_and_the_other_is_named() ->
 
 def test_the_any_address_is_reported_with_its_rule() -> None:
     assert "kl003" in Pack().analyze(GATE_TYPE, gate(planned("0.0.0.0")))
+
+
+def test_a_certificate_for_other_names_is_reported_with_its_rule() -> None:
+    ends = datetime.now(UTC) + timedelta(days=90)
+    held = ShownCertificate(SubjectNames(("localhost",)), datetime.now(UTC), ends, "k")
+    other = replace(held, names=SubjectNames(("b1.example.com",)), key="other")
+    secured = planned()
+    nodes = [
+        node.model_copy(
+            update={
+                "listeners": tuple(
+                    it.model_copy(update={"protocol": Protocol.SSL}) for it in node.listeners
+                )
+            }
+        )
+        for node in secured.nodes
+    ]
+    document = gate(secured.model_copy(update={"nodes": tuple(nodes)}))
+    by_id = {1: held, 2: replace(held, key="2"), 3: other}
+    document["certificates"] = {str(id): item.document() for id, item in by_id.items()}
+    found = Pack().analyze(GATE_TYPE, document)
+    assert list(found) == ["kl010"]
+    (said,) = found["kl010"]
+    assert said.startswith(
+        "broker 3, listener INTERNAL: advertises localhost, and its certificate is for "
+        "b1.example.com [KL010]"
+    )
 
 
 def test_a_waived_name_passes_and_is_remembered_as_advice() -> None:

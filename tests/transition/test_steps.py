@@ -299,6 +299,23 @@ def test_security_neither_comes_nor_goes_while_brokers_run() -> None:
     assert texts(transition(secured, secured)) == []
 
 
+def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None:
+    own = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)
+    given = own.model_copy(update={"principals": ("CN=b1",)})
+    other = own.model_copy(update={"principals": ("CN=b1", "CN=b2")})
+    secured, theirs, grown = (
+        BEFORE.model_copy(update={"security": it}) for it in (own, given, other)
+    )
+    for before, wanted in ((secured, theirs), (theirs, secured)):
+        with pytest.raises(EarshotError) as refusal:
+            transition(before, wanted)
+        assert refusal.value.observed == (
+            "nodes would have certificates of another source while brokers run: those restarted "
+            "first would show what the others do not trust"
+        )
+    transition(theirs, grown)
+
+
 def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
     before, wanted = (
         plan(item, EXTERNAL, brokers=4) for item in (INTERNAL, REPL | {"port": 19092})

@@ -1,0 +1,97 @@
+"""What follows from certificates together: the chain to an authority, uses, and Kafka's principal.
+
+Sources: RFC 5280, sections 4.2.1 and 6.1; Java's `X500Principal.getName`, which prints RFC 2253 and
+which `DefaultKafkaPrincipalBuilder` takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_WORDS = {
+    NameOID.COMMON_NAME: "CN",
+    NameOID.COUNTRY_NAME: "C",
+    NameOID.LOCALITY_NAME: "L",
+    NameOID.STATE_OR_PROVINCE_NAME: "ST",
+    NameOID.ORGANIZATION_NAME: "O",
+    NameOID.ORGANIZATIONAL_UNIT_NAME: "OU",
+    NameOID.STREET_ADDRESS: "STREET",
+    NameOID.DOMAIN_COMPONENT: "DC",
+    NameOID.USER_ID: "UID",
+}
+"""What Java prints by a word; of others it prints numbers and bytes."""
+_PLAIN = re.compile(r"[!-:<-~]+(?: [!-:<-~]+)*", re.ASCII)
+"""No semicolon: Kafka parts `super.users` there."""
+_ESCAPED = re.compile(r'([,=+<>#"\\])')
+
+
+def chain(
+    own: x509.Certificate,
+    others: Sequence[x509.Certificate],
+    trusted: Sequence[x509.Certificate],
+) -> tuple[list[x509.Certificate], str]:
+    """From ``own`` on each certificate with its issuer behind it, and whose is missing.
+
+    The last is an authority's own that is ``trusted``, where nothing is missing (an empty text).
+    """
+    path = [own]
+    while True:
+        last = path[-1]
+        if last.subject == last.issuer:
+            return path, "" if last in trusted else last.subject.rfc4514_string()
+        held = [*trusted, *others]
+        issuer = next((it for it in held if it not in path and _has_signed(it, last)), None)
+        if issuer is None:
+            return path, last.issuer.rfc4514_string()
+        path.append(issuer)
+
+
+def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
+    """Whether it may be shown by servers, and by clients."""
+    try:
+        held = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True, True
+    everything = ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in held
+    return (
+        everything or ExtendedKeyUsageOID.SERVER_AUTH in held,
+        everything or ExtendedKeyUsageOID.CLIENT_AUTH in held,
+    )
+
+
+def principal(subject: x509.Name) -> str:
+    """As what Kafka knows who shows a certificate with this ``subject``, without `User:`.
+
+    Raises ValueError where that is empty, or cannot be told.
+    """
+    parts = []
+    for rdn in reversed(subject.rdns):
+        attribute, *more = rdn
+        value = str(attribute.value)
+        if more or attribute.oid not in _WORDS or not _PLAIN.fullmatch(value):
+            raise ValueError(
+                f"{subject.rfc4514_string()}: what Kafka calls that subject is certain for plain "
+                f"texts alone in {', '.join(_WORDS.values())}"
+            )
+        parts.append(f"{_WORDS[attribute.oid]}={_ESCAPED.sub(_escaped, value)}")
+    if not parts:
+        raise ValueError("its subject is empty, and Kafka knows nodes by it")
+    return ",".join(parts)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[1]}"
+
+
+def _has_signed(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+        held = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound):
+        return False
+    return held.ca

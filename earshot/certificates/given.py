@@ -1,0 +1,167 @@
+"""Certificates that others have made, as PEM files: read, found to fit together, and told apart.
+
+Kafka's PEM key stores take keys of RSA and EC in PKCS #8 and a chain in its order, the node's own
+first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from earshot.certificates.authority import read_certificate
+from earshot.certificates.chain import chain, principal, uses
+from earshot.certificates.shown import ShownCertificate
+from earshot.errors import EarshotError
+
+NODE = "{node}"
+"""In a file's name, what a node's id takes the place of."""
+_PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Their paths; those of certificates and keys may hold a `NODE`."""
+
+    certificate: str
+    key: str
+    authority: str
+    password: str = ""
+    """A file with the password of the keys; empty where they have none."""
+
+
+@dataclass(frozen=True)
+class GivenNode:
+    """A node's certificate, and as whom Kafka knows who shows it."""
+
+    shown: ShownCertificate
+    principal: str
+    store: str = field(repr=False)
+    """Key and chain, as Kafka's PEM key stores have them."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The certificates of all nodes by id, and those of the authorities that are trusted."""
+
+    nodes: Mapping[int, GivenNode]
+    authority: str
+
+
+def read_given(files: Files, nodes: Iterable[int]) -> Given:
+    """What lies in ``files`` for these ``nodes``.
+
+    Raises EarshotError for a file that cannot be read or used.
+    """
+    path = Path(files.authority)
+    trusted = _certificates(path, _read(path))
+    password = _read(Path(files.password)).strip() if files.password else b""
+    found = {}
+    for id in nodes:
+        certificate, key = (it.replace(NODE, str(id)) for it in (files.certificate, files.key))
+        found[id] = _node(Path(certificate), Path(key), password, trusted)
+    return Given(found, "".join(map(_pem, trusted)))
+
+
+def _node(
+    certificate: Path, key: Path, password: bytes, trusted: list[x509.Certificate]
+) -> GivenNode:
+    own, *others = _certificates(certificate, _read(certificate))
+    private = _key(key, _read(key), password)
+    if private.public_key().public_bytes(*_PUBLIC) != own.public_key().public_bytes(*_PUBLIC):
+        raise EarshotError(
+            str(key),
+            observed=f"holds another key than that of the first certificate in {certificate}",
+            allowed="the key that the certificate was issued for",
+        )
+    try:
+        path, missing = chain(own, others, trusted)
+        for_servers, for_clients = uses(own)
+        names = read_certificate(_pem(own)).names
+        name = principal(own.subject)
+    except ValueError as reason:
+        raise EarshotError(
+            str(certificate),
+            observed=f"holds a certificate that cannot be used ({reason})",
+            remedy="have it issued anew",
+        ) from None
+    sent = [item for item in path if item is own or item.subject != item.issuer]
+    public = own.public_key().public_bytes(*_PUBLIC)
+    shown = ShownCertificate(
+        names,
+        max(item.not_valid_before_utc for item in path),
+        min(item.not_valid_after_utc for item in path),
+        hashlib.sha256(public).hexdigest(),
+        missing,
+        for_servers,
+        for_clients,
+    )
+    secret = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return GivenNode(shown, name, secret + "".join(map(_pem, sent)))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as reason:
+        raise EarshotError(
+            str(path),
+            observed=f"cannot be read ({reason.strerror})",
+            remedy="put it there, or correct security.tls.from",
+        ) from None
+
+
+def _certificates(path: Path, text: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(text)
+    except ValueError:
+        raise EarshotError(
+            str(path),
+            observed="holds no certificate that can be read",
+            allowed="PEM: -----BEGIN CERTIFICATE-----",
+        ) from None
+
+
+def _key(
+    path: Path, text: bytes, password: bytes
+) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey:
+    is_encrypted = b"ENCRYPTED" in text
+    if is_encrypted and not password:
+        raise EarshotError(
+            str(path),
+            observed="holds a key that is encrypted, and no password is given",
+            allowed="a key without a password, or a file with it as security.tls.from.password",
+        )
+    try:
+        found = load_pem_private_key(text, password if is_encrypted else None)
+    except (ValueError, TypeError):
+        raise EarshotError(
+            str(path),
+            observed="holds a key that the given password does not open"
+            if is_encrypted
+            else "holds no private key that can be read",
+            allowed="PEM: -----BEGIN PRIVATE KEY-----",
+        ) from None
+    if not isinstance(found, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):
+        raise EarshotError(
+            str(path),
+            observed="holds a key of a kind that Kafka does not read from PEM",
+            allowed="a key of RSA or EC",
+        )
+    return found
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(Encoding.PEM).decode()

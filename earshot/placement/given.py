@@ -1,0 +1,47 @@
+"""Certificates of nodes that others have made: where a stack file says that they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from earshot.config.security import SecuritySpec
+from earshot.stack_files import project_of
+
+if TYPE_CHECKING:
+    from earshot.certificates.given import Files, GivenNode
+
+
+def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
+    """Where they lie; None where the stack issues certificates itself.
+
+    ``root`` is the folder of the stack's cluster, and relative paths start at its project.
+    """
+    named = security.tls.files if security is not None else None
+    if named is None:
+        return None
+    from earshot.certificates.given import Files  # slow to import
+
+    project = project_of(root)
+    return Files(
+        str(project / named.certificate),
+        str(project / (named.key or named.certificate)),
+        str(project / named.authority),
+        str(project / named.password) if named.password else "",
+    )
+
+
+def given_certificates(
+    security: SecuritySpec | None, root: Path, nodes: Iterable[int]
+) -> Mapping[int, GivenNode]:
+    """Those of ``nodes``; none where the stack issues certificates itself.
+
+    Raises EarshotError where they cannot be read or used.
+    """
+    files = files_of(security, root)
+    if files is None:
+        return {}
+    from earshot.certificates.given import read_given
+
+    return read_given(files, nodes).nodes

@@ -1,0 +1,223 @@
+"""Certificates of others: what Kafka can read of them, and one clear error for what it cannot."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from earshot.certificates.given import Files, Given, GivenNode, read_given
+from earshot.certificates.shown import ShownCertificate
+from earshot.errors import EarshotError
+from tests.certificates.made import Made, made
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+ROOT = made("CN=Root", NOW, authority=True, days=900, number=1)
+MIDDLE = made("CN=Middle", NOW, ROOT, authority=True, days=200, number=2)
+B1 = made("CN=b1,O=Example\\, Inc.", NOW, MIDDLE, hosts=["b1.example.com", "10.0.0.1"], number=3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ca.pem").write_text(ROOT.pem)
+    (tmp_path / "1.pem").write_text(B1.pem + MIDDLE.pem)
+    (tmp_path / "1.key").write_text(B1.key_pem())
+    return tmp_path
+
+
+def files(folder: Path, **changes: str) -> Files:
+    named = {"certificate": "{node}.pem", "key": "{node}.key", "authority": "ca.pem", **changes}
+    return Files(**{key: str(folder / name) for key, name in named.items()})
+
+
+def only(found: Given) -> GivenNode:
+    assert found.nodes.keys() == {1}
+    return found.nodes[1]
+
+
+def refusal(folder: Path, **changes: str) -> str:
+    with pytest.raises(EarshotError) as caught:
+        read_given(files(folder, **changes), [1])
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def test_what_fits_together_is_read(folder: Path) -> None:
+    found = read_given(files(folder), [1])
+    node = only(found)
+    assert str(node.shown.names) == "b1.example.com, 10.0.0.1"
+    assert (node.shown.not_before, node.shown.not_after) == (NOW, NOW + timedelta(days=90))
+    assert (node.shown.missing, node.shown.for_servers, node.shown.for_clients) == ("", True, True)
+    assert node.principal == "CN=b1,O=Example\\, Inc."
+    assert found.authority == ROOT.pem
+    assert node.store == B1.key_pem() + B1.pem + MIDDLE.pem
+    assert "PRIVATE" not in repr(found)
+
+
+def test_what_is_shown_goes_through_json(folder: Path) -> None:
+    shown = only(read_given(files(folder), [1])).shown
+    assert ShownCertificate.read(shown.document()) == shown
+    bare = ShownCertificate.read({**shown.document(), "names": {}})  # Pulumi drops empty lists
+    assert str(bare.names) == "no name"
+
+
+def test_a_chain_is_put_in_order_and_what_is_not_of_it_is_left_out(folder: Path) -> None:
+    other = made("CN=Other", NOW, authority=True, number=4)
+    (folder / "1.pem").write_text(B1.pem + other.pem + ROOT.pem + MIDDLE.pem)
+    assert only(read_given(files(folder), [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
+
+
+def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
+    (folder / "1.pem").write_text(B1.pem)
+    (folder / "ca.pem").write_text(ROOT.pem + MIDDLE.pem)
+    node = only(read_given(files(folder), [1]))
+    assert node.shown.missing == "" and node.store.endswith(B1.pem + MIDDLE.pem)
+
+
+@pytest.mark.parametrize(
+    ("sent", "trusted", "missing"),
+    [
+        ([B1], [ROOT], "CN=Middle"),
+        ([B1, MIDDLE], [made("CN=Root", NOW, authority=True, number=5)], "CN=Root"),
+        ([B1, MIDDLE, ROOT], [made("CN=Else", NOW, authority=True, number=5)], "CN=Root"),
+        ([B1], [MIDDLE], "CN=Root"),
+        ([B1, made("CN=Middle", NOW, ROOT, number=2)], [ROOT], "CN=Middle"),
+    ],
+)
+def test_a_chain_that_ends_too_early_says_where(
+    folder: Path, sent: list[Made], trusted: list[Made], missing: str
+) -> None:
+    (folder / "1.pem").write_text("".join(item.pem for item in sent))
+    (folder / "ca.pem").write_text("".join(item.pem for item in trusted))
+    assert only(read_given(files(folder), [1])).shown.missing == missing
+
+
+def test_the_first_of_a_chain_that_ends_counts(folder: Path) -> None:
+    short = made("CN=Middle", NOW, ROOT, authority=True, days=7, number=2)
+    (folder / "1.pem").write_text(B1.pem + short.pem)
+    assert only(read_given(files(folder), [1])).shown.not_after == NOW + timedelta(days=7)
+
+
+def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Path) -> None:
+    alone = made("CN=b1", NOW, hosts=["b1"], uses=None, number=3)
+    (folder / "1.pem").write_text(alone.pem)
+    assert only(read_given(files(folder), [1])).shown.missing == "CN=b1"
+    (folder / "ca.pem").write_text(alone.pem)
+    node = only(read_given(files(folder), [1]))
+    assert (node.shown.missing, node.store) == ("", alone.key_pem() + alone.pem)
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+@pytest.mark.parametrize("password", ["", "geheim"])
+def test_keys_of_any_form_become_what_kafka_reads(
+    folder: Path, form: PrivateFormat, password: str
+) -> None:
+    (folder / "1.pem").write_text(B1.key_pem(password, form) + B1.pem + MIDDLE.pem)
+    (folder / "password").write_text("geheim\n")
+    found = read_given(files(folder, key="{node}.pem", password="password"), [1])
+    assert only(found).store.startswith(B1.key_pem())
+    store = folder / "store.pem"
+    store.write_text(only(found).store)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(store)
+
+
+def without(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def holding(name: str, text: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return write
+
+
+ED25519 = (
+    ed25519.Ed25519PrivateKey.generate()
+    .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    .decode()
+)
+NAMELESS = made("", NOW, MIDDLE, number=3)
+PARTED = made("CN=a\\;User:b", NOW, MIDDLE, number=3)
+PLAIN_TEXTS = (
+    "what Kafka calls that subject is certain for plain texts alone in CN, C, L, ST, O, OU, "
+    "STREET, DC, UID)\n  fix: have it issued anew"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            without("ca.pem"),
+            (
+                "ca.pem: cannot be read (No such file or directory)\n"
+                "  fix: put it there, or correct security.tls.from"
+            ),
+        ),
+        (
+            holding("1.pem", "x"),
+            (
+                "1.pem: holds no certificate that can be read\n"
+                "  allowed: PEM: -----BEGIN CERTIFICATE-----"
+            ),
+        ),
+        (
+            holding("1.key", B1.key_pem("geheim")),
+            (
+                "1.key: holds a key that is encrypted, and no password is given\n  allowed: a key "
+                "without a password, or a file with it as security.tls.from.password"
+            ),
+        ),
+        (
+            holding("1.key", "x"),
+            (
+                "1.key: holds no private key that can be read\n"
+                "  allowed: PEM: -----BEGIN PRIVATE KEY-----"
+            ),
+        ),
+        (
+            holding("1.key", MIDDLE.key_pem()),
+            (
+                "1.key: holds another key than that of the first certificate in 1.pem\n"
+                "  allowed: the key that the certificate was issued for"
+            ),
+        ),
+        (
+            holding("1.key", ED25519),
+            (
+                "1.key: holds a key of a kind that Kafka does not read from PEM\n"
+                "  allowed: a key of RSA or EC"
+            ),
+        ),
+        (
+            holding("1.pem", NAMELESS.pem),
+            (
+                "1.pem: holds a certificate that cannot be used (its subject is empty, and Kafka "
+                "knows nodes by it)\n  fix: have it issued anew"
+            ),
+        ),
+        (
+            holding("1.pem", PARTED.pem),
+            ("1.pem: holds a certificate that cannot be used (CN=a\\;User:b: " + PLAIN_TEXTS),
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named_once(
+    folder: Path, change: Callable[[Path], None], told: str
+) -> None:
+    change(folder)
+    assert refusal(folder) == told
+
+
+def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
+    (folder / "1.key").write_text(B1.key_pem("geheim"))
+    (folder / "password").write_text("falsch")
+    assert refusal(folder, password="password") == (
+        "1.key: holds a key that the given password does not open\n"
+        "  allowed: PEM: -----BEGIN PRIVATE KEY-----"
+    )
