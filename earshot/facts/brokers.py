@@ -17,6 +17,8 @@ class Endpoint:
     bind: Address
     advertised: Address | None
     is_controller: bool = False
+    protocol: str = ""
+    """Its security protocol, an empty text where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Broker:
     voters: Mapping[int, Address] = field(default_factory=dict)
     is_told: bool = True
     """What its image makes of its settings is known."""
+    switched_off: tuple[tuple[str, Address], ...] = ()
+    """What it would advertise by entries that stand in comments, each with its variable."""
 
     def named(self, listener: str) -> Endpoint | None:
         """Its listener of that name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.container import (
@@ -19,6 +19,7 @@ from earshot.facts.container import (
     JoinedNetwork,
     PublishedPort,
 )
+from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_port
 from earshot.sources.dotenv import read_env_file
 from earshot.sources.substitution import Variables
@@ -55,6 +56,8 @@ class Service:
     """Its image is made from a Dockerfile, which nobody has read."""
     release: tuple[int, int] | None = None
     """Which Kafka is in the image, where somebody has said so and the image does not."""
+    commented: Commented = field(default_factory=dict)
+    """What its comments hold of the addresses that it advertises."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,17 @@ def read_compose(
     files = _Files(roots, Variables(variables, keep=lenient), read, lenient)
     whole: dict[str, Section] = {}
     networks: Section = {}
+    switched_off: dict[str, Commented] = {}
     for each, name in ((text, shown), *over):
         sections, declared = files.sections(each, name)
+        switched_off |= commented_out(each, name)
         own = {it: files.resolved(it, sections, name, ()) for it in sections}
         whole |= {it: _merged(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = _deep(networks, declared)
     files.is_whole = files.is_whole and not _is_overlay(whole)
     services = tuple(
-        files.service(name, section, networks, shown) for name, section in whole.items()
+        replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
+        for name, section in whole.items()
     )
     return Compose(services, tuple(files.variables.missing))
 

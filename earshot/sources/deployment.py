@@ -42,6 +42,8 @@ _CLIENT = re.compile(
 )
 _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
+_ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
+"""The addresses in a list of listeners, also where a variable stands for a host."""
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 _TOLD = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
@@ -221,7 +223,21 @@ def _broker(service: Service) -> Broker:
         is_controller="controller" in roles,
         voters=voters,
         is_told=service.container.family is not Family.UNKNOWN,
+        switched_off=tuple(_switched_off(service)),
     )
+
+
+def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
+    """Addresses in comments, each with the variable that would advertise it."""
+    container = service.container
+    for name, values in service.commented.items():
+        key = broker_property(container.family, name, container.image)
+        for value in values:
+            if key == "advertised.host.name" and value:
+                yield name, Address(value, 9092)
+            elif key == "advertised.listeners":
+                for host, port in _ADVERTISED.findall(value):
+                    yield name, Address(host, int(port))
 
 
 def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint]:
@@ -249,7 +265,15 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
             address = None if container.on_host_network else Address(own, address.port)
         is_controller = name in controllers
         unknown = is_controller or guessed or address is None
-        yield Endpoint(name, bind, None if unknown else address, is_controller)
+        protocol = str(_protocols(known).get(name, ""))
+        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
+
+
+def _protocols(known: ForeignSettings) -> Mapping[str, object]:
+    try:
+        return known.protocols
+    except Unreadable:
+        return {}
 
 
 def _inter_broker(view: ForeignSettings) -> str:
