@@ -21,7 +21,7 @@ LISTENERS = (
 
 
 def seconds_for(brokers: int) -> float:
-    """CPU-bound seconds of plan and judgement for ``brokers`` with three listeners each."""
+    """CPU-bound seconds of plan and check for ``brokers`` with three listeners each."""
     listeners = [{"name": name, "port": port, "scopes": [scope]} for name, port, scope in LISTENERS]
     document = {"placement": "local", "brokers": brokers, "listeners": listeners}
     spec = read_spec(document | {"controllers": {"count": 3}}, "bench")

@@ -34,8 +34,8 @@ Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
 NOBODY = "nobody"
 """The approval's input until the pack replaces it by the digest of what it evaluated."""
 
-NOT_JUDGED = (
-    "no policy pack has judged the advertised listeners in this run, and no broker is touched "
+NOT_CHECKED = (
+    "no policy pack has checked the advertised listeners in this run, and no broker is touched "
     "without it (gate: required).\n"
     '  fix: eval "$(make -s env)" and run the command again, or add '
     "--policy-pack policies; `gate: off` in the stack's earshot:cluster does without"
@@ -190,5 +190,5 @@ class GateApproval(Resource, module="earshot", name="GateSeal"):  # as states ha
 def approved(answer: str, wanted: str) -> str:
     """``wanted``, where the pack's ``answer`` is the same. Raises RunError."""
     if answer != wanted:
-        raise pulumi.RunError(NOT_JUDGED)
+        raise pulumi.RunError(NOT_CHECKED)
     return answer

@@ -41,7 +41,7 @@ class Instances:
         try:
             text = _user_data(inputs)
         except ValueError as reason:
-            return Evaluation(remarks=(f"user data in base64: {reason}; not judged",))
+            return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
         behind_gate = _is_behind_gate(urn)
         if text is None:
             return Evaluation(() if behind_gate else (_not_known(),))
@@ -81,18 +81,18 @@ def _is_behind_gate(urn: str) -> bool:
 def _not_known() -> Finding:
     return kl011_resolves.RULE.finding(
         "user data: not known yet, so that it cannot be told whether a broker runs here",
-        "the instance's user data, judged again with their value",
+        "the instance's user data, checked again with their value",
         state=FindingState.UNKNOWN,
-        remedy="nothing yet: the update judges it before the instance exists",
+        remedy="nothing yet: the update checks it before the instance exists",
     )
 
 
 def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:
     if not written and speaks_of_brokers(text):
         unread = "advertised.listeners is set in a way that is not read here (read are files"
-        return [f"user data: {unread} in a cloud-config, here-documents in a script); not judged"]
+        return [f"user data: {unread} in a cloud-config, here-documents in a script); not checked"]
     return [
-        f"{item.path or 'user data'}: {rule} is not judged: {reason}"
+        f"{item.path or 'user data'}: {rule} is not checked: {reason}"
         for item in written
         for rule, reason in skipped_rules(item).items()
     ]

@@ -25,7 +25,7 @@ def evaluate_template(inputs: Mapping[str, Any]) -> Evaluation:
     try:
         return Evaluation(mistakes_in_user_data(broker_files(decoded(str(text)))))
     except ValueError as reason:
-        return Evaluation(remarks=(f"user data in base64: {reason}; not judged",))
+        return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
 
 
 def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
@@ -36,7 +36,7 @@ def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
     try:
         return Evaluation(mistakes_in_task(read_task(str(text))))
     except ValueError as reason:
-        return Evaluation(remarks=(f"{_DEFINITIONS} is no JSON: {reason}; not judged",))
+        return Evaluation(remarks=(f"{_DEFINITIONS} is no JSON: {reason}; not checked",))
 
 
 def place_in_task(inputs: Mapping[str, Any], finding: Finding) -> str:
@@ -57,8 +57,8 @@ def _speaks_of_kafka(inputs: Mapping[str, Any]) -> bool:
 def _not_known(path: str) -> Finding:
     return kl002_kafka.RULE.finding(
         f"{path}: not known yet, so that it cannot be told whether a broker runs here",
-        "its value, judged again when it is known",
+        "its value, checked again when it is known",
         state=FindingState.UNKNOWN,
-        remedy="nothing yet: the update judges it",
+        remedy="nothing yet: the update checks it",
         inputs=(path,),
     )

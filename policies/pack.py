@@ -38,7 +38,7 @@ LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: Enforcem
 STACK_RULES = tuple(
     rule for rule in RULES if rule in instance_stack.RULES or rule in containers.RULES
 )
-"""What is judged at the end of a run."""
+"""What is checked at the end of a run."""
 NOT_OF_ONE = (kl015_clients.RULE, kl016_nodes.RULE, kl018_strimzi.RULE)
 """What no resource breaks by itself, or none at all."""
 
@@ -118,7 +118,7 @@ def _same_listeners(evaluations: Evaluations) -> Policy:
 
     return ResourceValidationPolicy(
         "as-judged",
-        "An instance behind the gate boots with the listeners that the gate was judged for.",
+        "An instance behind the gate boots with the listeners that the gate was checked for.",
         validate,
         EnforcementLevel.MANDATORY,
     )
@@ -144,7 +144,7 @@ def _not_known_yet(evaluations: Evaluations) -> Policy:
 
     return ResourceValidationPolicy(
         "not-known-yet",
-        "A value that is not known yet is judged when it is, and taken for nothing until then.",
+        "A value that is not known yet is checked when it is, and taken for nothing until then.",
         validate,
         EnforcementLevel.ADVISORY,
     )
@@ -161,7 +161,7 @@ def _approval(evaluations: Evaluations) -> Policy:
 
     return ResourceValidationPolicy(
         "approval",
-        "The gate's approval says that the pack has judged its listeners in this run.",
+        "The gate's approval says that the pack has checked its listeners in this run.",
         remediate=remediate,  # type: ignore[arg-type]
         enforcement_level=EnforcementLevel.REMEDIATE,
     )

@@ -67,7 +67,7 @@ def test_a_description_with_mistakes_is_one_error_with_all_of_them() -> None:
     assert "brokerz" in str(caught.value) and "kafka_version" in str(caught.value)
 
 
-def test_names_are_judged_by_the_policy_that_is_handed_in() -> None:
+def test_names_are_checked_by_the_policy_that_is_handed_in() -> None:
     cluster = {**CLUSTER, "external_host": "kafka.invalid"}
     waived = ResolverPolicy(waived={"kafka.invalid": "made elsewhere"})
     assert earshot.evaluate(cluster, policy=waived) == ()

@@ -35,7 +35,7 @@ class Cluster(pulumi.ComponentResource):
     cluster_id: pulumi.Output[str]
     incarnations: dict[str, pulumi.Output[str]]
     """By node id, what changes when its instance does."""
-    _gate_note = "gate: off - nobody has judged the advertised listeners"
+    _gate_note = "gate: off - nobody has checked the advertised listeners"
 
     def __init__(
         self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None

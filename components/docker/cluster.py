@@ -131,7 +131,7 @@ class DockerCluster(pulumi.ComponentResource):
         if self._spec.gate == "required":
             approved_digest = GateApproval(self.stack, self._gate).approved
         else:
-            pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
+            pulumi.log.warn("gate: off - nobody has checked the advertised listeners", self)
         return EnginePreflight(
             EnginePreflightProvider(),
             self.stack,

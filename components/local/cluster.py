@@ -62,7 +62,7 @@ class LocalCluster(pulumi.ComponentResource):
         if spec.gate == "required":
             approved_digest = GateApproval(name, gate).approved
         else:
-            pulumi.log.warn("gate: off - nobody has judged the advertised listeners", self)
+            pulumi.log.warn("gate: off - nobody has checked the advertised listeners", self)
         self._preflight = LocalPreflight(
             LocalPreflightProvider(),
             name,

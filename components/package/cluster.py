@@ -82,7 +82,7 @@ class _Brokers(Cluster):
 
     served: pulumi.Output[None]
     """Known once all nodes are in sync."""
-    _gate_note = "advertised listeners are judged only where this runs with earshot's policy pack"
+    _gate_note = "advertised listeners are checked only where this runs with earshot's policy pack"
 
     def __init__(self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, spec, opts)

@@ -62,7 +62,7 @@ class Adoption:
     listeners: tuple[Understood, ...]
     undecided: tuple[Question, ...]
     mistakes: tuple[Finding, ...]
-    unjudged: tuple[str, ...]
+    unchecked: tuple[str, ...]
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
     document: Mapping[str, Any] | None
@@ -76,14 +76,14 @@ class Adoption:
 
 def adopt_compose(
     compose: Compose,
-    as_judged: Compose,
+    as_checked: Compose,
     shown: str,
     chosen: Sequence[str] = (),
     scopes: Scopes | None = None,
 ) -> Adoption:
     """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError.
 
-    ``as_judged`` is the same file, read leniently as `earshot lint` does: an empty text for a
+    ``as_checked`` is the same file, read leniently as `earshot lint` does: an empty text for a
     variable that nobody has set is no mistake, and a mounted properties file counts.
     """
     brokers = brokers_in(compose.services, chosen, scopes or {})
@@ -100,7 +100,7 @@ def adopt_compose(
         if item.replicas not in ("", "1") and item.name in [broker.name for broker in brokers]
     ]
     names = [item.name for item in brokers]
-    found = deployment.mistakes(as_judged.services)
+    found = deployment.mistakes(as_checked.services)
     mistakes = tuple(item for item in found if not chosen or item.container in names)
     return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
 
@@ -147,7 +147,7 @@ def _adoption(
         listeners=listeners,
         undecided=undecided,
         mistakes=mistakes,
-        unjudged=LOOKED_UP_LATER,
+        unchecked=LOOKED_UP_LATER,
         leftovers=leftovers(brokers, services),
         notes=tuple(notes),
         document=document,

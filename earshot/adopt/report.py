@@ -16,7 +16,7 @@ HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "becaus
 
 
 def as_text(adoption: Adoption, terminal: Terminal) -> str:
-    """Understood, undecided, mistakes, what is not carried over, and what was not judged."""
+    """Understood, undecided, mistakes, what is not carried over, and what was not checked."""
     lines = [terminal.bold(f"{visible(adoption.source)}: {_counted(adoption)}"), ""]
     head, *rows = columns([HEAD, *(_row(item) for item in adoption.listeners)])
     lines += [terminal.bold(head), *rows]
@@ -25,7 +25,7 @@ def as_text(adoption: Adoption, terminal: Terminal) -> str:
         ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
         ("not carried over", (visible(str(item)) for item in adoption.leftovers)),
         ("notes", (visible(item) for item in adoption.notes)),
-        ("not judged here", _by_reason(adoption.unjudged)),
+        ("not checked here", _by_reason(adoption.unchecked)),
     )
     for title, items in parts:
         listed = list(items)
@@ -65,7 +65,7 @@ def as_json(adoption: Adoption) -> str:
         ],
         "left_over": [{"what": item.what, "why": item.why} for item in adoption.leftovers],
         "notes": list(adoption.notes),
-        "not_judged": list(adoption.unjudged),
+        "not_checked": list(adoption.unchecked),
         "cluster": adoption.document,
     }
     return json.dumps(document, indent=2) + "\n"
@@ -87,10 +87,10 @@ def _row(item: Understood) -> tuple[str, ...]:
     )
 
 
-def _by_reason(unjudged: Iterable[str]) -> Iterator[str]:
+def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     """`KL011: reason` and `KL012: reason` on one line."""
     rules: dict[str, list[str]] = {}
-    for item in unjudged:
+    for item in unchecked:
         rule, _, reason = item.partition(": ")
         rules.setdefault(reason, []).append(rule)
     return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())

@@ -2,7 +2,7 @@
 
 What a container alone shows is said before it exists. Who reaches whom takes all containers of one
 Docker engine, with the networks and images that the stack makes: the same that a Compose file
-shows, judged by the same rules.
+shows, checked by the same rules.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RULES = (
     kl016_nodes.RULE,
     kl017_published.RULE,
 )
-"""What all containers together are judged by."""
+"""What all containers together are checked by."""
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = _REFUSALS | {kl017_published.RULE.id}
 """What one container may break; the other rules are about two."""
@@ -67,11 +67,11 @@ class Registered:
     service: Service
     engine: str
     behind_gate: bool = False
-    """It is one of earshot's own: the gate has judged its plan, and said what is no error."""
+    """It is one of earshot's own: the gate has checked its plan, and said what is no error."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class Checked:
     """What is said of one container before it exists."""
 
     findings: tuple[Finding, ...] = ()
@@ -87,7 +87,7 @@ class ContainerRun:
 
     def register(
         self, item: Registered, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
-    ) -> Judged:
+    ) -> Checked:
         """What ``item`` shows by itself.
 
         ``policy`` says whom to ask about the names that it advertises; ``addresses`` are those of
@@ -95,14 +95,14 @@ class ContainerRun:
         """
         self._registered[item.urn] = item
         if not brokers_among([item.service]):
-            return Judged(() if item.behind_gate else _undecided(item.service))
+            return Checked(() if item.behind_gate else _undecided(item.service))
         found = _alone(item.service)
         self._said[item.urn] = found
         if item.behind_gate:
-            return Judged(tuple(it for it in found if it.is_certain_error))
+            return Checked(tuple(it for it in found if it.is_certain_error))
         facts = _with_names(item.service.container, policy, addresses)
         named = tuple(_of_names(facts, item.service.name))
-        return Judged((*_not_known_yet(item.service), *found, *named), remarks(facts))
+        return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
     def at_the_end(self, stack: RegisteredStack) -> StackEvaluation:
         """What all containers of each engine show together, and was not said of one alone."""
@@ -138,8 +138,8 @@ def _is_same(one: Finding, other: Finding) -> bool:
 def _alone(service: Service) -> tuple[Finding, ...]:
     """What is wrong whoever else there is: in networks that may have any other name."""
     container = replace(service.container, open_networks=True)
-    judged = mistakes([replace(service, container=container)])
-    found = tuple(item for item in judged if item.rule in _OF_ONE)
+    checked = mistakes([replace(service, container=container)])
+    found = tuple(item for item in checked if item.rule in _OF_ONE)
     if container.family is Family.UNKNOWN:
         found = tuple(item for item in found if item.inputs != _FOR_WHOM)
     return found
@@ -206,9 +206,9 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
     if listed:
         yield kl014_image.RULE.finding(
             f"{', '.join(listed)}: not known yet",
-            "the container's variables, ports and networks, judged again with their values",
+            "the container's variables, ports and networks, checked again with their values",
             state=FindingState.UNKNOWN,
-            remedy="nothing yet: the update judges it",
+            remedy="nothing yet: the update checks it",
             inputs=tuple(listed),
             container=service.name,
         )
@@ -222,9 +222,9 @@ def _undecided(service: Service) -> tuple[Finding, ...]:
         return ()
     found = kl014_image.RULE.finding(
         "variables: not known yet, so that it cannot be told whether a broker runs here",
-        "the container's variables, judged again with their values",
+        "the container's variables, checked again with their values",
         state=FindingState.UNKNOWN,
-        remedy="nothing yet: the update judges it",
+        remedy="nothing yet: the update checks it",
         inputs=("envs",),
         container=service.name,
     )

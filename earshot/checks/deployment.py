@@ -33,10 +33,10 @@ _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
-    return with_lines(services, _judged(services), _judged)
+    return with_lines(services, _checked(services), _checked)
 
 
-def _judged(services: Sequence[Service]) -> tuple[Finding, ...]:
+def _checked(services: Sequence[Service]) -> tuple[Finding, ...]:
     broken: dict[str, tuple[Finding, ...]] = {}
     for service in brokers_among(services):
         if found := tuple(refusals(service, settings_of(service))):

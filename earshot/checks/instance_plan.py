@@ -1,4 +1,4 @@
-"""Whether an instance boots with the listeners that were judged."""
+"""Whether an instance boots with the listeners that were checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
     node = next((item for item in plan.nodes if item.id == id), None)
     if node is None:
         listed = ", ".join(str(item.id) for item in plan.nodes)
-        yield f"{written.path} sets up node {id}, and the plan that was judged has {listed}"
+        yield f"{written.path} sets up node {id}, and the plan that was checked has {listed}"
         return
     planned = settings(plan, node)
     for key in _KEYS:
@@ -34,7 +34,7 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
         if _entries(there) != _entries(wanted):
             yield (
                 f"node {id}: {written.path} has {key}={there or '(nothing)'}, and the plan that "
-                f"was judged {wanted or '(nothing)'}"
+                f"was checked {wanted or '(nothing)'}"
             )
 
 

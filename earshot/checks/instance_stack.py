@@ -1,4 +1,4 @@
-"""Brokers on the instances of any program, judged by all that their stack has."""
+"""Brokers on the instances of any program, checked by all that their stack has."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def evaluate_stack(
     for members in _clusters(read):
         policy = (policies or {}).get(members[0].broker.holder, ResolverPolicy())
         cluster = _Cluster(members, around)
-        judged = cluster.evaluate(zones, policy, asked)
-        found = StackEvaluation(found.findings + judged.findings, found.remarks + judged.remarks)
+        checked = cluster.evaluate(zones, policy, asked)
+        found = StackEvaluation(found.findings + checked.findings, found.remarks + checked.remarks)
     return found
 
 
@@ -107,7 +107,7 @@ def _clusters(read: list[_Member]) -> list[list[_Member]]:
 
 
 class _Cluster:
-    """The nodes that are judged together."""
+    """The nodes that are checked together."""
 
     def __init__(self, members: list[_Member], around: Mapping[str, InstanceNetwork]) -> None:
         plans = [member.plan for member in members]

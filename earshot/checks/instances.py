@@ -1,4 +1,4 @@
-"""Brokers on the instances of any program, judged one after the other by their own inputs.
+"""Brokers on the instances of any program, checked one after the other by their own inputs.
 
 What takes other resources is for `instance_stack`, once they are there.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
-resource can fix. KL004 is judged between instances."""
+resource can fix. KL004 is checked between instances."""
 _ADDRESSES = ("listeners", "advertised.listeners")
 
 
@@ -92,7 +92,7 @@ class InstanceRun:
 
     @property
     def brokers(self) -> tuple[Broker, ...]:
-        """All that were judged."""
+        """All that were checked."""
         return tuple(item for listed in self._brokers.values() for item in listed)
 
     def evaluate(
@@ -171,7 +171,7 @@ def _is_of_kafka(finding: Finding, facts: ClusterFacts) -> bool:
 
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:
-    """What only the instance knows: neither a preview nor an update ever judges it."""
+    """What only the instance knows: neither a preview nor an update ever checks it."""
     for key, text in written.computed.items():
         if key in written.places or key.endswith("listeners"):
             where = "a listener's host" if key in written.places else key

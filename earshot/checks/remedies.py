@@ -1,4 +1,4 @@
-"""The lines to write against a finding of a whole file, each proved: with them the file is judged
+"""The lines to write against a finding of a whole file, each proved: with them the file is checked
 again, and the finding is gone and none has come.
 """
 
@@ -16,14 +16,14 @@ from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment
 
-Judge = Callable[[Sequence[Service]], tuple[Finding, ...]]
+Check = Callable[[Sequence[Service]], tuple[Finding, ...]]
 MOST_SERVICES = 1500
-"""Judged in all trials of one file together: one trial judges all its services again."""
+"""Checked in all trials of one file together: one trial checks all its services again."""
 _Kind = tuple[str, str, str | None, str]
 
 
 def with_lines(
-    services: Sequence[Service], findings: tuple[Finding, ...], judge: Judge
+    services: Sequence[Service], findings: tuple[Finding, ...], check: Check
 ) -> tuple[Finding, ...]:
     """``findings`` of ``services``, those with ``lines`` for which some are known.
 
@@ -39,7 +39,7 @@ def with_lines(
         proved: list[Candidate] = []
         for candidate in candidates(whole, finding) if trials > 0 else ():
             trials -= 1
-            after = {_kind(item) for item in judge(applied(services, candidate.lines))}
+            after = {_kind(item) for item in check(applied(services, candidate.lines))}
             if after <= before - {_kind(finding)}:
                 proved.append(candidate)
             if trials == 0:

@@ -79,8 +79,8 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
         )
     text, environment = text_of(file), variables_for(file, os.environ, env_file)
     compose = read_compose(text, file.name, environment, beside(file))
-    as_judged = read_compose(text, file.name, environment, beside(file), lenient=True)
-    return adopt_compose(compose, as_judged, str(file), services, scopes)
+    as_checked = read_compose(text, file.name, environment, beside(file), lenient=True)
+    return adopt_compose(compose, as_checked, str(file), services, scopes)
 
 
 def _less_ignored(adoption: Adoption, file: Path) -> Adoption:

@@ -100,7 +100,7 @@ def earshot(
         bool, typer.Option("--debug", help="Show the trace of an error; anywhere on the line.")
     ] = False,
 ) -> None:
-    """Is anyone listening? Computes, judges and proves the listeners of Kafka brokers.
+    """Is anyone listening? Computes, checks and proves the listeners of Kafka brokers.
 
     [bold]Begin with[/bold]
 
@@ -335,7 +335,7 @@ def rules(
     ] = None,
     format: Annotated[Document, typer.Option("--format", "-f")] = Document.TEXT,
 ) -> None:
-    """List the rules that advertised listeners are judged by, or show one in full.
+    """List the rules that advertised listeners are checked by, or show one in full.
 
     The policy pack applies them at every preview and update; what it says names
     them by their ids.

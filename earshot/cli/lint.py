@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from earshot.cli.output import emit, formats, save
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
+from earshot.lint.check import check, check_compose, check_together
 from earshot.lint.files import choose
 from earshot.lint.formats import SUFFIXES, Format, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.judge import judge, judge_compose, judge_together
 from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
 from earshot.lint.source_lines import SourceLines
@@ -37,7 +37,7 @@ class Choice:
     """Which rules count, where known mistakes are read from and written to, and what is said of
     the files: Compose files that are laid over each other, profiles, a release of Kafka.
 
-    With ``fix`` lines are written into files before they are judged, and shown; with ``diff`` they
+    With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
     are only shown.
     """
 
@@ -55,9 +55,9 @@ class Choice:
 def run(
     paths: Sequence[Path], choice: Choice, format: Format | None, output: Sequence[Path]
 ) -> int:
-    """Judges every file of ``paths`` and shows the result; the exit code.
+    """Checks every file of ``paths`` and shows the result; the exit code.
 
-    A file that cannot be judged is told on stderr, and ends nothing. Raises EarshotError for bad
+    A file that cannot be checked is told on stderr, and ends nothing. Raises EarshotError for bad
     options and for a path that does not exist.
     """
     targets = formats(output, format, SUFFIXES)
@@ -104,9 +104,9 @@ def _outcome(
     lines = SourceLines(root)
     linted: list[Linted] = []
     failed: list[Failed] = []
-    for file, judged in _judgements(chosen.files, choice.together, said):
+    for file, checked in _checks(chosen.files, choice.together, said):
         try:
-            found = of_rules(judged(), select, ignore)
+            found = of_rules(checked(), select, ignore)
             linted.append(with_comments(found, lines, today))
         except EarshotError as error:
             failed.append(Failed(str(file), error))
@@ -140,17 +140,17 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         if file.suffix not in COMPOSE:
             continue
 
-        def judged(text: str, file: Path = file) -> Linted:
-            linted = judge_compose(text, file, os.environ, said)
+        def checked(text: str, file: Path = file) -> Linted:
+            linted = check_compose(text, file, os.environ, said)
             return with_comments(
                 of_rules(linted, select, ignore), lambda _: text.split("\n"), today
             )
 
         try:
             before = file.read_bytes().decode("utf-8")
-            after = fixed(before, str(file), judged)
+            after = fixed(before, str(file), checked)
         except (OSError, ValueError, EarshotError):
-            continue  # it is told where the file is judged
+            continue  # it is told where the file is checked
         if after.cured:
             found.append(difference(before, after.text, str(file)))
             _say(
@@ -163,14 +163,14 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     return "\n".join(found)
 
 
-def _judgements(
+def _checks(
     files: Sequence[Path], together: Sequence[Path], said: Said
 ) -> Iterator[tuple[Path, Callable[[], Linted]]]:
-    """Each file with what judges it; files that belong together by the name of the first."""
+    """Each file with what checks it; files that belong together by the name of the first."""
     if together:
-        yield together[0], partial(judge_together, together, os.environ, said)
+        yield together[0], partial(check_together, together, os.environ, said)
     for file in files:
-        yield file, partial(judge, file, os.environ, said)
+        yield file, partial(check, file, os.environ, said)
 
 
 def _release(text: str) -> tuple[int, int] | None:

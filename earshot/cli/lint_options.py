@@ -1,6 +1,6 @@
 """The options of `earshot lint`, read without the command-line library of the other commands.
 
-That one takes longer to load than a file takes to be judged.
+That one takes longer to load than a file takes to be checked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SUMMARY = (
 _DESCRIPTION = f"""\
 {SUMMARY}
 
-Nothing is started or connected to. A file that is named is judged; of a
+Nothing is started or connected to. A file that is named is checked; of a
 folder those *.yml, *.yaml and *.properties that speak of Kafka. A comment on
 the line of a mistake, or alone right above it, ignores it:
 
   # earshot: ignore=KL017 until=2027-01-31 a proxy publishes it
 
-Ends with 1 where an error is left, with 2 where a file cannot be judged (the
+Ends with 1 where an error is left, with 2 where a file cannot be checked (the
 others are), else with 0.
 """
 _EXAMPLES = """\

@@ -93,7 +93,7 @@ def _may_be_ours(cell: Cell) -> bool:
 
 
 def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str, str]:
-    """By host, what this place lacks to say anything about it; hosts it can judge are left out."""
+    """By host, what this place lacks to say anything about it; hosts it can check are left out."""
     unresolved = {item.address.host for item in cells if item.failed_stage is Stage.RESOLVE}
     others = {item.address.host for item in cells} - unresolved
     lookups = place.resolve(sorted(others), limit) if others else {}

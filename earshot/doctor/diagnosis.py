@@ -1,6 +1,6 @@
 """From facts to a cell: which stages passed, which one failed, and what that means. Pure.
 
-The stages are judged in their order, with one turn: a broker whose own address cannot be reached
+The stages are checked in their order, with one turn: a broker whose own address cannot be reached
 is not blamed on bootstrap when another address of the listener answers, for that is how real
 clients come in. Then metadata is compared from that answer, and the stage that really fails
 (resolve, TCP, security) is the one named.
@@ -167,7 +167,7 @@ def diagnose(facts: Observed, vantage: str) -> Cell:
 
 
 def undecided(target: CellTarget, vantage: str, reason: str, verdict: Verdict) -> Cell:
-    """The cell of a target that could not be judged: skipped or inconclusive, for ``reason``."""
+    """The cell of a target that could not be checked: skipped or inconclusive, for ``reason``."""
     stages = tuple(StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason) for stage in Stage)
     return Cell(
         vantage=vantage,

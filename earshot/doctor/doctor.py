@@ -1,6 +1,6 @@
 """The doctor: every broker through every listener, up to one record, in well under a second.
 
-Nothing is judged here: addresses are looked at (`survey`), records go out and come back
+Nothing is checked here: addresses are looked at (`survey`), records go out and come back
 (`exchange`), and `diagnosis` says what that means.
 """
 
@@ -67,7 +67,7 @@ def examine(
     """Examines a cluster from this machine and reports a cell per listener and broker.
 
     ``target`` is the contract, or bootstrap addresses where there is none: then a listener is
-    named after the address that led to it, and what its metadata advertises is judged by itself.
+    named after the address that led to it, and what its metadata advertises is checked by itself.
     ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
     properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
     in seconds, but for the control probe of what failed; ``on_cell`` gets each cell when it is
@@ -91,7 +91,7 @@ def examine(
             seen_as = None
         place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
         if _blind(facts):
-            reason = "nothing resolves here, not even localhost: no name can be judged"
+            reason = "nothing resolves here, not even localhost: no name can be checked"
             cells = [
                 undecided(item.target, vantage, reason, Verdict.INCONCLUSIVE) for item in facts
             ]

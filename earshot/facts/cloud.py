@@ -1,4 +1,4 @@
-"""What surrounds a cluster's instances on AWS, and how it travels to whoever judges it."""
+"""What surrounds a cluster's instances on AWS, and how it travels to whoever checks it."""
 
 from __future__ import annotations
 

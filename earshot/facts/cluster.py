@@ -1,4 +1,4 @@
-"""The facts that rules judge: all of them given, nothing here looks anything up."""
+"""The facts that rules check: all of them given, nothing here looks anything up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ClusterFacts:
     what each node runs in, by node id, where it runs in a container; ``instances`` what it runs
     on, where that is an EC2 instance; ``clients`` says who may come in there, None that nobody has
     said; ``certificates`` what each node shows, by node id, where others have made it, and ``now``
-    when that is judged.
+    when that is checked.
     """
 
     plan: ClusterPlan | None

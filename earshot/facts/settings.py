@@ -126,7 +126,7 @@ class StrictSettings:
 
     @cached_property
     def kinds(self) -> frozenset[Role]:
-        """Both, or one of the roles; Unreadable where they are not fit to be judged."""
+        """Both, or one of the roles; Unreadable where they are not fit to be checked."""
         if not set(self.roles) <= set(Role):
             raise Unreadable
         return frozenset(Role(role) for role in self.roles)

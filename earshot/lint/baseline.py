@@ -129,10 +129,10 @@ def with_baseline(
     """``linted`` with the mistakes of ``baseline`` ignored, until their day where they have one."""
     known = {item: item.until for item in baseline}
 
-    def judged(mistake: Mistake) -> Mistake:
+    def checked(mistake: Mistake) -> Mistake:
         until = known.get(Recorded.of(mistake, root))
         if mistake.ignored or until is None:
             return mistake
         return Waiver(IN_BASELINE, date.fromisoformat(until) if until else None).on(mistake, today)
 
-    return replace(linted, mistakes=tuple(map(judged, linted.mistakes)))
+    return replace(linted, mistakes=tuple(map(checked, linted.mistakes)))

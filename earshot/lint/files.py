@@ -13,7 +13,7 @@ from earshot.lint.model import Linted
 
 SUFFIXES = (".yml", ".yaml", ".properties")
 MAX_BYTES = 2_000_000
-"""Larger files of a folder are data; one that is named is judged all the same."""
+"""Larger files of a folder are data; one that is named is checked all the same."""
 SEARCHED_BYTES = 1_000_000
 MAX_NAMES = 200_000
 """Files and folders in one folder that is named, all levels together."""
@@ -23,7 +23,7 @@ _PACKAGES = "node_modules"
 
 @dataclass(frozen=True)
 class Chosen:
-    """The files to judge, and what was passed over, each with why in ``unjudged``."""
+    """The files to check, and what was passed over, each with why in ``unchecked``."""
 
     files: tuple[Path, ...]
     passed_over: tuple[Linted, ...]
@@ -39,11 +39,11 @@ def choose(paths: Sequence[Path]) -> Chosen:
     for path in paths:
         for file, why in _below(path) if _is_folder(path) else ((path, ""),):
             key = os.path.normpath(file.absolute())
-            if key not in found or (found[key][1] and not why):  # it is named, so it is judged
+            if key not in found or (found[key][1] and not why):  # it is named, so it is checked
                 found[key] = file, why
     return Chosen(
         tuple(file for file, why in found.values() if not why),
-        tuple(Linted(str(file), "", unjudged=(why,)) for file, why in found.values() if why),
+        tuple(Linted(str(file), "", unchecked=(why,)) for file, why in found.values() if why),
     )
 
 

@@ -31,7 +31,7 @@ Edit = tuple[int, int, str]
 
 
 MAX_FIXED = 50
-"""Mistakes of one file; each is judged by itself."""
+"""Mistakes of one file; each is checked by itself."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class _NotCertainError(Exception):
     """A line has no place, or more than one."""
 
 
-def fixed(text: str, shown: str, judged: Callable[[str], Linted]) -> Fixed:
+def fixed(text: str, shown: str, checked: Callable[[str], Linted]) -> Fixed:
     """``text`` without the mistakes that have one remedy alone, as far as its lines have a place.
 
-    ``judged`` judges a text of the file: what is written has to cure its mistake, and to make none.
+    ``checked`` checks a text of it: what is written has to cure its mistake, and to make none.
     """
-    linted = judged(text)
+    linted = checked(text)
     cured: list[Mistake] = []
     tried: set[Finding] = set()
     while len(cured) < MAX_FIXED:
@@ -61,7 +61,7 @@ def fixed(text: str, shown: str, judged: Callable[[str], Linted]) -> Fixed:
                 continue
             tried.add(finding)
             new = with_lines(text, shown, finding.lines)
-            after = judged(new) if new is not None else None
+            after = checked(new) if new is not None else None
             if new is None or after is None or not _is_better(linted, after, mistake):
                 continue
             cured.append(mistake)

@@ -15,7 +15,7 @@ _IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(outcome: Outcome) -> str:
-    """A command for each file that could not be judged and each mistake that nobody ignores; then
+    """A command for each file that could not be checked and each mistake that nobody ignores; then
     the summary."""
     lines = [_failed(item, outcome) for item in outcome.failed]
     lines += [_mistake(item, outcome) for item in outcome.mistakes if not item.ignored]
@@ -23,7 +23,7 @@ def github(outcome: Outcome) -> str:
 
 
 def _failed(item: Failed, outcome: Outcome) -> str:
-    properties = {"file": outcome.relative(item.file), "title": "could not be judged"}
+    properties = {"file": outcome.relative(item.file), "title": "could not be checked"}
     return _command("error", properties, str(item.error))
 
 

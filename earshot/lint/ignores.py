@@ -54,9 +54,9 @@ def of_rules(linted: Linted, select: Collection[str], ignore: Collection[str]) -
     return replace(
         linted,
         mistakes=tuple(item for item in linted.mistakes if counts(item.finding.rule)),
-        unjudged=tuple(
+        unchecked=tuple(
             text
-            for text in linted.unjudged
+            for text in linted.unchecked
             if (begin := _NAME.match(text)) is None or counts(begin[1])
         ),
     )

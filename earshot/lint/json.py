@@ -11,13 +11,13 @@ from earshot.lint.outcome import Outcome
 
 
 def json(outcome: Outcome) -> str:
-    """``outcome`` with every file: judged, passed over, or failed; numbers that are not known are
+    """``outcome`` with every file: checked, passed over, or failed; numbers that are not known are
     null."""
     counts = outcome.counts
     document = {
         "version": 1,
         "summary": {
-            "judged": len(outcome.judged),
+            "checked": len(outcome.checked),
             "errors": counts["error"],
             "warnings": counts["warning"],
             "notes": counts["note"],
@@ -26,9 +26,9 @@ def json(outcome: Outcome) -> str:
             "failed": len(outcome.failed),
             "exit_code": outcome.exit_code,
         },
-        "files": [_file(item) for item in outcome.judged],
+        "files": [_file(item) for item in outcome.checked],
         "passed_over": [
-            {"file": item.file, "why": list(item.unjudged)} for item in outcome.passed_over
+            {"file": item.file, "why": list(item.unchecked)} for item in outcome.passed_over
         ],
         "failed": [{"file": item.file, "why": str(item.error)} for item in outcome.failed],
     }
@@ -40,7 +40,7 @@ def _file(item: Linted) -> dict[str, Any]:
         "file": item.file,
         "kind": item.kind,
         "mistakes": [_mistake(mistake) for mistake in item.mistakes],
-        "not_judged": list(item.unjudged),
+        "not_checked": list(item.unchecked),
     }
 
 

@@ -2,7 +2,7 @@
 
 The shape is that of `earshot.report.junit`. A case fails for an error alone, as the exit code does;
 a warning or a note passes, with its text as output. What is ignored is skipped, with its reason. A
-file that could not be judged is an error.
+file that could not be checked is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit(outcome: Outcome) -> str:
     """``outcome`` as one XML document; what was passed over is not in it."""
     root = ET.Element("testsuites", name="earshot lint")
-    for item in outcome.judged:
+    for item in outcome.checked:
         _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [_clean(item)])
     for failed in outcome.failed:
         _suite(root, failed.file, [_failed(failed)])
@@ -63,7 +63,7 @@ def _clean(item: Linted) -> ET.Element:
 
 
 def _failed(item: Failed) -> ET.Element:
-    case = _case(item.file, "can be judged")
+    case = _case(item.file, "can be checked")
     ET.SubElement(case, "error", message=visible(item.error.line), type="unreadable")
     return case
 

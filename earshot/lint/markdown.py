@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Outcome, observed
-from earshot.lint.text import unjudged
+from earshot.lint.text import unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict
 
@@ -22,11 +22,11 @@ _VERDICTS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.INCONCLUSIVE}
 def markdown(outcome: Outcome) -> str:
     """``outcome`` with a table for each file that has mistakes."""
     blocks = [[f"# {MARKS[_VERDICTS[outcome.exit_code]]} earshot lint: {escape(outcome.headline)}"]]
-    blocks += [list(_file(item)) for item in outcome.judged if item.mistakes]
+    blocks += [list(_file(item)) for item in outcome.checked if item.mistakes]
     parts = (
-        ("Could not be judged", [item.error.line for item in outcome.failed]),
-        ("Not judged", unjudged(outcome.judged)),
-        ("Passed over", unjudged(outcome.passed_over)),
+        ("Could not be checked", [item.error.line for item in outcome.failed]),
+        ("Not checked", unchecked(outcome.checked)),
+        ("Passed over", unchecked(outcome.passed_over)),
     )
     blocks += [
         [f"## {title}", "", *(f"- {escape(line)}" for line in lines)]

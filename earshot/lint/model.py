@@ -42,16 +42,16 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Linted:
-    """One file: what it was taken for, what is wrong in it, and what could not be judged.
+    """One file: what it was taken for, what is wrong in it, and what could not be checked.
 
     ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
-    over, and ``unjudged`` says why.
+    over, and ``unchecked`` says why.
     """
 
     file: str
     kind: str
     mistakes: tuple[Mistake, ...] = ()
-    unjudged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def variables(text: str, shown: str, known: Mapping[str, str], release: Release)
     """
     found = read_env_file(text, shown, known, keep=True)
     if not are_of_broker(found):
-        return Linted(shown, "", unjudged=("sets no variables of a broker",))
+        return Linted(shown, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(found, release)
     placed = tuple(Mistake(item, in_env_file(text, shown, item)) for item in mistakes)
     return Linted(shown, "environment file", placed)
@@ -35,7 +35,7 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
         why = "sets up no broker"
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
-        return Linted(shown, "", unjudged=(why,))
+        return Linted(shown, "", unchecked=(why,))
     found = mistakes_in_user_data(written, release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))

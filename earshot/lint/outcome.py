@@ -15,7 +15,7 @@ from earshot.lint.model import Linted, Mistake
 
 @dataclass(frozen=True)
 class Failed:
-    """A file that could not be judged, and why."""
+    """A file that could not be checked, and why."""
 
     file: str
     error: EarshotError
@@ -34,7 +34,7 @@ class Outcome:
     lines: Lines
 
     @property
-    def judged(self) -> tuple[Linted, ...]:
+    def checked(self) -> tuple[Linted, ...]:
         return tuple(item for item in self.linted if item.kind)
 
     @property
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """2 where a file could not be judged, else 1 where an error counts, else 0."""
+        """2 where a file could not be checked, else 1 where an error counts, else 0."""
         if self.failed:
             return 2
         return 1 if any(item.is_error for item in self.mistakes) else 0
@@ -60,21 +60,21 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """`3 files judged: 2 errors, 0 warnings, 1 ignored; 12 passed over`."""
+        """`3 files checked: 2 errors, 0 warnings, 1 ignored; 12 passed over`."""
         found = self.counts
         parts = [counted(found[level], level) for level in ("error", "warning")]
         parts += [counted(found["note"], "note")] if found["note"] else []
         parts += [f"{found['ignored']} ignored"] if found["ignored"] else []
-        judged = self.judged
+        checked = self.checked
         texts = [
-            f"{counted(len(judged), 'file')} judged: {', '.join(parts)}"
-            if judged
-            else "nothing to judge"
+            f"{counted(len(checked), 'file')} checked: {', '.join(parts)}"
+            if checked
+            else "nothing to check"
         ]
         if self.passed_over:
             texts.append(f"{len(self.passed_over)} passed over")
         if self.failed:
-            texts.append(f"{len(self.failed)} could not be judged")
+            texts.append(f"{len(self.failed)} could not be checked")
         return "; ".join(texts)
 
     def relative(self, file: str) -> str:

@@ -29,8 +29,8 @@ def sarif(outcome: Outcome) -> str:
     """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
     notes = [
         _notification("note", text, item.file, outcome)
-        for item in outcome.judged
-        for text in item.unjudged
+        for item in outcome.checked
+        for text in item.unchecked
     ]
     run = {
         "tool": {

@@ -21,14 +21,14 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
     """``outcome`` for a reader; ``terminal`` says what may be used (default: plain ASCII)."""
     ink = terminal or Terminal()
     blocks = [
-        block for item in outcome.judged if item.mistakes for block in _file(item, outcome, ink)
+        block for item in outcome.checked if item.mistakes for block in _file(item, outcome, ink)
     ]
     blocks += [
         [ink.bold(title), *(f"- {visible(line)}" for line in lines)]
         for title, lines in (
-            ("not judged", unjudged(outcome.judged)),
-            ("passed over", unjudged(outcome.passed_over)),
-            ("could not be judged", [item.file for item in outcome.failed]),
+            ("not checked", unchecked(outcome.checked)),
+            ("passed over", unchecked(outcome.passed_over)),
+            ("could not be checked", [item.file for item in outcome.failed]),
         )
         if lines
     ]
@@ -36,11 +36,11 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def unjudged(linted: Iterable[Linted]) -> list[str]:
+def unchecked(linted: Iterable[Linted]) -> list[str]:
     """One line for each reason, with the files that it holds for."""
     files: dict[str, list[str]] = {}
     for item in linted:
-        for reason in item.unjudged:
+        for reason in item.unchecked:
             files.setdefault(reason, []).append(item.file)
     return [f"{reason} ({_names(listed)})" for reason, listed in files.items()]
 

@@ -48,7 +48,7 @@ _NETWORKS = {
 }
 # documentation networks count as public: they stand for public addresses in examples and tests
 _RANGES = tuple(
-    # as numbers, for thousands of addresses are judged at once
+    # as numbers, for thousands of addresses are checked at once
     (network.version, int(network.network_address), int(network.broadcast_address), kind)
     for kind, texts in _NETWORKS.items()
     for network in map(ipaddress.ip_network, texts.split())

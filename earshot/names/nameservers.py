@@ -1,6 +1,6 @@
 """DNS servers asked through dnspython.
 
-Apart from `resolvers`, because importing dnspython takes longer than judging a cluster.
+Apart from `resolvers`, because importing dnspython takes longer than checking a cluster.
 Source: `dns.resolver` for what tells the diagnoses apart.
 """
 

@@ -59,7 +59,7 @@ class AwsPlan:
     groups: tuple[SecurityGroup, ...]
     clients: Clients
     instances: dict[int, Instance]
-    """By node id, what rules judge of the instance."""
+    """By node id, what rules check of the instance."""
     declared: dict[EvidenceKey, Declaration]
     """What the stack's own resources say about the names that are known."""
 

@@ -1,1 +1,1 @@
-"""Rules over advertised listeners: one module each, judged over facts that are given."""
+"""Rules over advertised listeners: one module each, checked over facts that are given."""

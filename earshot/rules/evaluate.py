@@ -17,7 +17,7 @@ from earshot.rules.registry import Rule
 def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
     """What ``rules`` find, in the order of the rules and, within one, of the plan.
 
-    A rule that does not hold for the cluster's Kafka version, or lacks what it judges, is left
+    A rule that does not hold for the cluster's Kafka version, or lacks what it checks, is left
     out. A finding about a node in a container names the container too.
     """
     return tuple(

@@ -17,7 +17,7 @@ class Severity(StrEnum):
 
 
 class FindingState(StrEnum):
-    """Whether the rule is broken, or cannot be judged yet."""
+    """Whether the rule is broken, or cannot be checked yet."""
 
     VIOLATED = "violated"
     UNKNOWN = "unknown"

@@ -1,6 +1,6 @@
 """KL002: what Kafka of the target version would refuse, or silently take in another sense.
 
-The checks follow `KafkaConfig.validateValues` and what it calls. They judge settings that KL001
+The checks follow `KafkaConfig.validateValues` and what it calls. They check settings that KL001
 can read; a list that it refuses is reported there, and checks that need it are passed over here.
 """
 

@@ -32,10 +32,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if container.unknown:
             yield RULE.finding(
                 f"{', '.join(container.unknown)}: not known yet",
-                "the container's variables, ports and networks, judged again with their values",
+                "the container's variables, ports and networks, checked again with their values",
                 node=id,
                 state=FindingState.UNKNOWN,
-                remedy="nothing yet: the update judges it",
+                remedy="nothing yet: the update checks it",
                 inputs=INPUTS,
             )
             continue

@@ -89,7 +89,7 @@ def _violation(
         scope=Scope.EXTERNAL,
         host=host,
         state=FindingState.UNKNOWN if unknown else FindingState.VIOLATED,
-        remedy="nothing yet: the update judges it" if unknown else "",
+        remedy="nothing yet: the update checks it" if unknown else "",
         inputs=INPUTS,
     )
 

@@ -36,12 +36,12 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if isinstance(listener.host, UnknownHost):
             yield RULE.finding(
                 f"its host is not known yet: {listener.host.what}",
-                "a name that resolves, judged again with the value",
+                "a name that resolves, checked again with the value",
                 node=node,
                 listener=listener.name,
                 scope=scope,
                 state=FindingState.UNKNOWN,
-                remedy="nothing yet: the update judges it",
+                remedy="nothing yet: the update checks it",
                 inputs=INPUTS,
             )
             continue

@@ -86,7 +86,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             container, family, broker_settings(family, container.env, container.image).values
         )
         guessed = family is Family.UNKNOWN
-        for found in _judged(case):
+        for found in _checked(case):
             observed = f"{found.observed} - if its image is like apache/kafka"
             remedy = f"{found.remedy}; {IMAGE_NOTE}=NAME among its variables says which image it is"
             yield RULE.finding(
@@ -114,7 +114,7 @@ class Fault:
     state: FindingState = FindingState.VIOLATED
 
 
-def _judged(case: Case) -> Iterator[Fault]:
+def _checked(case: Case) -> Iterator[Fault]:
     if case.family is Family.WURSTMEISTER:
         yield Fault(
             f"{case.container.image} has been archived since 2022, and knows ZooKeeper only",

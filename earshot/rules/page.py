@@ -16,7 +16,7 @@ from earshot.rules.reports import REPORTS, FailureReport, link
 _HEAD = """\
 # Rules
 
-What earshot judges before a broker starts. Each finding names its rule by the id below, says of
+What earshot checks before a broker starts. Each finding names its rule by the id below, says of
 what (broker, listener, scope), what was observed, what was expected and what to do. A rule whose
 facts are not known yet, as in a first preview, says "unknown": that is neither a violation nor a
 pass.

@@ -2,7 +2,7 @@
 
 A check is a generator over `ClusterFacts` that yields findings, made with `RULE.finding(...)`. It
 states what it observed and what it expected, and says "unknown" (never nothing) of what it cannot
-judge.
+check.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Rule:
     needs: Literal[
         "plan", "settings", "containers", "instances", "deployment", "strimzi", "certificates"
     ] = "plan"
-    """What must be there for the rule to be judged at all."""
+    """What must be there for the rule to be checked at all."""
 
     def finding(
         self,
@@ -109,9 +109,9 @@ class Rule:
             more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
             yield self.finding(
                 f"hosts are not known yet: {', '.join(unknown[:3])}{more}",
-                "every advertised host, judged again with its value",
+                "every advertised host, checked again with its value",
                 state=FindingState.UNKNOWN,
-                remedy="nothing yet: the update judges it",
+                remedy="nothing yet: the update checks it",
             )
 
     def applies(self, facts: ClusterFacts) -> bool:

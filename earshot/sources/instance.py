@@ -52,7 +52,7 @@ _COMPUTED = "what the instance itself computes"
 
 
 def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> ClusterFacts:
-    """The facts about the broker that ``written`` sets up, for judging it alone.
+    """The facts about the broker that ``written`` sets up, for checking it alone.
 
     ``own_name`` is the machine's own name, which Kafka hands out where nothing else is said;
     without it such a listener is not among the plan's. A host that the instance computes stays a

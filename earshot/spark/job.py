@@ -77,7 +77,7 @@ class Entrance:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the job found out; nothing of it judged."""
+    """All that the job found out; nothing of it checked."""
 
     shares: tuple[Share, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -191,7 +191,7 @@ class Job:
         def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:
             reader = chosen[0].listener
             outlines = spark_records.outline(records(chosen), reader, self._run, shares)
-            if all(item.proven for item in outlines if _judged(item.tally)):
+            if all(item.proven for item in outlines if _checked(item.tally)):
                 return tuple(item.tally for item in outlines)
             self._say(f"counting one by one what came back through {reader}")
             return spark_records.exact(records(chosen), reader, self._run, shares)
@@ -213,6 +213,6 @@ def _share(route: Route, attempt: int, records: int, acknowledged: bool) -> Shar
     return Share(route.listener, route.broker, attempt, route.partition, records, acknowledged)
 
 
-def _judged(tally: Tally) -> bool:
+def _checked(tally: Tally) -> bool:
     """Whether its exact figures matter: not those of unknown and of foreign records."""
     return tally.own and (tally.share is None or tally.share.acknowledged)

@@ -95,9 +95,9 @@ def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
 def _driver(cell: Cell, proofs: _Proofs) -> Cell:
     if cell.verdict is not Verdict.PASS:
         return cell
-    judged = _by_spark(cell, proofs)
-    if judged is not None:
-        return judged
+    checked = _by_spark(cell, proofs)
+    if checked is not None:
+        return checked
     key = (cell.listener, cell.broker)
     if not proofs.proven(key):
         why = "no Spark executor could reach it"
@@ -158,9 +158,9 @@ def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) ->
     if met is not None and met[1].trouble is RouteFailure.STRANGER:
         reason = "the driver met another cluster there, so the job left it out"
         return _changed(cell, Verdict.SKIP, reason=reason)
-    judged = _by_spark(cell, proofs)
-    if judged is not None:
-        return judged
+    checked = _by_spark(cell, proofs)
+    if checked is not None:
+        return checked
     key = (cell.listener, cell.broker)
     if not proofs.proven(key):
         why = "the driver could not prove it"

@@ -1,7 +1,7 @@
 """Metadata: what a listener answers about the cluster, and how that compares with the contract.
 
 Brokers answer with the addresses of the listener that the question came in on, and leave out
-brokers without that listener (Kafka's KRaftMetadataCache). So every listener is judged by its own
+brokers without that listener (Kafka's KRaftMetadataCache). So every listener is checked by its own
 answers, and a broker that lacks one *vanishes* from them instead of failing.
 """
 

@@ -119,7 +119,7 @@ class Delivery(Frozen):
     corrupt: int = 0
     misrouted: int = 0
     foreign: int = 0
-    """Records of other runs: counted, never judged."""
+    """Records of other runs: counted, never checked."""
     examples: tuple[str, ...] = ()
     """At most 20, in the words of a report."""
 

@@ -81,10 +81,10 @@ def verdict_of(
 def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> Delivery:
     home = shares[0].partition
     own = [item for item in tallies if item.share in shares]
-    judged = [item for item in own if item.share is not None and item.share.acknowledged]
+    checked = [item for item in own if item.share is not None and item.share.acknowledged]
     strays = [item for item in tallies if item.share is None and item.partition == home]
     acknowledged = sum(item.records for item in shares if item.acknowledged)
-    distinct = sum(item.distinct for item in judged)
+    distinct = sum(item.distinct for item in checked)
     elsewhere = [item for item in own if item.partition != home]
     return Delivery(
         written_through=shares[0].listener,
@@ -94,8 +94,8 @@ def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> 
         unknown=sum(item.records for item in shares if not item.acknowledged),
         read=sum(item.records for item in own),
         lost=acknowledged - distinct,
-        duplicated=sum(item.records for item in judged) - distinct,
-        out_of_order=sum(item.descents for item in judged),
+        duplicated=sum(item.records for item in checked) - distinct,
+        out_of_order=sum(item.descents for item in checked),
         corrupt=sum(item.corrupt for item in [*own, *strays]),
         misrouted=sum(item.records for item in elsewhere),
         foreign=sum(item.records for item in strays if not item.own),

@@ -47,13 +47,13 @@ def adopt(name: str, *chosen: str, **scopes: tuple[Scope, ...]) -> Adoption:
 def adopt_text(
     text: str, name: str = "c.yml", *chosen: str, **scopes: tuple[Scope, ...]
 ) -> Adoption:
-    compose, as_judged = (
+    compose, as_checked = (
         read_compose(
             text, name, VARIABLES, lambda path: (FILES / path).read_text(), lenient=lenient
         )
         for lenient in (False, True)
     )
-    return adopt_compose(compose, as_judged, name, chosen, scopes)
+    return adopt_compose(compose, as_checked, name, chosen, scopes)
 
 
 def broker(listeners: str, advertised: str, ports: str = "[]", more: str = "") -> str:
@@ -149,7 +149,7 @@ def test_the_three_listener_file_has_three_scopes_and_no_mistake() -> None:
     assert adoption.document["listeners"][2]["advertised"] == {0: "never-gonna-give-you-up:29094"}
 
 
-def test_an_image_without_variables_is_judged_by_its_own_defaults() -> None:
+def test_an_image_without_variables_is_checked_by_its_own_defaults() -> None:
     text = "services: {kafka: {image: 'apache/kafka:4.1.1', ports: ['9092:9092']}}"
     adoption = adopt_text(text)
     (item,) = adoption.listeners
@@ -158,7 +158,7 @@ def test_an_image_without_variables_is_judged_by_its_own_defaults() -> None:
     assert adoption.mistakes == () and adoption.exit_code == 0
 
 
-def test_what_an_image_adds_to_its_variables_is_judged_too() -> None:
+def test_what_an_image_adds_to_its_variables_is_checked_too() -> None:
     """apache/kafka binds what is advertised, where a broker is told nothing else."""
     text = """
 services:
@@ -631,7 +631,7 @@ def test_a_variable_that_nobody_set_makes_no_mistake() -> None:
     assert "the variable ADDRESS is not set, and an empty text stands for it" in adoption.notes
 
 
-def test_what_does_not_look_like_a_broker_is_not_judged_as_one() -> None:
+def test_what_does_not_look_like_a_broker_is_not_checked_as_one() -> None:
     text = "listeners=PLAINTEXT://h.example.com:1\nbootstrap.servers=h.example.com:1\n"
     assert adopt_properties(text, "s.properties").mistakes == ()
 

@@ -287,7 +287,7 @@ def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
     assert said == ([expected] if asked else [])
 
 
-def test_two_ranges_of_all_ports_are_judged_in_time() -> None:
+def test_two_ranges_of_all_ports_are_checked_in_time() -> None:
     every = {"image": "example/app", "ports": ["1-65535:1-65535"]}
     assert mistakes(services(yaml.safe_dump({"services": {"a": every, "b": every}}))) == ()
 
@@ -473,7 +473,7 @@ any_service = st.fixed_dictionaries(
 
 @settings(max_examples=80)
 @given(st.dictionaries(st.sampled_from("abcd"), any_service, min_size=1))
-def test_any_services_are_judged_or_refused_in_one_clear_error(
+def test_any_services_are_checked_or_refused_in_one_clear_error(
     made: dict[str, dict[str, object]],
 ) -> None:
     try:

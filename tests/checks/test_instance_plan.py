@@ -1,4 +1,4 @@
-"""User data held against the plan that was judged."""
+"""User data held against the plan that was checked."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_other_listeners_are_told_with_both_texts(key: str, value: str) -> None:
 
 
 def test_a_node_that_the_plan_has_not() -> None:
-    assert told({"node.id": "7"}) == ["f sets up node 7, and the plan that was judged has 1, 2"]
+    assert told({"node.id": "7"}) == ["f sets up node 7, and the plan that was checked has 1, 2"]
 
 
 def test_a_list_that_cannot_be_read_to_its_end_agrees_with_no_other() -> None:
     text = VALUES["listeners"] + ",X:/x"
     (said,) = told({"listeners": text})
     assert said == (
-        f"node 1: f has listeners={text}, and the plan that was judged {VALUES['listeners']}"
+        f"node 1: f has listeners={text}, and the plan that was checked {VALUES['listeners']}"
     )

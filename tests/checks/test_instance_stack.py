@@ -1,4 +1,4 @@
-"""Which instances are judged together, as the brokers of one cluster."""
+"""Which instances are checked together, as the brokers of one cluster."""
 
 from __future__ import annotations
 

@@ -154,6 +154,6 @@ def test_port_0_stands_for_whichever_is_free() -> None:
     ).map("\n".join)
     | st.text(max_size=60)
 )  # fmt: skip
-def test_any_text_is_judged(text: str) -> None:
+def test_any_text_is_checked(text: str) -> None:
     assert is_of_broker(text) in (True, False)
     assert all(isinstance(item, Finding) for item in mistakes_in_properties(text))

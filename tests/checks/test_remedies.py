@@ -423,15 +423,15 @@ def test_of_a_large_file_so_many_lines_are_tried(
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[int] = []
 
-    def judge(changed: Sequence[Service]) -> tuple[Finding, ...]:
+    def check(changed: Sequence[Service]) -> tuple[Finding, ...]:
         tried.append(len(changed))
         return ()
 
     monkeypatch.setattr(remedies, "MOST_SERVICES", most)
-    found = with_lines(all_services, (finding,) * 3, judge)
+    found = with_lines(all_services, (finding,) * 3, check)
     assert tried == [2] * min(most // 2, 3)
     assert [bool(item.lines) for item in found] == [i < most // 2 for i in range(3)]
-    assert with_lines((), (), judge) == ()
+    assert with_lines((), (), check) == ()
 
 
 @pytest.mark.parametrize("most", range(8))
@@ -443,12 +443,12 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[Sequence[Service]] = []
 
-    def judge(changed: Sequence[Service]) -> tuple[Finding, ...]:
+    def check(changed: Sequence[Service]) -> tuple[Finding, ...]:
         tried.append(changed)
         return (finding,)
 
     monkeypatch.setattr(remedies, "MOST_SERVICES", most)
-    assert with_lines(all_services, (finding, finding), judge) == (finding, finding)
+    assert with_lines(all_services, (finding, finding), check) == (finding, finding)
     assert len(tried) == min(most, 6), "three for each"
 
 

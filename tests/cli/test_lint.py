@@ -1,4 +1,4 @@
-"""`earshot lint` as it is typed: exit codes, messages, files written; the judge is a double."""
+"""`earshot lint` as it is typed: exit codes, messages, files written; the check is a double."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 
 from earshot.cli import lint, run
 from earshot.errors import EarshotError
-from earshot.lint.judge import judge
+from earshot.lint.check import check
 from earshot.lint.model import Linted, Mistake, Place, Said
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)
-CLEAN = "1 file judged: 0 errors, 0 warnings\n"
+CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 
 def double(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
@@ -30,7 +30,7 @@ def double(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
     if "%" in text:
         raise EarshotError(str(file), observed="is no YAML", remedy="fix it")
     if "kafka" not in text:
-        return Linted(str(file), "", unjudged=("has nothing of Kafka",))
+        return Linted(str(file), "", unchecked=("has nothing of Kafka",))
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         word, _, rule = line.partition("#")[0].strip().partition(" ")
@@ -44,7 +44,7 @@ def double(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lint, "judge", double)
+    monkeypatch.setattr(lint, "check", double)
 
 
 def write(name: str, text: str) -> None:
@@ -74,7 +74,7 @@ class TestExitCodes:
         write("a.yml", text)
         assert run(["lint", "a.yml"]) == code
 
-    def test_the_others_are_judged_beside_one_that_cannot_be_read(
+    def test_the_others_are_checked_beside_one_that_cannot_be_read(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         write("a.yml", "kafka %")
@@ -99,9 +99,9 @@ class TestExitCodes:
             "error: path b.yml: does not exist\n  allowed: a file or a folder\n"
         )
 
-    def test_nothing_to_judge_is_0_and_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_nothing_to_check_is_0_and_said(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["lint", "."]) == 0
-        assert capsys.readouterr().out == "nothing to judge\n"
+        assert capsys.readouterr().out == "nothing to check\n"
 
     def test_what_was_passed_over_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
         write("a.yml", "rabbit")
@@ -114,7 +114,7 @@ class TestExitCodes:
             "- is a hidden folder (.git)\n"
             '- has neither "kafka" nor "listeners" in its first 1 MB (a.yml)\n'
             "\n"
-            "nothing to judge; 3 passed over\n"
+            "nothing to check; 3 passed over\n"
         )
 
 
@@ -135,7 +135,7 @@ class TestOutput:
             "  fix       advertise localhost\n"
             "  source    https://www.rfc-editor.org/rfc/rfc6890\n"
             "\n"
-            "1 file judged: 1 error, 0 warnings\n"
+            "1 file checked: 1 error, 0 warnings\n"
         )
 
     @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ class TestOutput:
             ("json", '{\n  "version": 1,'),
             ("sarif", '{\n  "$schema": "https://docs.oasis-open.org/sarif/'),
             ("junit", '<?xml version="1.0"'),
-            ("markdown", "# \N{CROSS MARK} earshot lint: 1 file judged: 1 error, 0 warnings\n"),
+            ("markdown", "# \N{CROSS MARK} earshot lint: 1 file checked: 1 error, 0 warnings\n"),
             ("github", "::error file=a.yml,line=1,col=1,title=KL003 "),
         ],
     )
@@ -211,7 +211,7 @@ class TestOutput:
             f"  allowed: {KNOWN}\n"
         )
         assert captured.out == (
-            "could not be judged\n- a.yml\n\nnothing to judge; 1 could not be judged\n"
+            "could not be checked\n- a.yml\n\nnothing to check; 1 could not be checked\n"
         )
 
     def test_a_reader_that_goes_away_is_no_fault(self) -> None:
@@ -260,7 +260,7 @@ class TestBaseline:
             "a.yml (Compose file)\n\n"
             "a.yml:1:1: KL003 ignored: in the baseline\n"
             "a.yml:2:1: KL006 ignored: why\n\n"
-            "1 file judged: 0 errors, 0 warnings, 2 ignored\n"
+            "1 file checked: 0 errors, 0 warnings, 2 ignored\n"
         )
         write("a.yml", "\n\nkafka KL003\nkafka KL014")
         assert run(["lint", ".", "--baseline", "b.json", "--format", "json"]) == 1
@@ -277,20 +277,20 @@ class TestBaseline:
         recorded = json.loads(Path("b.json").read_text())["mistakes"]
         assert [item["rule"] for item in recorded] == ["KL006", "KL014"]
 
-    def test_a_file_that_cannot_be_judged_stays_an_error(self) -> None:
+    def test_a_file_that_cannot_be_checked_stays_an_error(self) -> None:
         write("a.yml", "%")
         assert run(["lint", "a.yml", "--write-baseline", "b.json"]) == 2
         assert run(["lint", "a.yml", "--baseline", "b.json"]) == 2
 
 
-def test_the_judge_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, str] = {}
 
-    def judge(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+    def check(file: Path, variables: Mapping[str, str], said: Said) -> Linted:
         found[str(file)] = variables["EARSHOT_TEST_VARIABLE"]
         return Linted(str(file), "Compose file")
 
-    monkeypatch.setattr(lint, "judge", judge)
+    monkeypatch.setattr(lint, "check", check)
     monkeypatch.setenv("EARSHOT_TEST_VARIABLE", "x")
     write("a.yml", "kafka")
     assert run(["lint", "a.yml"]) == 0
@@ -298,7 +298,7 @@ def test_the_judge_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class TestWhatIsSaid:
-    """With the judge itself."""
+    """With the check itself."""
 
     BASE = """\
 services:
@@ -313,8 +313,8 @@ services:
 """
 
     @pytest.fixture(autouse=True)
-    def judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lint, "judge", judge)
+    def checked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lint, "check", check)
 
     def places(self, capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int]]:
         document = json.loads(capsys.readouterr().out)
@@ -386,7 +386,7 @@ services:
 
 
 class TestFix:
-    """With the judge itself."""
+    """With the check itself."""
 
     TEXT = """\
 services:
@@ -415,8 +415,8 @@ services:
 """
 
     @pytest.fixture(autouse=True)
-    def judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lint, "judge", judge)
+    def checked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lint, "check", check)
 
     def test_it_is_written_and_shown(self, capsys: pytest.CaptureFixture[str]) -> None:
         write("a.yml", self.TEXT)
@@ -501,7 +501,7 @@ def test_the_help_of_all_commands_has_it(capsys: pytest.CaptureFixture[str]) -> 
     assert "Name the mistakes in Compose files" in capsys.readouterr().out
 
 
-def test_a_file_is_judged_without_the_libraries_of_other_commands() -> None:
+def test_a_file_is_checked_without_the_libraries_of_other_commands() -> None:
     program = (
         "import sys\n"
         "from earshot.cli import run\n"

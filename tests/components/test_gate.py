@@ -16,7 +16,7 @@ from components.gate import (
     GATE_APPROVAL_TYPE,
     GATE_TYPE,
     NOBODY,
-    NOT_JUDGED,
+    NOT_CHECKED,
     AdvertisedListeners,
     GateApproval,
     _GateApprovalProvider,
@@ -28,7 +28,7 @@ from tests.config.read import read_local
 from tests.doubles.pack import Answer, Engine, approving, saying, silent, told
 from tests.policies.calls import UNKNOWN, floats
 
-JUDGED: dict[str, Any] = {
+CHECKED: dict[str, Any] = {
     "placement": "docker",
     "plan": {"nodes": [{"id": 1, "rack": None, "listeners": [{"host": "h", "port": 9092}]}]},
     "addresses": {"1": ["10.0.0.1"]},
@@ -53,8 +53,8 @@ def without_none(value: Any) -> Any:
 
 
 def test_the_digest_survives_the_way_through_the_engine() -> None:
-    assert digest(floats(without_none(JUDGED))) == digest(JUDGED)
-    assert digest(dict(reversed(JUDGED.items()))) == digest(JUDGED)
+    assert digest(floats(without_none(CHECKED))) == digest(CHECKED)
+    assert digest(dict(reversed(CHECKED.items()))) == digest(CHECKED)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_the_digest_survives_the_way_through_the_engine() -> None:
         {"cloud": {"instances": {"1": {"ingress": [{"cidr": "0.0.0.0/0"}], "elastic": []}}}},
     ],
 )
-def test_whatever_is_judged_is_part_of_the_digest(changed: dict[str, Any]) -> None:
-    assert digest({**JUDGED, **changed}) != digest(JUDGED)
+def test_whatever_is_checked_is_part_of_the_digest(changed: dict[str, Any]) -> None:
+    assert digest({**CHECKED, **changed}) != digest(CHECKED)
 
 
-@pytest.mark.parametrize("judged", [NOBODY, "another", "", None])
-def test_what_nobody_judged_is_refused(judged: Any) -> None:
+@pytest.mark.parametrize("checked", [NOBODY, "another", "", None])
+def test_what_nobody_checked_is_refused(checked: Any) -> None:
     with pytest.raises(pulumi.RunError) as caught:
-        approved(judged, "d")
-    assert str(caught.value) == NOT_JUDGED
+        approved(checked, "d")
+    assert str(caught.value) == NOT_CHECKED
 
 
-def test_what_was_judged_is_approved() -> None:
+def test_what_was_checked_is_approved() -> None:
     assert approved("d", "d") == "d"
 
 
@@ -108,7 +108,7 @@ def run(
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_behind_a_gate_that_was_judged_the_broker_is_registered(preview: bool) -> None:
+def test_behind_a_gate_that_was_checked_the_broker_is_registered(preview: bool) -> None:
     engine = run(Engine(approving, preview))
     assert engine.types == [GATE_TYPE, APPROVAL_TYPE, GATE_APPROVAL_TYPE, BROKER]
     shown = engine.inputs(GATE_TYPE)
@@ -136,7 +136,7 @@ def test_without_an_answer_for_just_this_gate_nothing_is_registered_behind_it(
     engine = Engine(answer, preview)
     with pytest.raises(pulumi.RunError) as caught:
         run(engine)
-    assert str(caught.value) == NOT_JUDGED
+    assert str(caught.value) == NOT_CHECKED
     assert engine.types == [GATE_TYPE, APPROVAL_TYPE]
 
 
@@ -150,7 +150,7 @@ def test_the_answer_of_an_earlier_run_does_for_the_same_gate_alone() -> None:
         assert engine.types == [GATE_TYPE, APPROVAL_TYPE]
 
 
-def test_containers_are_judged_alike_as_values_and_as_outputs() -> None:
+def test_containers_are_checked_alike_as_values_and_as_outputs() -> None:
     now = run(Engine(approving), containers={1: CONTAINER})
     later = run(Engine(approving), containers={1: pulumi.Output.from_input(CONTAINER)})
     none = run(Engine(approving))
@@ -181,7 +181,7 @@ OLD = {"digest": "a", "judged": "a"}
     ],
     ids=["same", "another", "without state", "of an earlier release", "unknown"],
 )
-def test_a_seal_changes_with_what_was_judged(
+def test_a_seal_changes_with_what_was_checked(
     olds: dict[str, Any], news: dict[str, Any], changes: bool
 ) -> None:
     found = _GateApprovalProvider().diff("approved", olds, news)

@@ -70,7 +70,7 @@ BLAMED = (Verdict.FAIL, Verdict.PASS)
 
 
 @pytest.mark.parametrize("kind", ["resolver-timeout", "resolver-failure"])
-def test_a_place_whose_servers_are_all_silent_cannot_judge_a_name(kind: str) -> None:
+def test_a_place_whose_servers_are_all_silent_cannot_check_a_name(kind: str) -> None:
     double = PlaceDouble(servers=("192.0.2.53", "192.0.2.54"))
     found = mark_inconclusive(one_failed(Stage.RESOLVE, kind), "host", LIMIT, double.place)
     assert verdict(found) == EXCUSED
@@ -99,7 +99,7 @@ def test_one_server_that_answers_is_enough_to_blame_the_name() -> None:
     assert verdict(found) == BLAMED
 
 
-def test_a_place_without_a_server_cannot_judge_a_name() -> None:
+def test_a_place_without_a_server_cannot_check_a_name() -> None:
     double = PlaceDouble(servers=())
     found = mark_inconclusive(
         one_failed(Stage.RESOLVE, "resolver-failure"), "host", LIMIT, double.place
@@ -140,7 +140,7 @@ def test_only_what_is_this_places_fault_is_excused_of_the_cells_of_one_host() ->
 
 
 @pytest.mark.parametrize("stage", [Stage.TCP, Stage.PRODUCE, Stage.CONSUME])
-def test_a_place_without_a_network_cannot_judge_an_address(stage: Stage) -> None:
+def test_a_place_without_a_network_cannot_check_an_address(stage: Stage) -> None:
     names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
     before = one_failed(stage, "timeout", "10.0.1.7:9092")
     double = PlaceDouble(names=names, routes=())

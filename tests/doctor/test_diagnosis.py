@@ -481,7 +481,7 @@ def test_an_undecided_cell_has_a_reason_for_every_stage() -> None:
     assert [(item.verdict, item.detail) for item in cell.stages] == [(Verdict.SKIP, "blind")] * 7
 
 
-def test_judging_is_pure() -> None:
+def test_checking_is_pure() -> None:
     assert diagnose(HEALTHY, "host") == diagnose(HEALTHY, "host")
     assert isinstance(HEALTHY.own, MetadataAnswer)
 

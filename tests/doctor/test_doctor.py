@@ -56,7 +56,7 @@ def test_without_a_contract_the_listener_is_the_address(closed: int) -> None:
     assert cell.failed_stage is Stage.TCP
 
 
-def test_every_cell_is_judged_though_one_name_is_bad(closed: int) -> None:
+def test_every_cell_is_checked_though_one_name_is_bad(closed: int) -> None:
     report = examine(contract(EXTERNAL=["nope.invalid:9092", f"127.0.0.1:{closed}"]))
     assert [cell.failed_stage for cell in report.cells] == [Stage.RESOLVE, Stage.TCP]
 

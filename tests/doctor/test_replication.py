@@ -47,7 +47,7 @@ PAIRS = ring([1, 2, 3])
 BROKERS = st.sets(st.integers(0, 50), max_size=12).map(sorted)
 
 
-def judged(*failed: Pair, failure: Failure = LATE) -> dict[Pair, Replication]:
+def checked(*failed: Pair, failure: Failure = LATE) -> dict[Pair, Replication]:
     outcomes = {pair: failure if pair in failed else None for pair in PAIRS}
     return {(it.leader, it.follower): it for it in check_replication(outcomes, CONTRACT)}
 
@@ -101,14 +101,14 @@ def test_records_of_one_leader_and_of_two_listeners_go_apart() -> None:
 
 
 def test_what_is_acknowledged_is_proven() -> None:
-    found = judged()
+    found = checked()
     assert {it.verdict for it in found.values()} == {Verdict.PASS}
     assert {it.listener for it in found.values()} == {"INTERNAL"}
     assert all(it.cause is None and it.reason == "" for it in found.values())
 
 
 def test_a_leader_that_nobody_copies_from_is_one_cause() -> None:
-    found = judged((3, 1), (3, 2))
+    found = checked((3, 1), (3, 2))
     assert [pair for pair, it in found.items() if it.verdict is Verdict.FAIL] == [(3, 1), (3, 2)]
     cause = found[3, 1].cause
     assert cause is not None and cause == found[3, 2].cause
@@ -147,7 +147,7 @@ def test_what_a_follower_lacks_begins_at_no_leader_where_clients_failed() -> Non
 
 
 def test_a_follower_that_copies_from_nobody_is_one_cause() -> None:
-    found = judged((1, 3), (2, 3))
+    found = checked((1, 3), (2, 3))
     cause = found[1, 3].cause
     assert cause is not None and cause == found[2, 3].cause
     assert cause.observed == (
@@ -163,13 +163,13 @@ def test_a_follower_that_copies_from_nobody_is_one_cause() -> None:
 
 
 def test_a_single_pair_is_its_own_cause() -> None:
-    cause = judged((2, 1))[2, 1].cause
+    cause = checked((2, 1))[2, 1].cause
     assert cause is not None
     assert cause.observed == "broker 2 acknowledged no record within 20 s that broker 1 had to copy"
 
 
 def test_where_nobody_copies_every_leader_is_a_cause() -> None:
-    causes = {it.cause.observed for it in judged(*PAIRS).values() if it.cause is not None}
+    causes = {it.cause.observed for it in checked(*PAIRS).values() if it.cause is not None}
     assert causes == {
         f"broker {leader} acknowledged no record within 20 s that brokers {followers} had to copy"
         for leader, followers in ((1, "2 and 3"), (2, "1 and 3"), (3, "1 and 2"))
@@ -205,7 +205,7 @@ def test_of_two_brokers_the_leader_is_a_cause() -> None:
 
 @pytest.mark.parametrize("error", ["not-copied", "replicas"])
 def test_what_a_leader_took_and_nobody_copied_fails(error: str) -> None:
-    found = judged((1, 2), failure=Failure(error, "x"))
+    found = checked((1, 2), failure=Failure(error, "x"))
     assert (found[1, 2].verdict, found[1, 2].reason) == (Verdict.FAIL, "")
     assert found[1, 3].verdict is Verdict.PASS
 
@@ -243,7 +243,7 @@ def test_brokers_that_may_have_died_are_looked_at_at_the_same_time(
 
 def test_a_leader_that_could_not_be_reached_says_nothing() -> None:
     gone = Failure("refused", "localhost:9093: connection refused")
-    found = judged((1, 2), failure=gone)[1, 2]
+    found = checked((1, 2), failure=gone)[1, 2]
     assert (found.verdict, found.cause) == (Verdict.INCONCLUSIVE, None)
     assert found.reason == "nothing is known: localhost:9093: connection refused"
 

@@ -27,7 +27,7 @@ def silent(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def approving(asked: dict[str, Any]) -> dict[str, Any]:
-    """A pack that has judged what it is asked about."""
+    """A pack that has checked what it is asked about."""
     return {**asked, "judged": asked["digest"]}
 
 

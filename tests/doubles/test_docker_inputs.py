@@ -109,7 +109,7 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
     ]
 
 
-def test_what_a_preview_does_not_know_is_not_judged() -> None:
+def test_what_a_preview_does_not_know_is_not_checked() -> None:
     inputs = {"name": UNKNOWN, "ports": UNKNOWN, "networksAdvanced": [UNKNOWN, {"name": UNKNOWN}]}
     assert list(not_implemented(inputs, CONTAINER.shape)) == []
 

@@ -173,12 +173,12 @@ def asking(server: str) -> dict[str, Any]:
     return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
 
 
-def test_nothing_is_made_where_nobody_judged(stack: Stack) -> None:
+def test_nothing_is_made_where_nobody_checked(stack: Stack) -> None:
     stack.configure(cluster())
     for name in ("PULUMI_OPTION_POLICY_PACK", "PULUMI_OPTION_POLICY_PACK_CONFIG"):
         stack.project.environment.pop(name)
-    assert "no policy pack has judged" in stack.project.fails(command="preview")
-    assert "no policy pack has judged" in stack.project.fails()
+    assert "no policy pack has checked" in stack.project.fails(command="preview")
+    assert "no policy pack has checked" in stack.project.fails()
     assert not stack.instances() and not stack.volumes()
 
 

@@ -218,7 +218,7 @@ def test_a_client_that_is_sent_to_itself_is_stopped(
     assert containers(project.engine, mark) == set()
 
 
-def test_a_value_that_a_preview_does_not_know_is_judged_by_the_update(
+def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     project: Project, kafka_image: str, mark: str
 ) -> None:
     (port,), own = free_ports(1), f"{mark}-kafka"

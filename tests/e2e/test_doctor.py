@@ -220,7 +220,7 @@ def test_the_failure_of_the_seeds(running: Cluster) -> None:
 def test_what_earshot_would_not_advertise(
     running: Cluster, advertised: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kafka takes such names: they are shown and judged like any other."""
+    """Kafka takes such names: they are shown and checked like any other."""
     seed = address(running.contract, "EXTERNAL", 1)
     running.advertise(3, EXTERNAL=advertised)
     report = examine([seed])

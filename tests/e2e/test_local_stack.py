@@ -162,7 +162,7 @@ def test_a_shared_address_is_stopped(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
-def test_a_change_of_one_broker_alone_needs_a_judgement_of_this_very_run(
+def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(
     stack: Deployment,
 ) -> None:
     before = stack.pids()
@@ -175,8 +175,8 @@ def test_a_change_of_one_broker_alone_needs_a_judgement_of_this_very_run(
         assert stack.pids() == before
         stack.pack = True
         stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
-        judged = stack.refused("--skip-preview", "--target", node)
-        assert "[KL011]" in judged and stack.pids() == before
+        checked = stack.refused("--skip-preview", "--target", node)
+        assert "[KL011]" in checked and stack.pids() == before
         del stack.cluster["listeners"][1]["advertised"]
         stack.up("--target", node)
         after = stack.pids()
@@ -186,7 +186,7 @@ def test_a_change_of_one_broker_alone_needs_a_judgement_of_this_very_run(
         del stack.cluster["heap"]
         stack.up()
     for output in (preview, update):
-        assert "no policy pack has judged" in output
+        assert "no policy pack has checked" in output
     assert {id for id in before if before[id] != after[id]} == {1}
 
 
@@ -214,7 +214,7 @@ def test_a_change_without_the_pack_touches_no_broker(stack: Deployment) -> None:
     finally:
         stack.pack = True
     for output in (preview, update):
-        assert "no policy pack has judged" in output
+        assert "no policy pack has checked" in output
         assert "--policy-pack policies" in output
     assert stack.pids() == before
 
@@ -426,7 +426,7 @@ def test_a_gate_that_is_off_needs_no_pack_and_destroy_can_delete_the_data(tmp_pa
     with deployment(tmp_path / "p", cluster) as made:
         made.pack = False
         output = made.up()
-        assert "gate: off - nobody has judged the advertised listeners" in output
+        assert "gate: off - nobody has checked the advertised listeners" in output
         assert list(made.pids()) == [1]
         copied(made, tmp_path / "copy").destroy()
         assert list(made.pids()) == [1], "its state named the brokers and data of the original"

@@ -1,4 +1,4 @@
-"""Files with mistakes in them, as the judge gives them, for all formats."""
+"""Files with mistakes in them, as the check gives them, for all formats."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def full() -> Outcome:
             ("KL012: no name is looked up",),
         ),
         Linted("server.properties", "properties file", (), ("KL012: no name is looked up",)),
-        Linted(".git", "", unjudged=("is a hidden folder",)),
+        Linted(".git", "", unchecked=("is a hidden folder",)),
         failed=(Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML")),),
     )
 
@@ -94,7 +94,7 @@ def clean() -> Outcome:
 
 
 def nothing() -> Outcome:
-    """Nothing that could be judged."""
+    """Nothing that could be checked."""
     return outcome()
 
 

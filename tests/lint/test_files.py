@@ -1,4 +1,4 @@
-"""Which files of a folder are judged, which are passed over, and why."""
+"""Which files of a folder are checked, which are passed over, and why."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def chosen(*paths: str) -> list[str]:
 
 def passed_over(*paths: str) -> dict[str, str]:
     found = choose([Path(path) for path in paths]).passed_over
-    assert all(not item.kind and len(item.unjudged) == 1 for item in found)
-    return {item.file: item.unjudged[0] for item in found}
+    assert all(not item.kind and len(item.unchecked) == 1 for item in found)
+    return {item.file: item.unchecked[0] for item in found}
 
 
-def test_a_file_that_is_named_is_judged_whatever_it_is() -> None:
+def test_a_file_that_is_named_is_checked_whatever_it_is() -> None:
     assert chosen(str(write("notes.txt", "nothing"))) == ["notes.txt"]
 
 
-def test_a_large_file_that_is_named_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_that_is_named_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 3)
     assert chosen(str(write("large.yml"))) == ["large.yml"]
 
@@ -160,12 +160,12 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
     assert chosen(".") == ["z.yml"]
 
 
-def test_a_file_is_judged_once() -> None:
+def test_a_file_is_checked_once() -> None:
     write("a/a.yml")
     assert chosen("a/a.yml", "a", ".", str(Path("a").absolute()), "a/../a/a.yml") == ["a/a.yml"]
 
 
-def test_a_file_that_is_named_is_judged_although_its_folder_passes_it_over() -> None:
+def test_a_file_that_is_named_is_checked_although_its_folder_passes_it_over() -> None:
     write("a.yml", "x: rabbit")
     for paths in ((".", "a.yml"), ("a.yml", ".")):
         assert chosen(*paths) == ["a.yml"]
@@ -209,7 +209,7 @@ def test_a_deep_folder_is_walked_to_its_end() -> None:
 
 def test_what_is_passed_over_has_no_kind() -> None:
     write(".git/x")
-    assert choose([Path()]).passed_over == (Linted(".git", "", unjudged=("is a hidden folder",)),)
+    assert choose([Path()]).passed_over == (Linted(".git", "", unchecked=("is a hidden folder",)),)
 
 
 @pytest.mark.parametrize(

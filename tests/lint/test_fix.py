@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from earshot.lint.check import check_compose
 from earshot.lint.fix import difference, fixed, with_lines
-from earshot.lint.judge import judge_compose
 from earshot.lint.model import Said
 from earshot.rules.finding import Line
 from tests.checks.test_remedies import deployments
@@ -155,9 +155,9 @@ def test_a_diff_shows_no_secret() -> None:
 @settings(max_examples=20, deadline=None)
 @given(text=deployments())
 def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
-    before = judge_compose(text, Path("a.yml"), {}, Said())
-    found = fixed(text, "a.yml", lambda content: judge_compose(content, Path("a.yml"), {}, Said()))
-    after = judge_compose(found.text, Path("a.yml"), {}, Said())
+    before = check_compose(text, Path("a.yml"), {}, Said())
+    found = fixed(text, "a.yml", lambda content: check_compose(content, Path("a.yml"), {}, Said()))
+    after = check_compose(found.text, Path("a.yml"), {}, Said())
     assert len(after.mistakes) <= len(before.mistakes) - len(found.cured)
     assert (found.text == text) == (not found.cured)
     left = {item.finding.observed for item in after.mistakes}

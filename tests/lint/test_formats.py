@@ -45,7 +45,7 @@ def test_no_text_of_a_file_steers_a_terminal(format: Format) -> None:
     bad = replace(mistake(), finding=finding, place=Place("\x1b[2J.yml", 1, 1))
     ignored = replace(bad, ignored="\x1b[2J")
     linted = Linted("\x1b[2J.yml", "Compose \x1b[2J", (bad, ignored), ("\x1b[2J",))
-    text = render(outcome(linted, Linted("\x1b[2J", "", unjudged=("\x1b",))), format)
+    text = render(outcome(linted, Linted("\x1b[2J", "", unchecked=("\x1b",))), format)
     assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 

@@ -28,7 +28,7 @@ def unescaped(text: str) -> str:
 def read(mistake: Mistake) -> tuple[str, dict[str, str], str]:
     text = github(outcome(Linted("compose.yml", "Compose file", (mistake,))))
     line, summary = re.split(r"\r\n?|\n", text.strip("\n"))  # what ends a line for the runner
-    assert summary.startswith("earshot lint: 1 file judged: ")
+    assert summary.startswith("earshot lint: 1 file checked: ")
     match = COMMAND.fullmatch(line)
     assert match is not None, line
     pairs = (part.split("=", 1) for part in match[2].split(","))
@@ -67,12 +67,12 @@ def test_numbers_as_far_as_they_are_known() -> None:
 
 def test_what_is_ignored_is_no_command() -> None:
     text = github(outcome(Linted("compose.yml", "Compose file", (IGNORED,))))
-    assert text == "earshot lint: 1 file judged: 0 errors, 0 warnings, 1 ignored\n"
+    assert text == "earshot lint: 1 file checked: 0 errors, 0 warnings, 1 ignored\n"
 
 
-def test_a_file_that_could_not_be_judged_is_an_error() -> None:
+def test_a_file_that_could_not_be_checked_is_an_error() -> None:
     first = github(samples.full()).splitlines()[0]
-    assert first == "::error file=broken.yml,title=could not be judged::broken.yml: is no YAML"
+    assert first == "::error file=broken.yml,title=could not be checked::broken.yml: is no YAML"
 
 
 @given(st.text(max_size=30), st.text(min_size=1, max_size=30))

@@ -20,8 +20,8 @@ IDS = [rule.id for rule in RULES]
 KNOWN = ", ".join(IDS)
 
 
-def linted(*mistakes: Mistake, unjudged: tuple[str, ...] = ()) -> Linted:
-    return Linted("compose.yml", "Compose file", mistakes, unjudged)
+def linted(*mistakes: Mistake, unchecked: tuple[str, ...] = ()) -> Linted:
+    return Linted("compose.yml", "Compose file", mistakes, unchecked)
 
 
 def reason(lines: Sequence[str], line: int, rule: str = "KL006", file: str = "compose.yml") -> str:
@@ -174,13 +174,13 @@ class TestOptions:
         assert of_rules(linted(a, b), {"KL003", "KL006"}, {"KL003"}).mistakes == (b,)
 
     def test_without_either_all_stays(self) -> None:
-        before = linted(mistake("KL003"), unjudged=("KL012: no name is looked up", "and more"))
+        before = linted(mistake("KL003"), unchecked=("KL012: no name is looked up", "and more"))
         assert of_rules(before, (), ()) == before
 
-    def test_a_rule_that_does_not_count_is_not_told_as_unjudged(self) -> None:
-        before = linted(unjudged=("KL011: one", "KL012: other", "KLUE: text", "text"))
-        assert of_rules(before, {"KL012"}, ()).unjudged == ("KL012: other", "KLUE: text", "text")
-        assert of_rules(before, (), {"KL012"}).unjudged == ("KL011: one", "KLUE: text", "text")
+    def test_a_rule_that_does_not_count_is_not_told_as_unchecked(self) -> None:
+        before = linted(unchecked=("KL011: one", "KL012: other", "KLUE: text", "text"))
+        assert of_rules(before, {"KL012"}, ()).unchecked == ("KL012: other", "KLUE: text", "text")
+        assert of_rules(before, (), {"KL012"}).unchecked == ("KL011: one", "KLUE: text", "text")
 
     @given(st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
     def test_what_is_left_is_selected_and_not_ignored(

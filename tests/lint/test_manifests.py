@@ -1,4 +1,4 @@
-"""Kubernetes manifests and Strimzi's resources as the judge takes them, with their places."""
+"""Kubernetes manifests and Strimzi's resources as the check takes them, with their places."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.lint.judge import judge
+from earshot.lint.check import check
 from earshot.lint.model import Linted
 
 MANIFEST = """\
@@ -113,10 +113,10 @@ spec:
 """
 
 
-def judged(folder: Path, text: str) -> Linted:
+def checked(folder: Path, text: str) -> Linted:
     file = folder / "m.yaml"
     file.write_text(textwrap.dedent(text), encoding="utf-8")
-    return judge(file, {})
+    return check(file, {})
 
 
 def shown(linted: Linted) -> list[str]:
@@ -128,9 +128,9 @@ def shown(linted: Linted) -> list[str]:
 
 
 def test_a_manifest(tmp_path: Path) -> None:
-    found = judged(tmp_path, MANIFEST)
+    found = checked(tmp_path, MANIFEST)
     assert found.kind == "Kubernetes manifest"
-    assert found.unjudged == ()
+    assert found.unchecked == ()
     assert shown(found) == [
         "7:3 error KL002 container kafka/broker, listener ABSENT",
         "56:15 error KL015 container app/main",
@@ -141,22 +141,22 @@ def test_a_manifest(tmp_path: Path) -> None:
 def test_a_place_in_the_containers_own_variables(tmp_path: Path) -> None:
     text = MANIFEST.replace("value: PLAINTEXT://:9092", "value: PLAINTEXT://:9092,X://:9092")
     text = text.replace("ABSENT", "PLAINTEXT")
-    assert shown(judged(tmp_path, text))[0].startswith("30:15 error KL002 container kafka/broker")
+    assert shown(checked(tmp_path, text))[0].startswith("30:15 error KL002 container kafka/broker")
 
 
 def test_what_a_manifest_leaves_open(tmp_path: Path) -> None:
     text = MANIFEST.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://$(POD).kafka:9092")
     text = text.replace("name: settings", "name: elsewhere", 1).replace("brokers:", "x:")
-    found = judged(tmp_path, text)
+    found = checked(tmp_path, text)
     assert found.mistakes == ()
-    assert found.unjudged == (
+    assert found.unchecked == (
         "container kafka/broker: envFrom could not be read",
         "container kafka/broker: the file alone does not say KAFKA_ADVERTISED_LISTENERS",
     )
 
 
 def test_a_resource_of_strimzi(tmp_path: Path) -> None:
-    found = judged(tmp_path, STRIMZI)
+    found = checked(tmp_path, STRIMZI)
     assert found.kind == "Strimzi Kafka"
     assert shown(found) == [
         "24:15 error KL018 Kafka mine, broker 0, listener outside",
@@ -166,7 +166,7 @@ def test_a_resource_of_strimzi(tmp_path: Path) -> None:
 
 
 def test_both_in_one_file(tmp_path: Path) -> None:
-    found = judged(tmp_path, f"{STRIMZI}---\n{MANIFEST}")
+    found = checked(tmp_path, f"{STRIMZI}---\n{MANIFEST}")
     assert found.kind == "Kubernetes manifest"
     assert [item.finding.rule for item in found.mistakes] == [
         *("KL002", "KL015", "KL015"),
@@ -174,20 +174,20 @@ def test_both_in_one_file(tmp_path: Path) -> None:
     ]
 
 
-def test_the_older_form_of_listeners_is_not_judged(tmp_path: Path) -> None:
-    found = judged(
+def test_the_older_form_of_listeners_is_not_checked(tmp_path: Path) -> None:
+    found = checked(
         tmp_path,
         "{apiVersion: kafka.strimzi.io/v1beta1, kind: Kafka, metadata: {name: k}, "
         "spec: {kafka: {listeners: {plain: {}}}}}",
     )
-    assert (found.kind, found.unjudged) == (
+    assert (found.kind, found.unchecked) == (
         "Strimzi Kafka",
         ("Kafka k: spec.kafka.listeners is no list",),
     )
 
 
 NO_BROKER = "no container of it runs a Kafka broker"
-TEMPLATE = "is a template: judge what it renders (`helm template`, `docker compose config`)"
+TEMPLATE = "is a template: check what it renders (`helm template`, `docker compose config`)"
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ TEMPLATE = "is a template: judge what it renders (`helm template`, `docker compo
     ],
 )
 def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
-    found = judged(tmp_path, text)
-    assert (found.kind, found.mistakes, found.unjudged) == ("", (), (why,))
+    found = checked(tmp_path, text)
+    assert (found.kind, found.mistakes, found.unchecked) == ("", (), (why,))
 
 
 def test_what_is_no_yaml_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EarshotError, match="is no YAML; line 5"):
-        judged(tmp_path, "apiVersion: v1\nkind: Pod\n---\nmetadata: [kafka\n")
+        checked(tmp_path, "apiVersion: v1\nkind: Pod\n---\nmetadata: [kafka\n")
 
 
 LINES = st.sampled_from(MANIFEST.splitlines() + STRIMZI.splitlines())
@@ -223,7 +223,7 @@ LINES = st.sampled_from(MANIFEST.splitlines() + STRIMZI.splitlines())
 @given(st.lists(LINES, max_size=25), st.sampled_from(["", MANIFEST, STRIMZI]))
 def test_no_text_ends_in_a_trace(tmp_path: Path, lines: list[str], after: str) -> None:
     with contextlib.suppress(EarshotError):
-        judged(tmp_path, "\n".join(lines) + "\n" + after)
+        checked(tmp_path, "\n".join(lines) + "\n" + after)
 
 
 @settings(
@@ -236,4 +236,4 @@ def test_no_manifest_without_some_of_its_lines_ends_in_a_trace(
     lines = (MANIFEST + "---\n" + STRIMZI).splitlines()
     gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=6))
     with contextlib.suppress(EarshotError):
-        judged(tmp_path, "\n".join(line for i, line in enumerate(lines) if i not in gone))
+        checked(tmp_path, "\n".join(line for i, line in enumerate(lines) if i not in gone))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.judge import judge
+from earshot.lint.check import check
 from earshot.lint.model import Linted, Said
 
 VARIABLES = """\
@@ -37,10 +37,10 @@ SCRIPT = f"#!/bin/bash\ncat > /etc/server.properties <<'END'\n{PROPERTIES}END\n"
 UNSAID = Said()
 
 
-def judged(folder: Path, name: str, text: str, said: Said = UNSAID) -> Linted:
+def checked(folder: Path, name: str, text: str, said: Said = UNSAID) -> Linted:
     file = folder / name
     file.write_text(text)
-    return judge(file, {}, said)
+    return check(file, {}, said)
 
 
 def places(linted: Linted) -> list[tuple[str, int, int]]:
@@ -48,8 +48,10 @@ def places(linted: Linted) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("name", [".env", ".env.local", "kafka.env"])
-def test_variables_of_a_broker_are_judged_in_a_file_of_their_own(tmp_path: Path, name: str) -> None:
-    found = judged(tmp_path, name, VARIABLES)
+def test_variables_of_a_broker_are_checked_in_a_file_of_their_own(
+    tmp_path: Path, name: str
+) -> None:
+    found = checked(tmp_path, name, VARIABLES)
     assert (found.kind, places(found)) == ("environment file", [("KL002", 7, 1)])
     (mistake,) = found.mistakes
     assert mistake.finding.observed == (
@@ -59,24 +61,24 @@ def test_variables_of_a_broker_are_judged_in_a_file_of_their_own(tmp_path: Path,
 
 def test_an_exported_variable_is_placed_at_its_name(tmp_path: Path) -> None:
     text = VARIABLES.replace("://:9092", "://:").replace("0.0.0.0", "kafka")
-    assert places(judged(tmp_path, ".env", text)) == [("KL002", 6, 8)]
+    assert places(checked(tmp_path, ".env", text)) == [("KL002", 6, 8)]
 
 
 def test_what_a_file_of_variables_leaves_open_is_not_wrong(tmp_path: Path) -> None:
     good = VARIABLES.replace("0.0.0.0", "${HOST}")
-    assert judged(tmp_path, ".env", good).mistakes == ()
+    assert checked(tmp_path, ".env", good).mistakes == ()
     alone = "KAFKA_ADVERTISED_LISTENERS=A://kafka:9092\n"
-    assert judged(tmp_path, ".env", alone).mistakes == (), "the service may say the rest"
+    assert checked(tmp_path, ".env", alone).mistakes == (), "the service may say the rest"
 
 
 def test_variables_of_others_are_passed_over(tmp_path: Path) -> None:
-    found = judged(tmp_path, ".env", "POSTGRES_USER=a\nKAFKA_BOOTSTRAP_SERVERS=kafka:9092\n")
-    assert (found.kind, found.unjudged) == ("", ("sets no variables of a broker",))
+    found = checked(tmp_path, ".env", "POSTGRES_USER=a\nKAFKA_BOOTSTRAP_SERVERS=kafka:9092\n")
+    assert (found.kind, found.unchecked) == ("", ("sets no variables of a broker",))
 
 
 def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(EarshotError, match="line 1: is no assignment"):
-        judged(tmp_path, ".env", "not an assignment\n")
+        checked(tmp_path, ".env", "not an assignment\n")
 
 
 @pytest.mark.parametrize(
@@ -84,41 +86,41 @@ def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path: Path) -> Non
     [("user-data.yaml", CLOUD_CONFIG, (8, 7)), ("boot.sh", SCRIPT, (6, 1)),
      ("user-data", SCRIPT, (6, 1))],
 )  # fmt: skip
-def test_properties_in_user_data_are_judged_where_they_stand(
+def test_properties_in_user_data_are_checked_where_they_stand(
     tmp_path: Path, name: str, text: str, place: tuple[int, int]
 ) -> None:
-    found = judged(tmp_path, name, text)
+    found = checked(tmp_path, name, text)
     assert (found.kind, places(found)) == ("user data", [("KL002", *place)])
-    good = judged(tmp_path, name, text.replace("0.0.0.0", "kafka.example.com"))
-    assert (good.mistakes, good.unjudged) == ((), ())
+    good = checked(tmp_path, name, text.replace("0.0.0.0", "kafka.example.com"))
+    assert (good.mistakes, good.unchecked) == ((), ())
 
 
-def test_what_is_packed_is_judged_without_a_line(tmp_path: Path) -> None:
+def test_what_is_packed_is_checked_without_a_line(tmp_path: Path) -> None:
     packed = base64.b64encode(PROPERTIES.encode()).decode()
     text = "#cloud-config\nwrite_files:\n- {path: /a, encoding: b64, content: " + packed + "}\n"
-    assert places(judged(tmp_path, "user-data.yaml", text)) == [("KL002", 0, 0)]
+    assert places(checked(tmp_path, "user-data.yaml", text)) == [("KL002", 0, 0)]
 
 
-def test_what_the_instance_computes_is_named_and_not_judged(tmp_path: Path) -> None:
+def test_what_the_instance_computes_is_named_and_not_checked(tmp_path: Path) -> None:
     text = SCRIPT.replace("'END'", "END").replace("//0.0.0.0", "//$(hostname -f)")
-    found = judged(tmp_path, "boot.sh", text.replace("node.id=1", "node.id=$ID"))
+    found = checked(tmp_path, "boot.sh", text.replace("node.id=1", "node.id=$ID"))
     assert found.mistakes == ()
-    assert found.unjudged == (
+    assert found.unchecked == (
         "/etc/server.properties: node.id is not known, the instance computes $ID",
         "/etc/server.properties: the host is not known, the instance computes $(hostname -f)",
     )
 
 
 def test_what_is_added_to_a_file_is_no_whole_file(tmp_path: Path) -> None:
-    found = judged(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
+    found = checked(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
     assert places(found) == [("KL002", 6, 1)]
-    assert found.unjudged == ("/etc/server.properties: what stands in it before is not known",)
+    assert found.unchecked == ("/etc/server.properties: what stands in it before is not known",)
 
 
 def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
     text = SCRIPT.replace("0.0.0.0", "kafka").replace("=broker", "=broker,broker")
-    assert judged(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
-    assert places(judged(tmp_path, "boot.sh", text, Said(release=(3, 9)))) == [("KL002", 3, 1)]
+    assert checked(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
+    assert places(checked(tmp_path, "boot.sh", text, Said(release=(3, 9)))) == [("KL002", 3, 1)]
 
 
 UNREAD = (
@@ -137,5 +139,5 @@ UNREAD = (
 def test_user_data_without_a_broker_s_file_is_passed_over(
     tmp_path: Path, text: str, why: str
 ) -> None:
-    found = judged(tmp_path, "boot.sh", text)
-    assert (found.kind, found.unjudged) == ("", (why,))
+    found = checked(tmp_path, "boot.sh", text)
+    assert (found.kind, found.unchecked) == ("", (why,))

@@ -35,7 +35,7 @@ def test_an_error_that_counts_is_1(mistakes: tuple[Mistake, ...], code: int) -> 
     assert outcome(of(), of(*mistakes)).exit_code == code
 
 
-def test_a_file_that_could_not_be_judged_is_2() -> None:
+def test_a_file_that_could_not_be_checked_is_2() -> None:
     assert outcome(failed=(FAILED,)).exit_code == 2
     assert outcome(of(ERROR), failed=(FAILED,)).exit_code == 2
 
@@ -43,11 +43,11 @@ def test_a_file_that_could_not_be_judged_is_2() -> None:
 @pytest.mark.parametrize(
     ("mistakes", "expected"),
     [
-        ((), "1 file judged: 0 errors, 0 warnings"),
-        ((ERROR,), "1 file judged: 1 error, 0 warnings"),
-        ((ERROR, ERROR, WARNING), "1 file judged: 2 errors, 1 warning"),
-        ((NOTE, NOTE), "1 file judged: 0 errors, 0 warnings, 2 notes"),
-        ((IGNORED, ERROR), "1 file judged: 1 error, 0 warnings, 1 ignored"),
+        ((), "1 file checked: 0 errors, 0 warnings"),
+        ((ERROR,), "1 file checked: 1 error, 0 warnings"),
+        ((ERROR, ERROR, WARNING), "1 file checked: 2 errors, 1 warning"),
+        ((NOTE, NOTE), "1 file checked: 0 errors, 0 warnings, 2 notes"),
+        ((IGNORED, ERROR), "1 file checked: 1 error, 0 warnings, 1 ignored"),
     ],
 )
 def test_the_summary_counts(mistakes: tuple[Mistake, ...], expected: str) -> None:
@@ -55,17 +55,17 @@ def test_the_summary_counts(mistakes: tuple[Mistake, ...], expected: str) -> Non
 
 
 def test_the_summary_counts_files() -> None:
-    over = Linted("x.yml", "", unjudged=("is a hidden folder",))
+    over = Linted("x.yml", "", unchecked=("is a hidden folder",))
     assert outcome(of(), of(), over, failed=(FAILED, FAILED)).headline == (
-        "2 files judged: 0 errors, 0 warnings; 1 passed over; 2 could not be judged"
+        "2 files checked: 0 errors, 0 warnings; 1 passed over; 2 could not be checked"
     )
-    assert outcome(over).headline == "nothing to judge; 1 passed over"
-    assert outcome().headline == "nothing to judge"
+    assert outcome(over).headline == "nothing to check; 1 passed over"
+    assert outcome().headline == "nothing to check"
 
 
 def test_what_has_no_kind_was_passed_over() -> None:
     full = samples.full()
-    assert [item.file for item in full.judged] == ["compose.yml", "server.properties"]
+    assert [item.file for item in full.checked] == ["compose.yml", "server.properties"]
     assert [item.file for item in full.passed_over] == [".git"]
 
 

@@ -73,7 +73,7 @@ def test_the_steps_for_github(text: str, code: int, tmp_path: Path) -> None:
     ]
     annotated, _, written = (it.stdout for _, it in done)
     assert annotated.count("::error file=compose.yml,line=10,") == code
-    assert "1 file judged" in annotated and "1 file judged" in written
+    assert "1 file checked" in annotated and "1 file checked" in written
     assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
     report = json.loads((tmp_path / "earshot.sarif").read_text())
     assert len(report["runs"][0]["results"]) == code

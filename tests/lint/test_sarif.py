@@ -207,7 +207,7 @@ def test_a_rule_that_is_in_no_catalogue_has_no_index() -> None:
     assert "ruleIndex" not in result_of(replace(ERROR, finding=samples.finding("XX001")))
 
 
-def test_a_file_that_could_not_be_judged_is_a_run_without_success() -> None:
+def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
     failed = Failed("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
     (invocation,) = run_of(ERROR, failed=(failed,))["invocations"]
     location = {"physicalLocation": {"artifactLocation": {"uri": "broken.yml"}}}

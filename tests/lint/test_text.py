@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from earshot.lint.model import Linted
-from earshot.lint.text import text, unjudged
+from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
 from earshot.rules.finding import Line
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 
 
-def judged(name: str, *reasons: str) -> Linted:
-    return Linted(name, "Compose file", unjudged=reasons)
+def checked(name: str, *reasons: str) -> Linted:
+    return Linted(name, "Compose file", unchecked=reasons)
 
 
 def test_a_reason_stands_once_with_its_files() -> None:
-    found = [judged("a", "one", "two"), judged("b", "one"), judged("c", "three")]
-    assert unjudged(found) == ["one (a, b)", "two (a)", "three (c)"]
+    found = [checked("a", "one", "two"), checked("b", "one"), checked("c", "three")]
+    assert unchecked(found) == ["one (a, b)", "two (a)", "three (c)"]
 
 
 def test_many_files_are_counted() -> None:
-    assert unjudged([judged(name, "one") for name in "abc"]) == ["one (a, b, c)"]
-    assert unjudged([judged(name, "one") for name in "abcd"]) == ["one (4 files, a the first)"]
+    assert unchecked([checked(name, "one") for name in "abc"]) == ["one (a, b, c)"]
+    assert unchecked([checked(name, "one") for name in "abcd"]) == ["one (4 files, a the first)"]
 
 
 def test_a_file_without_mistakes_is_counted_only() -> None:
-    assert text(outcome(judged("a"), judged("b"))) == "2 files judged: 0 errors, 0 warnings\n"
+    assert text(outcome(checked("a"), checked("b"))) == "2 files checked: 0 errors, 0 warnings\n"
 
 
 def test_what_is_ignored_is_one_line() -> None:
@@ -35,7 +35,7 @@ def test_what_is_ignored_is_one_line() -> None:
     assert text(found) == (
         "compose.yml (Compose file)\n\n"
         "compose.yml:8:9: KL006 ignored: a proxy publishes it\n\n"
-        "1 file judged: 0 errors, 0 warnings, 1 ignored\n"
+        "1 file checked: 0 errors, 0 warnings, 1 ignored\n"
     )
 
 

@@ -135,7 +135,7 @@ class Nobody(Asked):
         return ()
 
 
-def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
+def checked(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
     facts = ClusterFacts.of(
         made.plan,
         "aws",
@@ -158,12 +158,12 @@ def judged(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
     ],
 )
 def test_what_is_computed_passes_every_rule(settings: dict[str, Any]) -> None:
-    assert judged(*planned(**settings)) == []
+    assert checked(*planned(**settings)) == []
 
 
 def test_what_is_not_known_yet_is_neither_good_nor_bad() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    found = judged(spec, plan_aws(spec, "mine"))
+    found = checked(spec, plan_aws(spec, "mine"))
     assert found and {state for _, state in found} == {FindingState.UNKNOWN}
 
 
@@ -173,14 +173,14 @@ def test_a_private_name_for_external_clients_is_found() -> None:
         TWO_LISTENERS["listeners"][0],
         {**TWO_LISTENERS["listeners"][1], "advertised": {"1": private}},
     ]
-    found = judged(*planned(**{**TWO_LISTENERS, "listeners": listeners}))
+    found = checked(*planned(**{**TWO_LISTENERS, "listeners": listeners}))
     assert ("KL011", FindingState.VIOLATED) in found
 
 
 def test_a_vpc_without_names_declares_nothing() -> None:
     spec = read_aws(**TWO_LISTENERS)
     made = plan_aws(spec, "mine", given(spec), OFF)
-    assert ("KL011", FindingState.VIOLATED) in judged(spec, made)
+    assert ("KL011", FindingState.VIOLATED) in checked(spec, made)
 
 
 def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:

@@ -33,7 +33,7 @@ def gate(made: AwsPlan) -> dict[str, Any]:
     }
 
 
-def judged(made: AwsPlan) -> dict[str, list[str]]:
+def checked(made: AwsPlan) -> dict[str, list[str]]:
     return Pack(NOBODY).analyze(GATE_TYPE, gate(made))
 
 
@@ -43,14 +43,14 @@ def made(spec: AwsSpec, **changed: Any) -> AwsPlan:
 
 @pytest.mark.parametrize("settings", [{}, TWO_LISTENERS, {**TWO_LISTENERS, **OWN_ZONE}])
 def test_what_is_computed_passes(settings: dict[str, Any]) -> None:
-    found = judged(made(read_aws(**settings)))
+    found = checked(made(read_aws(**settings)))
     assert list(found) == ["advice"]
     assert all("are taken on their declarations" in text for text in found["advice"])
     assert len(found["advice"]) <= 3, "one for each listener and scope"
 
 
 def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
-    found = judged(plan_aws(read_aws(**TWO_LISTENERS), "mine"))
+    found = checked(plan_aws(read_aws(**TWO_LISTENERS), "mine"))
     assert list(found) == ["not-known-yet"]
     assert (
         "brokers 1 to 3, listener EXTERNAL (scope external): 3 findings that are alike "
@@ -58,8 +58,8 @@ def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
         "  broker 1: its host is not known yet: the Elastic IP of broker-1\n"
         "  broker 2: its host is not known yet: the Elastic IP of broker-2\n"
         "  broker 3: its host is not known yet: the Elastic IP of broker-3\n"
-        "  expected: a name that resolves, judged again with the value\n"
-        "  fix: nothing yet: the update judges it\n"
+        "  expected: a name that resolves, checked again with the value\n"
+        "  fix: nothing yet: the update checks it\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     ) in found["not-known-yet"]
 
@@ -72,19 +72,19 @@ def test_a_private_name_for_external_clients_is_stopped() -> None:
             "advertised": {"1": "ip-10-0-0-10.eu-central-1.compute.internal"},
         },
     ]
-    found = judged(made(read_aws(**{**TWO_LISTENERS, "listeners": listeners})))
+    found = checked(made(read_aws(**{**TWO_LISTENERS, "listeners": listeners})))
     assert "broker 1, listener EXTERNAL (scope external)" in found["kl011"][0]
 
 
 def test_a_public_name_without_the_vpcs_attribute_is_stopped() -> None:
-    found = judged(made(read_aws(**TWO_LISTENERS), dns=VpcDns(support=True, hostnames=False)))
+    found = checked(made(read_aws(**TWO_LISTENERS), dns=VpcDns(support=True, hostnames=False)))
     assert any("listener EXTERNAL" in text for text in found["kl011"])
 
 
 def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
     spec = read_aws(brokers=1, **TWO_LISTENERS)
     lent = {id: replace(item, public_address=None) for id, item in given(spec).items()}
-    found = judged(plan_aws(spec, "mine", lent))
+    found = checked(plan_aws(spec, "mine", lent))
     assert found["kl009"][0] == (
         "broker 1, listener EXTERNAL (scope external): advertises "
         "ec2-198-51-100-10.eu-central-1.compute.amazonaws.com, which is 198.51.100.10, and "
@@ -111,12 +111,12 @@ def test_own_names_without_a_public_record_are_stopped() -> None:
 def test_two_brokers_on_one_name_are_stopped() -> None:
     spec = read_aws(brokers=2, **TWO_LISTENERS)
     twice = given(spec)
-    found = judged(plan_aws(spec, "mine", {1: twice[1], 2: twice[1]}))
+    found = checked(plan_aws(spec, "mine", {1: twice[1], 2: twice[1]}))
     assert "kl004" in found
 
 
 @pytest.mark.parametrize("settings", [{}, TWO_LISTENERS, {**TWO_LISTENERS, **OWN_ZONE}])
-def test_an_instance_boots_with_what_was_judged_and_with_nothing_else(
+def test_an_instance_boots_with_what_was_checked_and_with_nothing_else(
     settings: dict[str, Any],
 ) -> None:
     spec = read_aws(**settings)

@@ -129,7 +129,7 @@ def test_a_client_that_is_sent_nowhere_is_found_at_the_end() -> None:
     assert pack.places == [f"urn:pulumi:s::p::{CONTAINER_TYPE}::kafka1, envs[4]"]
 
 
-def test_a_client_of_earshots_own_brokers_is_judged_too() -> None:
+def test_a_client_of_earshots_own_brokers_is_checked_too() -> None:
     docker = docker_plan()
     (node,) = docker.containers.values()
     own = {**node.inputs(OWN_ID), "envs": [*node.inputs(OWN_ID)["envs"]]}
@@ -243,7 +243,7 @@ def test_only_unknown_variables_hide_a_broker() -> None:
     assert Pack().analyze(CONTAINER_TYPE, props) == {}
 
 
-def test_what_a_preview_knows_is_judged_all_the_same() -> None:
+def test_what_a_preview_knows_is_checked_all_the_same() -> None:
     envs = [item for item in inputs()["envs"] if not item.startswith("KAFKA_LISTENERS")]
     found = Pack().analyze(
         CONTAINER_TYPE, inputs(envs=[*envs, "KAFKA_LISTENERS=A://h:1:2", UNKNOWN])
@@ -269,7 +269,7 @@ def test_what_was_said_of_a_container_is_not_said_at_the_end() -> None:
     ("image", "changed"),
     [("confluentinc/cp-kafka:8.0.0", {}), (ID, {"EARSHOT_IMAGE": "confluentinc/cp-kafka:8.0.0"})],
 )
-def test_an_image_that_is_told_is_judged_as_itself(image: str, changed: dict[str, str]) -> None:
+def test_an_image_that_is_told_is_checked_as_itself(image: str, changed: dict[str, str]) -> None:
     pack = Pack()
     found = pack.analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "1", **changed}, image=image))
     assert mandatory(found) == {"kl014"}
@@ -463,9 +463,9 @@ def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
     assert mandatory(found) == set()
     assert (
         "container kafka-1, broker 1: published ports: not known yet [KL006]\n"
-        "  expected: the container's variables, ports and networks, judged again with their "
+        "  expected: the container's variables, ports and networks, checked again with their "
         "values\n"
-        "  fix: nothing yet: the update judges it\n"
+        "  fix: nothing yet: the update checks it\n"
         "  source: https://docs.docker.com/engine/network/port-publishing/"
     ) in found["not-known-yet"]
     for hidden in (UNKNOWN, {"1": UNKNOWN}):

@@ -152,8 +152,8 @@ def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
     assert text == (
         "cluster: user data: not known yet, so that it cannot be told whether a broker runs "
         "here [KL011]\n"
-        "  expected: the instance's user data, judged again with their value\n"
-        "  fix: nothing yet: the update judges it before the instance exists\n"
+        "  expected: the instance's user data, checked again with their value\n"
+        "  fix: nothing yet: the update checks it before the instance exists\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
     assert after == {}
@@ -280,7 +280,7 @@ def advised(program: Plain, port: int, source: str) -> None:
 
 @pytest.mark.parametrize("preview", [True, False])
 @pytest.mark.parametrize("shape", [inline, older, advised])
-def test_ports_are_judged_whatever_opens_them(shape: Any, preview: bool) -> None:
+def test_ports_are_checked_whatever_opens_them(shape: Any, preview: bool) -> None:
     def found(*rules: tuple[int, str]) -> list[str]:
         program = Plain(ingress=[] if shape is inline else None)
         program.broker(external=public(1))
@@ -317,7 +317,7 @@ def test_members_of_a_group_may_come_in() -> None:
     assert stops(run(program)[1]) == set()
 
 
-def test_a_group_that_is_not_of_the_stack_is_not_judged() -> None:
+def test_a_group_that_is_not_of_the_stack_is_not_checked() -> None:
     program = Plain()
     program.broker(vpcSecurityGroupIds=["sg-elsewhere"])
     _, after = run(program)
@@ -420,7 +420,7 @@ def test_a_broker_left_at_its_default_advertises_its_own_name() -> None:
     assert any(private(1) in text for _, text in after["kl011-stack"])
 
 
-def test_what_the_instance_computes_is_said_and_not_judged() -> None:
+def test_what_the_instance_computes_is_said_and_not_checked() -> None:
     text = (
         script(PROPERTIES)
         .replace("'EOF'", "EOF")
@@ -454,7 +454,7 @@ def test_what_is_written_in_another_way_is_said() -> None:
     assert list(found) == ["advice"]
     assert found["advice"][0] == (
         "user data: advertised.listeners is set in a way that is not read here (read are "
-        "files in a cloud-config, here-documents in a script); not judged"
+        "files in a cloud-config, here-documents in a script); not checked"
     )
 
 
@@ -471,7 +471,7 @@ def test_base64_is_read_and_what_cannot_be_is_said() -> None:
     found = Pack(NOBODY).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
     assert found["advice"][0] == (
         "user data in base64: cannot be read: Compressed file ended before the end-of-stream "
-        "marker was reached; not judged"
+        "marker was reached; not checked"
     )
 
 
@@ -514,7 +514,7 @@ def test_only_what_is_grave_is_said_again_behind_a_gate(
         assert set(Pack(NOBODY).analyze(aws.INSTANCE, props, parents=parents)) == said
 
 
-def test_what_surrounds_an_instance_is_judged_where_no_gate_has_seen_it() -> None:
+def test_what_surrounds_an_instance_is_checked_where_no_gate_has_seen_it() -> None:
     for parents, stopped in (("", {"kl007-stack"}), (BEHIND, set())):
         program = Plain(ingress=GOOD[:2])
         program.parents = {aws.INSTANCE: parents}
@@ -555,15 +555,15 @@ def test_one_report_names_all_instances_that_it_is_about() -> None:
     ("user_data", "said"),
     [
         (script("zookeeper.connect=z:1\nbroker.id=1\nadvertised.listeners=PLAINTEXT://b_1:1\n"),
-         ("/opt/kafka/server.properties: KL011 is not judged: advertised.listeners: host 'b_1' has "
-         "the label 'b_1'; it may be right, and is not looked up")),
+         ("/opt/kafka/server.properties: KL011 is not checked: advertised.listeners: host 'b_1' "
+         "has the label 'b_1'; it may be right, and is not looked up")),
         (script(PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1)))
          .replace("cat >", "cat >>"),
-         ("/opt/kafka/server.properties: KL008 is not judged: what stands in "
+         ("/opt/kafka/server.properties: KL008 is not checked: what stands in "
          "/opt/kafka/server.properties before is not known")),
     ],
 )  # fmt: skip
-def test_what_is_not_judged_of_user_data_is_said(user_data: str, said: str) -> None:
+def test_what_is_not_checked_of_user_data_is_said(user_data: str, said: str) -> None:
     found = Pack(NOBODY).analyze(aws.INSTANCE, {"userData": user_data})
     assert said in found["advice"]
 

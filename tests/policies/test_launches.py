@@ -42,7 +42,7 @@ def kafka(**more: Any) -> dict[str, Any]:
     return {"name": "kafka", **given, **more}
 
 
-def test_user_data_of_a_template_are_judged_before_any_instance_exists() -> None:
+def test_user_data_of_a_template_are_checked_before_any_instance_exists() -> None:
     pack = Pack()
     found = pack.analyze(LAUNCH_TEMPLATE, template(SCRIPT))
     ((policy, (text,)),) = found.items()
@@ -73,7 +73,7 @@ def test_user_data_that_are_no_base64_are_said() -> None:
     assert text.startswith("user data in base64: cannot be read: ")
 
 
-def test_the_containers_of_a_task_are_judged_by_their_images() -> None:
+def test_the_containers_of_a_task_are_checked_by_their_images() -> None:
     pack = Pack()
     found = pack.analyze(TASK_DEFINITION, task({"name": "app", "image": "app:1"}, kafka()))
     ((policy, (text,)),) = found.items()

@@ -134,25 +134,25 @@ def test_a_host_that_is_not_known_yet_is_neither_passed_nor_stopped() -> None:
     assert (
         "broker 2, listener EXTERNAL (scope host): its host is not known yet: a value of a "
         "resource that is still to be made [KL011]\n"
-        "  expected: a name that resolves, judged again with the value\n"
-        "  fix: nothing yet: the update judges it\n"
+        "  expected: a name that resolves, checked again with the value\n"
+        "  fix: nothing yet: the update checks it\n"
         "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     ) in found["not-known-yet"]
 
 
-def test_what_was_judged_in_this_run_is_approved() -> None:
-    pack, judged = Pack(), gate(planned())
-    props = {"digest": digest(judged), "judged": NOBODY}
+def test_what_was_checked_in_this_run_is_approved() -> None:
+    pack, checked = Pack(), gate(planned())
+    props = {"digest": digest(checked), "judged": NOBODY}
     assert pack.remediate(APPROVAL_TYPE, props) is None
-    pack.analyze(GATE_TYPE, judged)
-    approved = {"digest": digest(judged), "judged": digest(judged)}
+    pack.analyze(GATE_TYPE, checked)
+    approved = {"digest": digest(checked), "judged": digest(checked)}
     assert pack.remediate(APPROVAL_TYPE, props) == approved
 
 
 @pytest.mark.parametrize(
     "other", [gate(planned("other.example")), {**gate(planned()), "addresses": {"1": ["10.0.0.1"]}}]
 )
-def test_what_differs_from_what_was_judged_is_not_approved(other: dict[str, Any]) -> None:
+def test_what_differs_from_what_was_checked_is_not_approved(other: dict[str, Any]) -> None:
     pack = Pack()
     pack.analyze(GATE_TYPE, gate(planned()))
     assert pack.remediate(APPROVAL_TYPE, {"digest": digest(other), "judged": NOBODY}) is None
@@ -173,7 +173,7 @@ def test_other_resources_are_nobodys_business() -> None:
 
 def test_every_rule_has_a_policy_of_its_level() -> None:
     by_name = {policy.name: policy for policy in policies()}
-    assert next(iter(by_name)) == "names", "the resolvers are configured before anything is judged"
+    assert next(iter(by_name)) == "names", "the resolvers are configured before anything is checked"
     for rule in RULES:
         if rule in NOT_OF_ONE:
             assert rule.id.lower() not in by_name
@@ -191,7 +191,7 @@ def test_every_policy_has_a_name_of_its_own_and_what_is_configured_exists() -> N
         assert set(json.loads(path.read_text())) <= set(names), path.name
 
 
-def test_at_the_end_a_rule_is_judged_by_a_policy_that_is_called_after_it() -> None:
+def test_at_the_end_a_rule_is_checked_by_a_policy_that_is_called_after_it() -> None:
     by_name = {policy.name: policy for policy in policies()}
     for rule in (*instance_stack.RULES, *containers.RULES):
         policy = by_name[f"{rule.id.lower()}-stack"]

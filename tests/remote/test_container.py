@@ -256,7 +256,7 @@ def test_a_process_that_got_its_number_later_is_another() -> None:
 
 
 @pytest.mark.parametrize("label", ["elsewhere 1 1.00", "", "nonsense", "a b c d"])
-def test_what_cannot_be_judged_from_here_is_left_alone(label: str) -> None:
+def test_what_cannot_be_checked_from_here_is_left_alone(label: str) -> None:
     assert removed({OWNER_LABEL: label}) == []
 
 

@@ -180,7 +180,7 @@ def test_nothing_cannot_be_merged() -> None:
         merge([])
 
 
-def test_a_delivery_through_a_listener_that_a_later_report_judges_goes_with_it() -> None:
+def test_a_delivery_through_a_listener_that_a_later_report_checks_goes_with_it() -> None:
     cells = [samples.cell("INTERNAL", 1, "internal"), samples.cell("EXTERNAL", 1, "external")]
     places = [Vantage(name="internal", where="vpc"), Vantage(name="external", where="laptop")]
     full = samples.all_pass().delivery

@@ -25,7 +25,7 @@ def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service
 
 
 def facts(text: str) -> ClusterFacts:
-    """What rules about whole files judge of a Compose file."""
+    """What rules about whole files check of a Compose file."""
     return ClusterFacts(plan=None, deployment=deployment(services(text)))
 
 

@@ -29,7 +29,7 @@ from tests.doubles.resolvers import Table, TableAsked
 
 HERE = Path(__file__).parent / "examples"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the certificates of examples are judged."""
+"""When the certificates of examples are checked."""
 
 
 def files(rule: str = "*", verdict: str = "*") -> list[Path]:

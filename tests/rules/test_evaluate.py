@@ -61,7 +61,7 @@ def test_rules_over_settings_need_settings() -> None:
 @pytest.mark.parametrize(
     "path", files("KL011") + files("KL012"), ids=lambda path: "/".join(path.parts[-3:])
 )
-def test_judging_twice_says_the_same(path: object) -> None:
+def test_checking_twice_says_the_same(path: object) -> None:
     facts, _ = load(path)  # type: ignore[arg-type]
     assert evaluate(facts) == evaluate(facts)
 
@@ -110,7 +110,7 @@ def test_waivers_have_no_case() -> None:
     assert facts.waived("kafka-1") == ""
 
 
-def judged(
+def checked(
     evidence: Mapping[tuple[Scope, int], Evidence], waived: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The remarks on brokers 1 to 3, whose names are k-1 to k-3 for everybody."""
@@ -132,7 +132,7 @@ def test_each_scope_of_a_name_is_accepted_for_its_own_reason() -> None:
     lacks = Lookup("k-1", "192.0.2.54", Diagnosis.NXDOMAIN)
     both = Lookup("k-1", "two servers", Diagnosis.OK, ("10.0.0.1",), each=(lacks,))
     partly = Evidence(EvidenceKind.LIVE, both, "")
-    assert judged({(Scope.INTERNAL, 1): alias, (Scope.EXTERNAL, 1): partly}, {}) == (
+    assert checked({(Scope.INTERNAL, 1): alias, (Scope.EXTERNAL, 1): partly}, {}) == (
         (
             "listener INTERNAL (scope internal): k-1 is taken on its declaration: "
             "alias k-1 on network kafka"
@@ -150,7 +150,7 @@ def test_names_that_one_server_lacks_are_one_remark() -> None:
         lacks = Lookup(f"k-{id}", "192.0.2.54", Diagnosis.NXDOMAIN)
         both = Lookup(f"k-{id}", "two servers", Diagnosis.OK, ("10.0.0.1",), each=(lacks,))
         found[Scope.EXTERNAL, id] = Evidence(EvidenceKind.LIVE, both, "")
-    assert judged(found, {}) == (
+    assert checked(found, {}) == (
         (
             "listener EXTERNAL (scope external): k-1, k-2 are not resolved by every DNS server: "
             "192.0.2.54: nxdomain"
@@ -164,7 +164,7 @@ def test_names_with_reasons_of_their_own_are_remarks_of_their_own() -> None:
         "listener INTERNAL (scope internal), listener EXTERNAL (scope external), "
         "listener CONTROLLER (scope controller)"
     )
-    assert judged({}, tickets) == (
+    assert checked({}, tickets) == (
         f"{everywhere}: k-1 is waived: ticket 1",
         f"{everywhere}: k-2, k-3 are waived: ticket 2",
     )
@@ -197,7 +197,7 @@ def test_a_declaration_of_several_reasons_and_evidence_without_a_lookup() -> Non
         for id in (1, 2)
     }
     nothing = {(Scope.EXTERNAL, 1): Evidence(EvidenceKind.NONE, None, why="nobody was asked")}
-    assert judged({**alias, **nothing}, {}) == (
+    assert checked({**alias, **nothing}, {}) == (
         (
             "listener INTERNAL (scope internal): k-1, k-2 are taken on their declarations: "
             "the same record"
@@ -207,7 +207,7 @@ def test_a_declaration_of_several_reasons_and_evidence_without_a_lookup() -> Non
 
 def test_a_waiver_outweighs_what_was_shown() -> None:
     alias = {(Scope.INTERNAL, 1): Evidence(EvidenceKind.DECLARED, None, why="a record")}
-    waived = judged(alias, {"k-1": "ticket 1"})
+    waived = checked(alias, {"k-1": "ticket 1"})
     assert [text.partition("): k-1 ")[2] for text in waived] == ["is waived: ticket 1"]
 
 

@@ -109,7 +109,7 @@ def test_says_which_kafka_is_assumed_where_none_is_known() -> None:
     assert found.observed.endswith("Kafka (taken for 4.1.1) does not start")
 
 
-def test_a_broker_of_zookeeper_s_times_is_not_judged_as_one_of_kraft() -> None:
+def test_a_broker_of_zookeeper_s_times_is_not_checked_as_one_of_kraft() -> None:
     values = {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://b1:9092", "broker.id": "1"}
     (found,) = objections(values, "3.9.2")
     assert (found.check, found.refused) == ("R1b", False)
@@ -140,7 +140,7 @@ def test_a_hint_is_a_warning_and_the_rest_are_errors() -> None:
     assert found.severity is Severity.ERROR
 
 
-def test_judges_for_the_version_that_the_settings_note() -> None:
+def test_checks_for_the_version_that_the_settings_note() -> None:
     change = {"controller.quorum.auto.join.enable": "true"}
     for version, words in (("4.1.1", "does not know it"), ("4.3.1", "does not start")):
         noted = NodeSettings(BROKER | change, {"kafka_version": version})

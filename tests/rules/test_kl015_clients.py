@@ -51,7 +51,7 @@ def findings(
     return list(RULE.check(ClusterFacts(plan=None, deployment=deployment)))
 
 
-def judged(
+def checked(
     advertised: Address | None, *addresses: Address, is_controller: bool = False
 ) -> list[str]:
     found = findings(advertised, *addresses, is_controller=is_controller)
@@ -60,14 +60,14 @@ def judged(
 
 def test_the_first_step_has_to_fail_for_every_address() -> None:
     dead, good, open_end = Address("gone", 1), ADDRESS, Address("kafka.example.com", 9092)
-    assert judged(ADDRESS, dead, Address("kafka", 1), Address("localhost", 9092)) == [
+    assert checked(ADDRESS, dead, Address("kafka", 1), Address("localhost", 9092)) == [
         (
             "BROKERS: gone:1 has a name that nothing on its networks has; "
             "kafka:1 is where nobody listens; "
             "localhost:9092 is its own container, where no broker listens"
         )
     ]
-    assert judged(ADDRESS, dead, good) == judged(ADDRESS, dead, open_end) == []
+    assert checked(ADDRESS, dead, good) == checked(ADDRESS, dead, open_end) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_where_a_client_may_begin_instead(is_controller: bool, expected: str) ->
 
 
 def test_two_addresses_of_one_listener_are_one_cause() -> None:
-    assert judged(Address("localhost", 9092), ADDRESS, ADDRESS) == [
+    assert checked(Address("localhost", 9092), ADDRESS, ADDRESS) == [
         (
             "app bootstraps to A and is sent on: "
             "localhost:9092 is the client's own container, where no broker listens"
@@ -89,8 +89,8 @@ def test_two_addresses_of_one_listener_are_one_cause() -> None:
 
 
 def test_what_is_not_known_and_what_controllers_say_is_no_finding() -> None:
-    assert judged(None, ADDRESS) == []
-    assert judged(Address("localhost", 9092), ADDRESS, is_controller=True) == []
+    assert checked(None, ADDRESS) == []
+    assert checked(Address("localhost", 9092), ADDRESS, is_controller=True) == []
 
 
 def test_of_many_clients_the_first_are_named() -> None:
@@ -118,7 +118,7 @@ addresses = st.builds(Address, hosts, st.sampled_from([9092, 9093]))
 def test_a_listener_that_answers_with_a_name_of_its_own_has_no_finding(
     advertised: Address, begins: list[Address]
 ) -> None:
-    found = judged(advertised, *begins)
+    found = checked(advertised, *begins)
     assert len(found) <= 1
     if advertised == ADDRESS and ADDRESS in begins:
         assert found == []

@@ -42,13 +42,13 @@ def node(
     )
 
 
-def judged(*nodes: Broker) -> Iterator[Finding]:
+def checked(*nodes: Broker) -> Iterator[Finding]:
     containers = {item.service: item.container for item in nodes}
     return iter(RULE.check(ClusterFacts(plan=None, deployment=Deployment(containers, nodes))))
 
 
 def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
-    found = list(judged(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
+    found = list(checked(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
     assert [item.container for item in found] == [f"k{i}" for i in range(6)]
     assert found[0].observed == (
         "advertises localhost:9092 to other brokers, and for k1, k2, k3 and 2 more "
@@ -59,7 +59,7 @@ def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
 
 def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
     found = list(
-        judged(
+        checked(
             node("k1", 1, Address("localhost", 1), listens=1),
             node("k2", 2, Address("k2", 9092)),
         )
@@ -78,13 +78,13 @@ def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
 @pytest.mark.parametrize("id", [None, -1])
 def test_ids_that_are_not_known_are_not_compared(id: int | None) -> None:
     nodes = [node(name, id, Address(name, 9092)) for name in ("k1", "k2")]
-    assert list(judged(*nodes)) == []
+    assert list(checked(*nodes)) == []
 
 
 def test_a_voter_that_all_nodes_list_wrongly_is_told_once() -> None:
     voters = {1: Address("k1", 9093), 2: Address("k2", 9099)}
     nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
-    (found,) = judged(*nodes)
+    (found,) = checked(*nodes)
     assert (found.container, found.observed, found.remedy) == (
         "k1",
         "controller.quorum.voters places voter 2 at k2:9099, and nobody listens at k2:9099",
@@ -95,17 +95,17 @@ def test_a_voter_that_all_nodes_list_wrongly_is_told_once() -> None:
 def test_a_voter_whose_controller_listener_is_not_known() -> None:
     voters = {1: Address("k1", 9092)}
     assert (
-        list(judged(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))) == []
+        list(checked(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))) == []
     )
     voters = {1: Address("k1", 1)}
-    (found,) = judged(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))
+    (found,) = checked(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))
     assert found.remedy == "write 1@k1:PORT, on every node"
 
 
 def test_a_voter_at_the_container_of_another() -> None:
     voters = {2: Address("localhost", 1)}
     nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
-    assert [item.observed for item in judged(*nodes)] == [
+    assert [item.observed for item in checked(*nodes)] == [
         (
             "controller.quorum.voters places voter 2 at localhost:1, and localhost:1 is the "
             "node's own container"
@@ -115,15 +115,15 @@ def test_a_voter_at_the_container_of_another() -> None:
 
 def test_a_listener_that_nobody_advertises_is_no_way_between_brokers() -> None:
     nodes = [node(name, id, None) for id, name in enumerate(("k1", "k2"))]
-    assert list(judged(*nodes)) == []
+    assert list(checked(*nodes)) == []
 
 
 def test_a_controller_alone_is_no_broker_for_others_to_get_to() -> None:
     first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
-    assert [item.container for item in judged(first, second)] == ["k1"]
-    assert list(judged(replace(first, is_broker=False), second)) == []
+    assert [item.container for item in checked(first, second)] == ["k1"]
+    assert list(checked(replace(first, is_broker=False), second)) == []
 
 
 def test_without_the_listener_between_brokers_no_way_between_them_is_known() -> None:
     first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
-    assert list(judged(replace(first, inter_broker="OTHER"), second)) == []
+    assert list(checked(replace(first, inter_broker="OTHER"), second)) == []

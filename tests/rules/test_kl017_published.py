@@ -18,7 +18,7 @@ ON_ITS_NODE = NodePort(9092, 1)
 NET = (JoinedNetwork("net", ("kafka",)),)
 
 
-def judged(
+def checked(
     advertised: Address,
     *published: PublishedPort,
     listens: int = 9092,
@@ -60,7 +60,7 @@ def judged(
 def test_localhost_with_a_port_that_leads_elsewhere(
     advertised: int, published: PublishedPort, observed: str, remedy: str
 ) -> None:
-    (found,) = judged(Address("localhost", advertised), published)
+    (found,) = checked(Address("localhost", advertised), published)
     assert (found.observed, found.remedy) == (observed, remedy)
     assert found.expected == "a published port that leads to 9092, advertised as it is"
 
@@ -68,13 +68,13 @@ def test_localhost_with_a_port_that_leads_elsewhere(
 @pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])
 def test_a_published_port_of_a_listener_on_loopback_is_open_to_nobody(host: str) -> None:
     port = PublishedPort(9092, 9093)
-    (found,) = judged(Address(host, 9093), port, bind="127.0.0.1")
+    (found,) = checked(Address(host, 9093), port, bind="127.0.0.1")
     assert found.observed == (
         "publishes 9093->9092, and A listens on 127.0.0.1:9092, which is the container alone: "
         "nobody comes in there"
     )
     assert found.remedy == "write A://0.0.0.0:9092 into listeners, and keep what it advertises"
-    assert not judged(Address(host, 9092), bind="127.0.0.1")
+    assert not checked(Address(host, 9092), bind="127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_a_published_port_of_a_listener_on_loopback_is_open_to_nobody(host: str)
 def test_a_name_of_the_machine_with_a_port_that_is_not_published(
     host: str, severity: Severity
 ) -> None:
-    (found,) = judged(Address(host, 1), PublishedPort(9092, 2))
+    (found,) = checked(Address(host, 1), PublishedPort(9092, 2))
     assert found.severity is severity
     assert found.observed == f"advertises {host}:1, and the published port is 2->9092"
     assert found.remedy == (
         f"publish 1:9092, or advertise A://{host}:2, unless a proxy or router translates the port"
     )
-    assert not judged(Address(host, 2), PublishedPort(9092, 2))
-    assert not judged(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9092, 1))
-    assert not judged(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9091, 1))
+    assert not checked(Address(host, 2), PublishedPort(9092, 2))
+    assert not checked(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9092, 1))
+    assert not checked(Address(host, 1), PublishedPort(9092, 2), PublishedPort(9091, 1))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_name_of_the_machine_with_a_port_that_is_not_published(
 def test_localhost_leads_to_no_other_address_of_the_machine(
     host: str, ips: tuple[str, ...], said: bool
 ) -> None:
-    found = judged(Address(host, 9092), *(PublishedPort(9092, 9092, ip) for ip in ips))
+    found = checked(Address(host, 9092), *(PublishedPort(9092, 9092, ip) for ip in ips))
     text = (
         "advertises localhost:9092, and the port is published on 192.0.2.7 alone "
         "(192.0.2.7:9092->9092), where localhost does not lead"
@@ -175,7 +175,7 @@ def test_of_an_image_that_is_not_known_its_clients_may_be_all(
     is_told: bool, clients: int, severity: Severity
 ) -> None:
     port = PublishedPort(9092, 9092)
-    (found,) = judged(Address("kafka", 9092), port, is_told=is_told, clients=clients)
+    (found,) = checked(Address("kafka", 9092), port, is_told=is_told, clients=clients)
     assert (found.severity, found.inputs) == (severity, ("advertised.listeners", "ports"))
 
 
@@ -191,7 +191,7 @@ ports = st.integers(1, 4)
 def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
     host: str, port: int, listens: int, published: list[PublishedPort]
 ) -> None:
-    found = judged(Address(host, port), *published, listens=listens)
+    found = checked(Address(host, port), *published, listens=listens)
     behind = [item.container_port for item in published if item.host_port == port]
     is_open = [item for item in published if item.container_port == listens]
     if not published:

@@ -23,5 +23,5 @@ def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     assert bool(stated["findings"]) == (path.parts[-2] == "fail")
 
 
-def test_without_such_a_resource_nothing_is_judged() -> None:
+def test_without_such_a_resource_nothing_is_checked() -> None:
     assert not RULE.applies(ClusterFacts(plan=None))

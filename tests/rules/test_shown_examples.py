@@ -1,4 +1,4 @@
-"""The examples that `earshot rules` and docs/rules.md show, judged where their rule is applied."""
+"""The examples that `earshot rules` and docs/rules.md show, checked where their rule is applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from earshot.checks.container_names import evidence
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress
-from earshot.lint.judge import judge
+from earshot.lint.check import check
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import gather
@@ -52,7 +52,7 @@ def test_the_good_one_breaks_none(rule: Rule, tmp_path: Path) -> None:
     assert [*violated(rule, shown.good, shown.form, tmp_path)] == []
     file = tmp_path / f"pasted.{shown.form}"
     file.write_text(shown.good)
-    assert judge(file, {}).mistakes == ()
+    assert check(file, {}).mistakes == ()
 
 
 def test_no_example_lies_there_for_nothing() -> None:
@@ -81,9 +81,9 @@ def violated(rule: Rule, text: str, form: str, folder: Path) -> Iterable[Finding
     if rule.id in OF_LINT:
         file = folder / f"example.{form}"
         file.write_text(text)
-        judged = judge(file, {})
-        assert judged.kind
-        found = [item.finding for item in judged.mistakes]
+        checked = check(file, {})
+        assert checked.kind
+        found = [item.finding for item in checked.mistakes]
     else:
         facts = of_compose(text) if form == "yaml" else of_properties(text)
         assert rule.applies(facts)

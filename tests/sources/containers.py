@@ -20,7 +20,7 @@ def container_facts(
     mounts: Sequence[str] = (),
     network_mode: str = "",
 ) -> ClusterFacts:
-    """The facts about the broker in one container, for judging it alone.
+    """The facts about the broker in one container, for checking it alone.
 
     ``ports`` are maps with `internal`, `external`, `ip` and `protocol`; ``networks`` maps with
     `name`, `aliases` and `ipv4Address`; ``mounts`` paths inside the container. Scopes that the

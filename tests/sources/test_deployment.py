@@ -345,7 +345,7 @@ def test_voters_that_a_variable_stands_for_are_not_known() -> None:
     assert broker(APACHE, env).voters == {}
 
 
-def test_a_release_that_is_not_known_is_judged_as_one_that_is_given() -> None:
+def test_a_release_that_is_not_known_is_checked_as_one_that_is_given() -> None:
     unknown = BrokerSettings({}, True, None)
     assert unknown.read().version == NEWEST
     assert unknown.read((3, 9)).version == (3, 9)

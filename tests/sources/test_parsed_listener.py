@@ -139,7 +139,7 @@ def test_without_a_controllers_name_it_is_called_as_usual() -> None:
     assert plan is not None and plan.controller == "CONTROLLER"
 
 
-def test_whom_nobody_names_is_judged_for_the_widest() -> None:
+def test_whom_nobody_names_is_checked_for_the_widest() -> None:
     plan = read(
         NOBODY,
         listeners="INTERNAL://:9092,EXTERNAL://:9094",

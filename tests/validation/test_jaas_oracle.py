@@ -1,4 +1,4 @@
-"""Kafka's own reader of `sasl.jaas.config` as the judge of ours."""
+"""Kafka's own reader of `sasl.jaas.config` as the check of ours."""
 
 from __future__ import annotations
 

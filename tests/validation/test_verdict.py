@@ -138,7 +138,7 @@ def test_a_record_in_another_partition_is_misrouted_and_not_lost(
 
 
 @given(layouts(), st.lists(st.sampled_from(["", "deadbeef", None]), min_size=1, max_size=9))
-def test_records_of_other_runs_are_counted_and_not_judged(
+def test_records_of_other_runs_are_counted_and_not_checked(
     shares: list[Share], runs: list[str | None]
 ) -> None:
     others = [
@@ -214,7 +214,7 @@ def test_findings_are_told_by_share_and_partition() -> None:
     assert findings(item) == (1, 0, 0, 1, 1)
 
 
-def test_what_was_not_read_is_not_judged() -> None:
+def test_what_was_not_read_is_not_checked() -> None:
     shares = [Share("INTERNAL", 1, 1, 0, 3, True), Share("INTERNAL", 2, 1, 1, 3, True)]
     rows = [row for row in all_of(shares) if row.partition == 0]
     found = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
@@ -232,7 +232,7 @@ def test_a_share_of_which_nothing_came_back_is_lost_by_name() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (3, 2, 1, 0)])
-def test_order_is_judged_by_first_occurrence(order: tuple[int, ...]) -> None:
+def test_order_is_checked_by_first_occurrence(order: tuple[int, ...]) -> None:
     share = Share("INTERNAL", 1, 1, 0, 4, True)
     rows = [
         Received("INTERNAL", RUN, "INTERNAL", 1, 1, number, 0, offset, True)

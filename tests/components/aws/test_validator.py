@@ -77,7 +77,7 @@ def test_it_reaches_what_it_boots_from(engine: Engine) -> None:
 
 
 def test_it_is_made_as_any_instance_here_is(engine: Engine) -> None:
-    """FSBP EC2.8 (tokens), EC2.3 (encryption); nothing before the names were judged."""
+    """FSBP EC2.8 (tokens), EC2.3 (encryption); nothing before the names were checked."""
     inputs = own(engine, INSTANCE).inputs
     assert inputs["metadataOptions"]["httpTokens"] == "required"
     assert inputs["rootBlockDevice"]["encrypted"] and "keyName" not in inputs

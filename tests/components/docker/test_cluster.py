@@ -147,10 +147,10 @@ def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
         assert container.inputs(OWN_ID) == shown[str(id)]
-        judged = dict(shown[str(id)])
-        assert (inputs["image"], judged.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
-        assert sorted(judged.pop("envs")) == inputs["envs"]
-        assert judged == {key: inputs[key] for key in judged}
+        checked = dict(shown[str(id)])
+        assert (inputs["image"], checked.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
+        assert sorted(checked.pop("envs")) == inputs["envs"]
+        assert checked == {key: inputs[key] for key in checked}
 
 
 def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,11 +181,11 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
     (on_engines,) = engine.of(GROUND).values()
-    (judged,) = engine.of(GATE).values()
+    (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == engine.of(gate.GATE_APPROVAL_TYPE)["s"].inputs["digest"]
     made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
-    assert all(it.is_below(judged) for it in [*made, on_engines])
+    assert all(it.is_below(checked) for it in [*made, on_engines])
     (preflight,) = engine.of(PREFLIGHT).values()
     late = (CONTAINER, VOLUME)
     assert all(it.depends_on(on_engines) for it in [*made, preflight] if it.type not in late)

@@ -147,7 +147,7 @@ def test_how_a_volume_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [("local", images, ["bash", "-c", "look", "/var/lib/kafka/data"], place)]
 
 
-def test_the_volumes_of_a_stack_are_each_judged_whatever_else_is_there(
+def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
@@ -172,7 +172,7 @@ def test_of_a_volume_without_a_version_the_stack_s_own_decides(
     assert len(list(data_version.problems(ENGINES, now, seen, wanted(brokers=1)))) == 1
 
 
-def test_a_release_whose_levels_are_not_known_is_judged_by_its_number(
+def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert said(monkeypatch, "4.8.0", data(27), "4.9.0") == [

@@ -90,7 +90,7 @@ def test_an_unchanged_plan_asks_nothing(
     assert kafka.asked == []
 
 
-def test_listeners_of_nodes_whose_settings_are_lost_are_not_judged(
+def test_listeners_of_nodes_whose_settings_are_lost_are_not_checked(
     tmp_path: Path, run: list[ClusterPlan]
 ) -> None:
     run.append(planned())

@@ -22,13 +22,13 @@ USERS = "pulumi-python:dynamic/earshot:Users"
 
 
 class Answers(mocks.Mocks):
-    """Outputs as the providers would give them, and the pack where it ``judges``."""
+    """Outputs as the providers would give them, and the pack where it ``checks``."""
 
-    judges = True
+    checks = True
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
-        if args.typ == APPROVAL_TYPE and self.judges:
+        if args.typ == APPROVAL_TYPE and self.checks:
             outputs["judged"] = outputs["digest"]
         if args.typ == PREFLIGHT:
             outputs["cluster_id"] = "id"
@@ -97,17 +97,17 @@ def test_the_pack_is_asked_about_all_that_the_gate_shows(engine: Engine) -> None
     assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == wanted
 
 
-def test_nothing_is_registered_behind_a_gate_that_nobody_judged(
+def test_nothing_is_registered_behind_a_gate_that_nobody_checked(
     engine: Engine, answers: Answers
 ) -> None:
-    answers.judges = False
-    with pytest.raises(pulumi.RunError, match="no policy pack has judged"):
+    answers.checks = False
+    with pytest.raises(pulumi.RunError, match="no policy pack has checked"):
         deployed()
     assert not [*engine.of(GATE_APPROVAL_TYPE), *engine.of(PREFLIGHT), *engine.of(NODE)]
 
 
 def test_with_the_gate_off_nobody_is_asked(engine: Engine, answers: Answers) -> None:
-    answers.judges = False
+    answers.checks = False
     deployed(gate="off")
     assert not [*engine.of(APPROVAL_TYPE), *engine.of(GATE_APPROVAL_TYPE)]
     assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == "off"

@@ -159,7 +159,7 @@ def test_an_unrecorded_node_is_found_where_it_runs(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_process_of_another_user_is_judged_by_its_command_line(open_folder: Path) -> None:
+def test_a_process_of_another_user_is_checked_by_its_command_line(open_folder: Path) -> None:
     """Where it works is not for others to see."""
     original, copy = open_folder / "node-1", open_folder / "copy"
     with node(original) as child:

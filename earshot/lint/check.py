@@ -1,4 +1,4 @@
-"""One file, judged by what it is: YAML of four kinds, properties, variables, or user data."""
+"""One file, checked by what it is: YAML of four kinds, properties, variables, or user data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
 
-def judge(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -> Linted:
+def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -> Linted:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
     A file that has nothing of Kafka has no kind. Raises EarshotError where it cannot be read.
@@ -44,12 +44,12 @@ def judge(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
     return _yaml(text, file, variables, said)
 
 
-def judge_compose(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
+def check_compose(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
     """What is wrong in ``text``, were it the content of a Compose ``file``. Raises EarshotError."""
     return _compose(text, file, variables, said)
 
 
-def judge_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
+def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
     """Compose files of which each is laid over those before it; the first gives the name.
 
     Raises EarshotError where one cannot be read.
@@ -61,7 +61,7 @@ def judge_together(files: Sequence[Path], variables: Mapping[str, str], said: Sa
 
 def _properties(text: str, shown: str, said: Said) -> Linted:
     if not is_of_broker(text):
-        return Linted(shown, "", unjudged=("holds no settings of a broker",))
+        return Linted(shown, "", unchecked=("holds no settings of a broker",))
     found = mistakes_in_properties(text, said.release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     return Linted(shown, "properties file", placed)
@@ -70,16 +70,16 @@ def _properties(text: str, shown: str, said: Said) -> Linted:
 def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
     shown = str(file)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
-        why = "is a template: judge what it renders (`helm template`, `docker compose config`)"
-        return Linted(shown, "", unjudged=(why,))
+        why = "is a template: check what it renders (`helm template`, `docker compose config`)"
+        return Linted(shown, "", unchecked=(why,))
     if _IN_DOCUMENTS.search(text):
-        from earshot.lint.manifests import is_manifest, judge_manifest  # slow to import
+        from earshot.lint.manifests import check_manifest, is_manifest  # slow to import
 
         documents = read_yaml_documents(text, shown, unique=False)
         if is_manifest(documents):
-            return judge_manifest(text, shown, documents, said)
+            return check_manifest(text, shown, documents, said)
         if len(documents) > 1:
-            return Linted(shown, "", unjudged=("holds several YAML documents: no Compose file",))
+            return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
     return _compose(text, file, variables, said)
 
 
@@ -104,7 +104,7 @@ def _compose(
     shown = str(file)
     for content, name in ((text, shown), *over):
         if not is_compose(content, name):
-            return Linted(name, "", unjudged=("is no Compose file",))
+            return Linted(name, "", unchecked=("is no Compose file",))
     compose = read_compose(
         text, file.name, variables_for(file, variables), beside(file), lenient=True, over=over
     )
@@ -112,7 +112,7 @@ def _compose(
         replace(item, release=said.release) for item in running(compose.services, said.profiles)
     )
     if not brokers_among(services):
-        return Linted(shown, "", unjudged=("no service of it runs a Kafka broker",))
+        return Linted(shown, "", unchecked=("no service of it runs a Kafka broker",))
     places = in_files(((text, shown), *over), mistakes(services))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"

@@ -1,4 +1,4 @@
-"""One file on disk, judged by what it is."""
+"""One file on disk, checked by what it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.lint.judge import judge
+from earshot.lint.check import check
 from earshot.lint.model import Linted, Place
 
 COMPOSE = """\
@@ -30,12 +30,12 @@ services:
 PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
 
 
-def judged(
+def checked(
     folder: Path, text: str, name: str = "compose.yml", variables: dict[str, str] | None = None
 ) -> Linted:
     file = folder / name
     file.write_text(text)
-    return judge(file, variables or {})
+    return check(file, variables or {})
 
 
 def said(linted: Linted) -> list[tuple[str, str, int, int]]:
@@ -47,8 +47,8 @@ def said(linted: Linted) -> list[tuple[str, str, int, int]]:
 
 
 def test_a_compose_file(tmp_path: Path) -> None:
-    found = judged(tmp_path, COMPOSE)
-    assert (found.file, found.kind, found.unjudged) == (
+    found = checked(tmp_path, COMPOSE)
+    assert (found.file, found.kind, found.unchecked) == (
         str(tmp_path / "compose.yml"),
         "Compose file",
         (),
@@ -65,8 +65,8 @@ def test_variables_of_the_caller_come_before_those_of_a_dotenv_beside_the_file(
 ) -> None:
     published = COMPOSE.replace('    ports: ["9092:9092"]\n', "")
     (tmp_path / ".env").write_text("NAME=kafka\n")
-    assert said(judged(tmp_path, published)) == []
-    assert said(judged(tmp_path, published, variables={"NAME": "localhost"})) == [
+    assert said(checked(tmp_path, published)) == []
+    assert said(checked(tmp_path, published, variables={"NAME": "localhost"})) == [
         ("KL015", "kafka", 6, 7)
     ]
 
@@ -75,9 +75,9 @@ def test_what_the_file_leaves_open_is_named(tmp_path: Path) -> None:
     text = COMPOSE.replace("${NAME:-localhost}", "$NAME").replace(
         '["9092:9092"]', '["9092:9092", "$PORTS"]'
     )
-    found = judged(tmp_path, text)
+    found = checked(tmp_path, text)
     assert found.mistakes == ()
-    assert found.unjudged == (
+    assert found.unchecked == (
         "PORTS is not set: what depends on it is not known",
         "NAME is not set: what depends on it is not known",
         "service kafka: ports could not be read",
@@ -90,13 +90,13 @@ def test_files_beside_it_are_read(tmp_path: Path) -> None:
     text = "services:\n  kafka: {extends: {file: sub/base.yml, service: kafka}}\n" + "".join(
         COMPOSE.partition("  ui:")[1:]
     )
-    assert said(judged(tmp_path, text)) == [("KL015", "kafka", 2, 3)]
+    assert said(checked(tmp_path, text)) == [("KL015", "kafka", 2, 3)]
 
 
 def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.env")
     text = COMPOSE.replace("    ports:", "    env_file: x.env\n    ports:")
-    assert judged(tmp_path, text).unjudged == ("service kafka: env_file could not be read",)
+    assert checked(tmp_path, text).unchecked == ("service kafka: env_file could not be read",)
 
 
 @pytest.mark.parametrize(
@@ -112,30 +112,30 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
         ("", "is no Compose file"),
         (
             "services:\n{{- if .Values.kafka }}\n  kafka: {image: apache/kafka}\n{{- end }}\n",
-            "is a template: judge what it renders (`helm template`, `docker compose config`)",
+            "is a template: check what it renders (`helm template`, `docker compose config`)",
         ),
     ],
 )
 def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
-    found = judged(tmp_path, text)
-    assert (found.kind, found.mistakes, found.unjudged) == ("", (), (why,))
+    found = checked(tmp_path, text)
+    assert (found.kind, found.mistakes, found.unchecked) == ("", (), (why,))
 
 
 def test_properties(tmp_path: Path) -> None:
-    found = judged(tmp_path, PROPERTIES, "server.properties")
-    assert (found.kind, found.unjudged) == ("properties file", ())
+    found = checked(tmp_path, PROPERTIES, "server.properties")
+    assert (found.kind, found.unchecked) == ("properties file", ())
     (mistake,) = found.mistakes
     assert mistake.place == Place(str(tmp_path / "server.properties"), 3, 1)
     assert mistake.finding.observed == (
         "listeners: A has no protocol: listener.security.protocol.map is not set; "
         "Kafka does not start"
     )
-    assert judged(tmp_path, PROPERTIES.replace("A:", "PLAINTEXT:"), "s.properties").mistakes == ()
+    assert checked(tmp_path, PROPERTIES.replace("A:", "PLAINTEXT:"), "s.properties").mistakes == ()
 
 
 def test_properties_of_a_client(tmp_path: Path) -> None:
-    found = judged(tmp_path, "bootstrap.servers=kafka:9092\n", "client.properties")
-    assert (found.kind, found.unjudged) == ("", ("holds no settings of a broker",))
+    found = checked(tmp_path, "bootstrap.servers=kafka:9092\n", "client.properties")
+    assert (found.kind, found.unchecked) == ("", ("holds no settings of a broker",))
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, data: bytes, mes
     file = tmp_path / "compose.yml"
     file.write_bytes(data)
     with pytest.raises(EarshotError) as caught:
-        judge(file, {})
+        check(file, {})
     assert message in str(caught.value)
 
 
 def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(EarshotError) as caught:
-        judge(tmp_path / "gone.yml", {})
+        check(tmp_path / "gone.yml", {})
     assert str(caught.value) == (
         f"file {tmp_path / 'gone.yml'}: cannot be read (No such file or directory)"
     )
@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
 def test_much_of_nothing_takes_no_long_time(tmp_path: Path, blank: str) -> None:
     began = time.monotonic()
     try:
-        judged(tmp_path, "# kafka\n" + blank * (900_000 // len(blank)))
+        checked(tmp_path, "# kafka\n" + blank * (900_000 // len(blank)))
     except EarshotError as error:
         assert error.observed
     assert time.monotonic() - began < 20
@@ -180,16 +180,16 @@ pieces = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pieces, max_size=20).map("".join) | st.text(max_size=40), st.booleans())
-def test_any_text_is_judged_or_refused_in_one_clear_error(
+def test_any_text_is_checked_or_refused_in_one_clear_error(
     tmp_path: Path, text: str, is_yaml: bool
 ) -> None:
     file = tmp_path / ("a.yml" if is_yaml else "a.properties")
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        found = judge(file, {})
+        found = check(file, {})
     except EarshotError as error:
         assert str(error)
         return
-    assert bool(found.kind) or (found.unjudged and not found.mistakes)
+    assert bool(found.kind) or (found.unchecked and not found.mistakes)
     for item in found.mistakes:
         assert item.place.file == str(file) and item.place.line >= 1
