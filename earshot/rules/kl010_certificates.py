@@ -1,8 +1,8 @@
 """KL010: every node's certificate is good for the hosts that the node advertises with TLS.
 
-Checked as clients check: by alternative names alone (`earshot.certificates.names`), by the clock, by
-the chain up to an authority that they trust, and by what the certificate may be used for. Sources:
-RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section 6.4.
+Checked as clients check: by alternative names alone (`earshot.certificates.names`), by the clock,
+by the chain up to an authority that they trust, and by what the certificate may be used for.
+Sources: RFC 5280, sections 4.2.1.12 and 6.1; RFC 6125, section 6.4.
 """
 
 from __future__ import annotations
