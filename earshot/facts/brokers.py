@@ -17,8 +17,6 @@ class Endpoint:
     bind: Address
     advertised: Address | None
     is_controller: bool = False
-    protocol: str = ""
-    """Its security protocol, an empty text where it is not known."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ CONFLUENT_SCRIPT = (
     "https://github.com/confluentinc/kafka-images/blob/master/"
     "kafka/include/etc/confluent/docker/configure"
 )
+CONFLUENT_BEFORE = (
+    "https://github.com/confluentinc/kafka-images/blob/"
+    "1cc8525d1d16960e6b010c151d5593591eb09d88/kafka/include/etc/confluent/docker/configure"
+)
 BITNAMI_SCRIPT = (
     "https://github.com/bitnami/containers/blob/2ad5e8313494eec970c75ed33529aec249f6e8bc/"
     "bitnami/kafka/3.4/debian-11/rootfs/opt/bitnami/scripts/libkafka.sh"
@@ -91,6 +95,8 @@ class Demand:
     as_yes: bool = False
     """The variable must say yes."""
     instead: str = ""
+    otherwise: str = ""
+    """What else would do where something is missing."""
 
     def holds(self, image: Image, values: Mapping[str, str]) -> bool:
         """Whether it is made of a node with these properties in that image."""
@@ -147,20 +153,48 @@ DEMANDS = (
         since=(4, 0),
         needs=("KAFKA_PROCESS_ROLES",),
     ),
-    Demand(
-        Family.CONFLUENT, CONFLUENT_SCRIPT, Of.KRAFT_BROKER, needs=("KAFKA_ADVERTISED_LISTENERS",)
+    Demand(  # 7.0 to 7.3: its script knows no KRaft, and asks every node for ZooKeeper
+        Family.CONFLUENT,
+        CONFLUENT_BEFORE,
+        Of.KRAFT,
+        before=(3, 4),
+        needs=("KAFKA_ADVERTISED_LISTENERS", "KAFKA_ZOOKEEPER_CONNECT"),
+        otherwise="an image of 7.4 or later, whose script knows KRaft",
     ),
-    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, Of.KRAFT, needs=("CLUSTER_ID",), may_be_empty=True),
+    Demand(
+        Family.CONFLUENT,
+        CONFLUENT_SCRIPT,
+        Of.KRAFT_BROKER,
+        since=(3, 4),
+        needs=("KAFKA_ADVERTISED_LISTENERS",),
+    ),
+    Demand(  # its helper dub takes an empty text for none, ub in 8.0 does not
+        Family.CONFLUENT,
+        CONFLUENT_SCRIPT,
+        Of.KRAFT,
+        since=(3, 4),
+        before=(4, 0),
+        needs=("CLUSTER_ID",),
+    ),
+    Demand(
+        Family.CONFLUENT,
+        CONFLUENT_SCRIPT,
+        Of.KRAFT,
+        since=(4, 0),
+        needs=("CLUSTER_ID",),
+        may_be_empty=True,
+    ),
     *(
         Demand(
             family,
             script,
             Of.CONTROLLER_ALONE,
-            refuses=("KAFKA_ADVERTISED_LISTENERS",),  # set to nothing, it is unset
+            since=since,
+            refuses=("KAFKA_ADVERTISED_LISTENERS",),  # not where it is set to nothing
         )
-        for family, script in (
-            (Family.APACHE, APACHE_SCRIPT),
-            (Family.CONFLUENT, CONFLUENT_SCRIPT),
+        for family, script, since in (
+            (Family.APACHE, APACHE_SCRIPT, (0, 0)),
+            (Family.CONFLUENT, CONFLUENT_SCRIPT, (3, 4)),
         )
     ),
     Demand(

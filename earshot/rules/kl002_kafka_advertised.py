@@ -69,6 +69,7 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
     if not view.has(KEY):
         return
     early = view.version < (3, 9)
+    view.text(KEY)  # a variable that nobody has set may leave nothing of it
     if early and not view.is_broker:
         yield Objection(
             "A5b",

@@ -60,6 +60,8 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
     demands = [item for item in DEMANDS if item.holds(told, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
+    if any(path.startswith(_SCRIPTS) for path in container.mounts):
+        return  # its script may be another
     if plain and settings.values.get("process.roles"):
         yield from _cluster_id(container, told)
     as_given = plain and not container.unknown
@@ -96,8 +98,6 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
     others = ("KAFKA_SKIP_KRAFT_STORAGE_INIT", f"{name}_FILE")
     if image.family is Family.BITNAMI and any(env.get(item) for item in others):
         return
-    if any(path.startswith(_SCRIPTS) for path in container.mounts):
-        return
     if id and is_known(id) and image.refuses_cluster_id(id):
         found = KL014.finding(
             f"sets {name} to {shown(id)}, and {container.image} refuses to start",
@@ -121,10 +121,11 @@ def _missing(
     if not lacking:
         return
     names = ", ".join(lacking)
+    otherwise = next((f", or {it.otherwise}" for it in lacking.values() if it.otherwise), "")
     found = KL014.finding(
         f"does not set {names}, and {container.image} refuses to start",
-        names,
-        remedy=f"set {names}",
+        f"{names}{otherwise}",
+        remedy=f"set {names}{otherwise.replace(', or ', ', or take ', 1)}",
         inputs=("image",),
     )
     yield replace(found, source=next(iter(lacking.values())).source)

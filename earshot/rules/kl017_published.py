@@ -11,11 +11,10 @@ from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End
+from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
-
-_WITH_CERTIFICATE = ("SSL", "SASL_SSL")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -185,7 +184,6 @@ def _named(
     ports = ", ".join(dict.fromkeys(port for _, port in lost))
     hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
     certain = broker.is_told or not any(_users(deployment, item) for item in endpoints)
-    secured = next((item for item in endpoints if item.protocol in _WITH_CERTIFICATE), None)
     by_hand = _by_hand(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
@@ -194,26 +192,26 @@ def _named(
     if by_hand:
         observed += f"; {by_hand[0]} with {by_hand[1]} stands beside it in a comment"
         remedy += "; with both listeners nobody has to change the line by hand"
-    elif secured:  # a certificate is for a name, which a machine may be given
-        observed += f" (or a machine whose hosts file has it: {secured.name} has a certificate)"
     yield RULE.finding(
         observed,
         "for clients outside the containers a listener that advertises a name of the machine",
         listener=endpoints[0].name if len(endpoints) == 1 else None,
         container=broker.service,
-        severity=None if certain and not (by_hand or secured) else Severity.WARNING,
+        severity=None if certain and not by_hand else Severity.WARNING,
         remedy=remedy,
         inputs=("advertised.listeners", "ports"),
     )
 
 
 def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
-    """What a comment would have it advertise that the machine may know: who leaves it there knows
+    """What a comment would have it advertise that is no container's name: who leaves it there knows
     for whom the line is that counts."""
-    return next(
-        (item for item in broker.switched_off if deployment.way(HOST, item[1]) is not End.NOWHERE),
-        None,
-    )
+    for name, address in broker.switched_off:
+        host = address.host.lower()
+        told = "." in host or ":" in host or is_loopback(host) or not is_known(host)
+        if (told or host in GATEWAYS) and deployment.way(HOST, address) is not End.NOWHERE:
+            return name, address
+    return None
 
 
 def _users(deployment: Deployment, endpoint: Endpoint) -> list[str]:

@@ -19,6 +19,7 @@ _ENTRY = re.compile(
     re.ASCII | re.MULTILINE,
 )
 """`# KAFKA_ADVERTISED_LISTENERS: …`, `# - KAFKA_ADVERTISED_LISTENERS=…`."""
+_IMAGE = re.compile(r"[# \t]*(?:image|build|container_name)[ \t]*:", re.ASCII)
 Commented = Mapping[str, tuple[str, ...]]
 """The values in comments, by the name of their variable."""
 
@@ -31,6 +32,8 @@ def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
     starts = _starts(text, shown)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for match in matches:
+        if _is_of_a_service_in_comments(text, match.start()):
+            continue
         line = text.count("\n", 0, match.start())
         own = [(start, name) for start, name in starts if start <= line]
         if own and own[-1][1]:
@@ -38,6 +41,16 @@ def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
             value = match["value"].strip().strip("\"'")
             values[match["name"]] = (*values.get(match["name"], ()), value)
     return found
+
+
+def _is_of_a_service_in_comments(text: str, start: int) -> bool:
+    """Whether the comments right above begin with a service's own keys."""
+    for above in reversed(text[:start].splitlines()):
+        if not above.lstrip().startswith("#"):
+            return False
+        if _IMAGE.match(above):
+            return True
+    return False
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:

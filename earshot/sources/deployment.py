@@ -97,17 +97,24 @@ def settings_of(service: Service) -> BrokerSettings:
 def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
     """``settings`` with the properties that are set to nothing, where the image hands them over.
 
-    apache/kafka does, but for what its script derives, or unsets on a controller.
+    apache/kafka and cp-kafka do, but for what their scripts derive, or unset on a controller; there
+    cp-kafka derives nothing.
     """
     container = service.container
-    if container.family is not Family.APACHE or service.command or service.is_built:
+    family = container.family
+    if family not in (Family.APACHE, Family.CONFLUENT) or service.command or service.is_built:
+        return settings
+    if _is_confluent_local(container.image):
         return settings
     keys = {
-        broker_property(Family.APACHE, name, container.image)
+        broker_property(family, name, container.image)
         for name, value in container.env.items()
         if value == ""
-    } - {"", "listeners"}
-    if settings.values.get("process.roles", "").strip() == "controller":
+    } - {"", "log.dirs"}
+    is_controller = settings.values.get("process.roles", "").strip() == "controller"
+    if not is_controller or family is Family.APACHE:
+        keys -= {"listeners"}
+    if is_controller:
         keys -= {"advertised.listeners"}
     return replace(settings, values={**settings.values, **dict.fromkeys(keys, "")})
 
@@ -265,15 +272,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
             address = None if container.on_host_network else Address(own, address.port)
         is_controller = name in controllers
         unknown = is_controller or guessed or address is None
-        protocol = str(_protocols(known).get(name, ""))
-        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
-
-
-def _protocols(known: ForeignSettings) -> Mapping[str, object]:
-    try:
-        return known.protocols
-    except Unreadable:
-        return {}
+        yield Endpoint(name, bind, None if unknown else address, is_controller)
 
 
 def _inter_broker(view: ForeignSettings) -> str:

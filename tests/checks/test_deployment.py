@@ -168,6 +168,31 @@ def test_what_is_missing_may_come_from_elsewhere(keys: dict[str, object]) -> Non
 
 def test_an_empty_cluster_id_is_for_the_script_of_the_image() -> None:
     assert told(CP8, KRAFT | {"CLUSTER_ID": ""}) == []
+    (one,) = found(CP7, KRAFT | {"CLUSTER_ID": ""})
+    assert one.observed == f"does not set CLUSTER_ID, and {CP7} refuses to start"
+
+
+# https://github.com/confluentinc/cp-all-in-one/blob/7.3.0-post/cp-all-in-one-kraft/update_run.sh
+@pytest.mark.parametrize("tag", ["7.0.1", "7.3.3"])
+@pytest.mark.parametrize("id", [None, "", "MkU3OEVBNTcwNTJENDM2Qk"])
+def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | None) -> None:
+    image = f"confluentinc/cp-kafka:{tag}"
+    (one,) = found(image, KRAFT | {"CLUSTER_ID": id})
+    assert (one.rule, one.observed, one.expected, one.remedy) == (
+        "KL014",
+        f"does not set KAFKA_ZOOKEEPER_CONNECT, and {image} refuses to start",
+        "KAFKA_ZOOKEEPER_CONNECT, or an image of 7.4 or later, whose script knows KRaft",
+        "set KAFKA_ZOOKEEPER_CONNECT, or take an image of 7.4 or later, whose script knows KRaft",
+    )
+    assert (
+        told(image, KRAFT, command="bash -c '/tmp/update_run.sh && /etc/confluent/docker/run'")
+        == []
+    )
+    assert told(image, KRAFT, volumes=["./configure:/etc/confluent/docker/configure"]) == []
+
+
+def test_a_variable_that_nobody_has_set_may_leave_nothing_on_a_controller() -> None:
+    assert told(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
 
 
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE])
@@ -201,12 +226,14 @@ def test_a_controller_alone_may_set_what_it_advertises_to_nothing(image: str) ->
         ("apache/kafka:4.2.0", "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS", False),
         ("apache/kafka:4.2.0", "KAFKA_EARLY_START_LISTENERS", False),
         ("apache/kafka:4.2.0", "KAFKA_METRIC_REPORTERS", False),
-        ("confluentinc/cp-kafka:8.0.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", False),  # not known
+        ("confluentinc/cp-kafka:7.6.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", True),
+        ("confluentinc/cp-kafka:8.0.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", True),
+        ("confluentinc/cp-kafka:8.0.0", "KAFKA_LISTENERS", False),
+        ("confluentinc/cp-kafka:8.0.0", "KAFKA_LOG_DIRS", False),  # the script gives one
+        ("confluentinc/confluent-local:7.6.0", "KAFKA_SECURITY_INTER_BROKER_PROTOCOL", False),
     ],
 )
-def test_apache_kafka_hands_over_what_is_set_to_nothing(
-    image: str, name: str, is_refused: bool
-) -> None:
+def test_images_hand_over_what_is_set_to_nothing(image: str, name: str, is_refused: bool) -> None:
     env = KRAFT | {name: ""}
     if name == "KAFKA_LISTENERS":
         env = env | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://k:9092,CONTROLLER://k:9093"}

@@ -29,6 +29,7 @@ def test_an_entry_belongs_to_the_service_that_it_stands_in(line: str, heading: s
         f"services: {{a: {{image: x}}}}\nvolumes:\n  # {NAME}: PLAINTEXT://a:1\n  v:\n",
         "services:\n  a:\n    image: x\n    # KAFKA_LISTENERS: PLAINTEXT://a:1\n",
         f"services:\n  a:\n    image: x\n    # see {NAME}: it is for others\n",
+        f"services:\n  a:\n    image: x\n  # b:\n  #   image: x\n  #   {NAME}: PLAINTEXT://b:1\n",
         f"- a\n# {NAME}: PLAINTEXT://a:1\n",
     ],
 )
