@@ -33,17 +33,31 @@ _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
-    return with_lines(services, _checked(services), _checked)
+    check = _Check()
+    return with_lines(services, check(services), check)
 
 
-def _checked(services: Sequence[Service]) -> tuple[Finding, ...]:
-    broken: dict[str, tuple[Finding, ...]] = {}
-    for service in brokers_among(services):
-        if found := tuple(refusals(service, settings_of(service))):
-            broken[service.name] = found
-    facts = ClusterFacts(plan=None, deployment=_without(deployment(services), set(broken)))
-    between = (item for rule in _BETWEEN for item in rule.check(facts))
-    return (*(item for found in broken.values() for item in found), *between)
+class _Check:
+    """Checks a file, and again each trial of a remedy, which changes few of its services."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Service, tuple[Finding, ...]]] = {}
+        """By identity, for a service cannot be hashed: itself, and why it does not start."""
+
+    def __call__(self, services: Sequence[Service]) -> tuple[Finding, ...]:
+        broken = {
+            service.name: found
+            for service in brokers_among(services)
+            if (found := self._refusals(service))
+        }
+        facts = ClusterFacts(plan=None, deployment=_without(deployment(services), set(broken)))
+        between = (item for rule in _BETWEEN for item in rule.check(facts))
+        return (*(item for found in broken.values() for item in found), *between)
+
+    def _refusals(self, service: Service) -> tuple[Finding, ...]:
+        if id(service) not in self._known:
+            self._known[id(service)] = service, tuple(refusals(service, settings_of(service)))
+        return self._known[id(service)][1]
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:

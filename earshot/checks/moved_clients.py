@@ -17,18 +17,32 @@ _CONFIGURATION = re.compile(r"[={\n]|:\s")
 """In a variable that holds more than addresses."""
 
 
-def arrives(deployment: Deployment, item: Bootstrap, broker: Broker, listener: str) -> bool:
-    """Whether a client comes in on ``listener`` of a broker in the cluster of ``broker``."""
-    ways = (deployment.way(item.service, address) for address in item.addresses)
-    return any(
-        isinstance(way, Arrival)
-        and way.endpoint.name == listener
-        and broker in deployment.members(way.broker)
-        for way in ways
-    )
+def misled(
+    deployment: Deployment, broker: Broker, listener: str
+) -> tuple[Sequence[Bootstrap], Sequence[Broker]]:
+    """The clients that come in on ``listener`` in the cluster of ``broker`` and are sent where
+    they do not get to, and the brokers that send them there."""
+    members = [*deployment.members(broker)]
+    clients, brokers = [], set()
+    for item in deployment.bootstraps:
+        met = {
+            it.service
+            for address in item.addresses
+            if isinstance(way := deployment.way(item.service, address), Arrival)
+            and way.endpoint.name == listener
+            for it in deployment.members(way.broker)
+        }
+        wrong = {
+            it.service
+            for it in members
+            if it.service in met and _fails(deployment, item.service, it, listener)
+        }
+        clients += [item] if wrong else []
+        brokers |= wrong
+    return list(dict.fromkeys(clients)), [it for it in members if it.service in brokers]
 
 
-def fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
+def _fails(deployment: Deployment, place: str, broker: Broker, listener: str) -> bool:
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
         return False

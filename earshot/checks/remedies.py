@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from earshot.checks.remedy_candidates import Candidate, candidates
-from earshot.checks.remedy_lines import Whole
+from earshot.checks.remedy_candidates import candidates
+from earshot.checks.remedy_lines import Candidate, Whole
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.rules.finding import Finding, Line
@@ -17,7 +17,7 @@ from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment
 
 Check = Callable[[Sequence[Service]], tuple[Finding, ...]]
-MOST_SERVICES = 1500
+MOST_SERVICES = 1000
 """Checked in all trials of one file together: one trial checks all its services again."""
 _Kind = tuple[str, str, str | None, str]
 
@@ -34,15 +34,18 @@ def with_lines(
     whole = Whole(services, deployment(services))
     before = {_kind(item) for item in findings}
     trials = MOST_SERVICES // len(services)
+    tried: dict[tuple[Line, ...], set[_Kind]] = {}
+    """Many findings have one cause, and are cured by the same lines."""
     found = []
     for finding in findings:
         proved: list[Candidate] = []
-        for candidate in candidates(whole, finding) if trials > 0 else ():
-            trials -= 1
-            after = {_kind(item) for item in check(applied(services, candidate.lines))}
-            if after <= before - {_kind(finding)}:
+        for candidate in candidates(whole, finding) if len(tried) < trials else ():
+            if candidate.lines not in tried:
+                after = check(applied(services, candidate.lines))
+                tried[candidate.lines] = {_kind(item) for item in after}
+            if tried[candidate.lines] <= before - {_kind(finding)}:
                 proved.append(candidate)
-            if trials == 0:
+            if len(tried) == trials:
                 break
         found.append(_with_best(finding, proved))
     return tuple(found)

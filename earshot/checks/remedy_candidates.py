@@ -6,11 +6,11 @@ A candidate is a proposal with that file's values; `earshot.checks.remedies` pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from earshot.checks.added_listener import added_listener, protocols_of
-from earshot.checks.moved_clients import arrives, bootstrapped, fails, known_as, moved_to
-from earshot.checks.remedy_lines import Whole, advertised_text, port_line, with_entry
+from earshot.checks.moved_clients import bootstrapped, known_as, misled, moved_to
+from earshot.checks.remedy_lines import Candidate, Whole, advertised_text, port_line, with_entry
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS
@@ -20,16 +20,6 @@ from earshot.rules.grouped import shortened
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """What to do, and the lines that do it."""
-
-    remedy: str
-    lines: tuple[Line, ...]
-    is_choice: bool = False
-    """Somebody may just as well want something else."""
 
 
 def candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
@@ -61,15 +51,16 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
 
 def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]:
     """Clients come in on ``listener``, and what it advertises does not work for them."""
-    wrong = [
-        (item, other)
-        for item in whole.deployment.bootstraps
-        for other in whole.deployment.members(broker)
-        if arrives(whole.deployment, item, other, listener)
-        and fails(whole.deployment, item.service, other, listener)
-    ]
-    clients = list(dict.fromkeys(item for item, _ in wrong))
-    brokers = [item for item in whole.deployment.members(broker) if item in [b for _, b in wrong]]
+    members = tuple(item.service for item in whole.deployment.members(broker))
+    own = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
+    key = (listener, members, own, tuple(protocols_of(whole, broker).items()))
+    if key not in whole.kept:
+        whole.kept[key] = tuple(_for_misled(whole, broker, listener))
+    yield from whole.kept[key]
+
+
+def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]:
+    clients, brokers = misled(whole.deployment, broker, listener)
     if not brokers:
         return
     named = shortened([*dict.fromkeys(item.service for item in clients)])

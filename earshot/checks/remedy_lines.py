@@ -1,9 +1,9 @@
-"""The lines of a remedy, under the names that the services of the file have for their settings."""
+"""Remedies and their lines, under the names that a file's services have for their settings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from earshot.facts.brokers import Broker
@@ -18,11 +18,25 @@ from earshot.sources.deployment import settings_of
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """What to do, and the lines that do it."""
+
+    remedy: str
+    lines: tuple[Line, ...]
+    is_choice: bool = False
+    """Somebody may just as well want something else."""
+
+
+@dataclass(frozen=True)
 class Whole:
     """All services of a file, and what they are together."""
 
     services: Sequence[Service]
     deployment: Deployment
+    kept: dict[Hashable, tuple[Candidate, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Proposals that several findings have in common."""
 
     @cached_property
     def by_name(self) -> dict[str, Service]:
@@ -32,8 +46,12 @@ class Whole:
     def brokers(self) -> dict[str, Broker]:
         return {item.service: item for item in self.deployment.brokers}
 
+    @cached_property
+    def _settings(self) -> dict[str, BrokerSettings]:
+        return {name: settings_of(self.by_name[name]) for name in self.brokers}
+
     def settings(self, broker: Broker) -> BrokerSettings:
-        return settings_of(self.by_name[broker.service])
+        return self._settings[broker.service]
 
     def line(self, broker: Broker, key: str, value: str) -> Line:
         """The line that gives a broker's property ``key`` this value."""

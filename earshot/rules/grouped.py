@@ -92,8 +92,17 @@ def _kind(finding: Finding) -> object:
         finding.resolver,
         shape(finding.observed, names),
         shape(finding.expected, names),
-        shape(finding.fix, names),
+        shape(finding.remedy, names),
+        _written(finding, names),
     )
+
+
+def _written(finding: Finding, names: Iterable[str]) -> object:
+    """What to write, alike for brokers that each need their own; several brokers' lines are one
+    remedy, and the same for all findings that it cures."""
+    if len({item.service for item in finding.lines}) > 1:
+        return finding.lines
+    return shape("; ".join(map(str, finding.lines)), names)
 
 
 def shape(text: str, names: Iterable[str]) -> str:

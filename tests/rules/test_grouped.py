@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.finding import Finding, FindingState, Line, Severity
 from earshot.rules.grouped import grouped, numbered, several, shape
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
@@ -241,3 +241,34 @@ def test_nothing_is_lost_and_the_first_comes_first(found: list[Finding]) -> None
         key=lambda it: next(i for i, f in enumerate(found) if f is it),
     )
     assert all(len(str(group).splitlines()) <= 8 for group in groups)
+
+
+def in_containers(*names: str, lines: Sequence[Line] = ()) -> list[Finding]:
+    """One each, with a line for itself, or all with the same ``lines``."""
+    return [
+        replace(
+            finding(None, "advertises localhost", container=name),
+            lines=tuple(lines) or (Line(name, "KAFKA_LISTENERS", f"A://{name}:9092"),),
+        )
+        for name in names
+    ]
+
+
+def test_brokers_that_each_need_a_line_of_their_own_are_one_group() -> None:
+    assert len(grouped(in_containers("kafka1", "kafka2", "kafka3"))) == 1
+
+
+def test_findings_that_the_same_lines_cure_are_one_group() -> None:
+    names = ("kafka1", "kafka2", "kafka3")
+    lines = [item.lines[0] for item in in_containers(*names)]
+    (group,) = grouped(in_containers(*names, lines=lines))
+    assert str(group).splitlines()[2] == (
+        "  fix: make the record; write kafka1: KAFKA_LISTENERS: A://kafka1:9092; "
+        "kafka2: KAFKA_LISTENERS: A://kafka2:9092; kafka3: KAFKA_LISTENERS: A://kafka3:9092"
+    )
+
+
+def test_findings_that_other_lines_cure_are_two_groups() -> None:
+    lines = [item.lines[0] for item in in_containers("kafka1", "kafka2", "kafka3")]
+    one, other = in_containers("kafka1", lines=lines), in_containers("kafka2", lines=lines[:2])
+    assert len(grouped([*one, *other])) == 2
