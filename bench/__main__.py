@@ -25,7 +25,9 @@ from rich.table import Table
 
 from bench import docker
 from bench.cluster import three_brokers
+from bench.dns_server import slow_dns_server
 from bench.files import written
+from bench.names import BROKERS, took
 from bench.rules import seconds_for
 from earshot.jvm.archive import start_options
 from earshot.jvm.jars import spark_connector_jars
@@ -38,8 +40,10 @@ RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
 SIZES = (25, 50, 100, 300)
 """Brokers of a preview."""
-PARTS = ("spark", "doctor", "rules", "lint", "aws", "docker")
+PARTS = ("spark", "doctor", "rules", "lint", "names", "packs", "aws", "docker")
 MANY_FILES = 2000
+ANSWER_SECONDS = 0.02
+SILENT_SECONDS = 2.0
 
 console = Console()
 
@@ -60,6 +64,10 @@ def main() -> None:
         rules(max(5, runs))
     if "lint" in parts:
         files(max(5, runs))
+    if "names" in parts:
+        names(runs)
+    if "packs" in parts:
+        packs(runs)
     if "aws" in parts:
         previews(runs)
     if "docker" in parts:
@@ -183,7 +191,7 @@ def files(runs: int) -> None:
             },
             runs,
         )
-    one, many, bare, *_ = found.values()
+    one, many, bare, *others = found.values()
     rate = (MANY_FILES - 1) / (statistics.median(many) - statistics.median(one))
     show(
         "Files",
@@ -191,7 +199,66 @@ def files(runs: int) -> None:
         [
             ("1 file", f"{statistics.median(one):.3f} s", "at most 0.25 s"),
             ("1 file / python -c pass", ratio(one, bare), ""),
+            *[("1 file / yamllint", ratio(one, other), "") for other in others],
             ("files a second", f"{rate:.0f}", "at least 100"),
+        ],
+    )
+
+
+def names(runs: int) -> None:
+    """Evidence for thousands of names, each asked for both families, and for a silent server."""
+    peaks: dict[int, int] = {}
+
+    def asked(listeners: int, server: str) -> float:
+        result = took(listeners, server, timeout=60)
+        assert result.live == BROKERS * listeners, f"{result.live} names are resolved"
+        peaks[listeners] = max(peaks.get(listeners, 0), result.megabytes)
+        return result.seconds
+
+    few, many = 3, 5
+    answering = f"{1000 * ANSWER_SECONDS:.0f} ms an answer"
+    with slow_dns_server(ANSWER_SECONDS) as server, slow_dns_server(None) as silent:
+        found = interleaved(
+            {
+                f"{BROKERS:,} brokers x {few}, {answering}": lambda: asked(few, server),
+                f"{BROKERS:,} brokers x {many}, {answering}": lambda: asked(many, server),
+                f"{BROKERS:,} brokers x {few}, never an answer": lambda: (
+                    took(few, silent, SILENT_SECONDS).seconds
+                ),
+            },
+            runs,
+        )
+    seconds, more_seconds, silence = map(statistics.median, found.values())
+    growth = (more_seconds / many) / (seconds / few)
+    show(
+        "Names",
+        found,
+        [
+            (f"{few * BROKERS:,} names", f"{seconds:.2f} s", "at most 4 s"),
+            ("  memory of the process", f"{peaks[few]} MB", "under 200 MB"),
+            (f"each of {many * BROKERS:,} / of {few * BROKERS:,}", f"{growth:.2f}", "at most 1.1"),
+            ("silence / its deadline", f"{silence / SILENT_SECONDS:.2f}", "at most 1.1"),
+        ],
+    )
+
+
+def packs(runs: int) -> None:
+    """`pulumi preview` with earshot's pack beside an empty one."""
+    from bench.packs import EACH, previews
+
+    with previews() as bench:
+        measures: dict[str, Callable[[], float]] = {}
+        for program, well in (("all well", True), ("a mistake each", False)):
+            measures[f"earshot's pack, {program}"] = partial(bench.with_ours, well=well)
+            measures[f"an empty pack, {program}"] = partial(bench.with_none, well=well)
+        found = interleaved(measures, runs)
+    ours, empty, ours_ill, empty_ill = map(statistics.median, found.values())
+    show(
+        f"Previews of {EACH} brokers and {EACH} clients in containers",
+        found,
+        [
+            ("earshot's pack adds", f"{ours - empty:+.2f} s", "at most 1.5 s"),
+            ("  where every broker is wrong", f"{ours_ill - empty_ill:+.2f} s", "at most 1.5 s"),
         ],
     )
 

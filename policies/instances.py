@@ -62,7 +62,7 @@ class Instances:
         brokers = [item for item in self._run.brokers if not _is_behind_gate(item.holder)]
         if not brokers:
             return StackEvaluation()
-        return evaluate_stack(brokers, stack, policies)
+        return evaluate_stack(brokers, stack, policies, self._run.asked)
 
 
 def _user_data(inputs: Mapping[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
@@ -9,7 +10,7 @@ from earshot.facts.container import DEFAULT_BRIDGES
 from earshot.listeners.grammar import Bad, read_voters
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
-from earshot.names.lookup import Resolver
+from earshot.names.lookup import Lookup, Resolver
 from earshot.names.policy import Asked
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ def evidence(
     if facts.plan is None:
         return {}
     declared = declarations(facts)
+    asked = asked or Asked()
     found = gather(facts.plan, policy, facts.placement, declared, asked)
     beyond = [key for key, item in found.items() if _is_beyond(key, item, policy)]
     if beyond:
-        again = gather(facts.plan, policy, facts.placement, declared, _Beyond(asked or Asked()))
+        again = gather(facts.plan, policy, facts.placement, declared, _Beyond(asked))
         found |= {key: again[key] for key in beyond}
     return found
 
@@ -79,6 +81,11 @@ def _is_beyond(key: EvidenceKey, item: Evidence, policy: ResolverPolicy) -> bool
 class _Beyond(Asked):
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+
+    def look_up(
+        self, questions: Iterable[tuple[str, Resolver]], policy: ResolverPolicy
+    ) -> dict[tuple[str, str], Lookup]:
+        return self._asked.look_up(questions, policy)
 
     def search(self) -> tuple[str, ...]:
         return self._asked.search()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from earshot.checks.container_names import evidence
 from earshot.checks.deployment import mistakes
@@ -24,6 +23,7 @@ from earshot.listeners.images import (
     is_unnamed,
 )
 from earshot.names.kinds import ip_of
+from earshot.names.policy import Asked, ResolverPolicy
 from earshot.rules import (
     kl002_kafka,
     kl011_resolves,
@@ -40,9 +40,6 @@ from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_stack import in_stack
 from earshot.sources.stack_resources import RegisteredStack
-
-if TYPE_CHECKING:
-    from earshot.names.policy import ResolverPolicy
 
 RULES = (
     kl002_kafka.RULE,
@@ -84,6 +81,7 @@ class ContainerRun:
     def __init__(self) -> None:
         self._registered: dict[str, Registered] = {}
         self._said: dict[str, tuple[Finding, ...]] = {}
+        self._asked = Asked()
 
     def register(
         self, item: Registered, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
@@ -100,7 +98,7 @@ class ContainerRun:
         self._said[item.urn] = found
         if item.behind_gate:
             return Checked(tuple(it for it in found if it.is_certain_error))
-        facts = _with_names(item.service.container, policy, addresses)
+        facts = _with_names(item.service.container, policy, self._asked, addresses)
         named = tuple(_of_names(facts, item.service.name))
         return Checked((*_not_known_yet(item.service), *found, *named), remarks(facts))
 
@@ -166,13 +164,15 @@ def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
 
 
 def _with_names(
-    container: Container, policy: ResolverPolicy, addresses: tuple[str, ...]
+    container: Container, policy: ResolverPolicy, asked: Asked, addresses: tuple[str, ...]
 ) -> ClusterFacts:
     facts = facts_of(container)
     return replace(
         facts,
         evidence={
-            key: item for key, item in evidence(facts, policy).items() if _is_full_name(key[2])
+            key: item
+            for key, item in evidence(facts, policy, asked).items()
+            if _is_full_name(key[2])
         },
         waivers=policy.waived,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
@@ -30,7 +31,7 @@ from earshot.sources.user_data import UserDataFile
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
-    from earshot.names.policy import ResolverPolicy
+    from earshot.names.policy import Asked, ResolverPolicy
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
@@ -90,6 +91,13 @@ class InstanceRun:
         self._brokers: dict[str, list[Broker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
 
+    @cached_property
+    def asked(self) -> Asked:
+        """The resolvers, for whatever is judged of these brokers later too."""
+        from earshot.names.policy import Asked  # slow to import
+
+        return Asked()
+
     @property
     def brokers(self) -> tuple[Broker, ...]:
         """All that were checked."""
@@ -109,7 +117,7 @@ class InstanceRun:
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> Broker:
         facts = replace(instance_facts(written), waivers=policy.waived)
-        facts = replace(facts, evidence=never_but_asked(facts, policy))
+        facts = replace(facts, evidence=never_but_asked(facts, policy, self.asked))
         silent = skipped_rules(written)
         id = node_id(written.settings.values)
         role = written.settings.role

@@ -75,7 +75,8 @@ def gather(
     seconds (and again for up to ``policy.retry`` seconds, where that is set; what search domains
     would make of names without dots takes as long once more). ``asked`` stands
     for the resolvers of the real world and can be replaced. A name that resolver or declaration
-    say nothing about gets evidence of kind none, with the reason.
+    say nothing about gets evidence of kind none, with the reason. A resolver that kept silent
+    before is not asked again with the same ``asked``.
     """
     declared = declared or {}
     if asked is None:
@@ -89,7 +90,7 @@ def gather(
         for _, scope, host in keys
         if (resolver := resolvers[scope]) is not None and not policy.waiver(host)
     ]
-    lookups = look_up(questions, policy.timeout, policy.retry)
+    lookups = asked.look_up(questions, policy)
     alive = {
         label for (_, label), item in lookups.items() if item.answered and item.resolver != LITERAL
     }

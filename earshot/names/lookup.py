@@ -108,7 +108,7 @@ _TELLING = (
 """Failures, the one that says most about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which nobody need look up."""
-_WORKERS = 64
+_WORKERS = 128
 """Names that one resolver is asked for at the same time."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
@@ -170,10 +170,14 @@ def _round(wanted: _Questions, seconds: float) -> dict[tuple[str, str], Lookup]:
     missing = len(wanted) - len(found)
     answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]] = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
-    for questions in asked.values():
-        for _ in range(min(_WORKERS, questions.qsize())):
-            # a daemon: getaddrinfo has no time limit, and must not hold back the process's end
-            threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
+    workers = [
+        (number, questions)
+        for questions in asked.values()
+        for number in range(min(_WORKERS, questions.qsize()))
+    ]
+    for _, questions in sorted(workers, key=lambda item: item[0]):  # each resolver begins at once
+        # a daemon: getaddrinfo has no time limit, and must not hold back the process's end
+        threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):
         try:
             key, answer = answers.get(timeout=max(0.0, deadline - time.monotonic()))

@@ -7,18 +7,21 @@ Source: `dns.resolver` for what tells the diagnoses apart.
 from __future__ import annotations
 
 import ipaddress
+import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 
 import dns.exception
 import dns.nameserver
 import dns.rcode
+import dns.rdatatype
 import dns.resolver
 
 from earshot.errors import AddressError
+from earshot.names import dns_wire
 from earshot.names.lookup import Diagnosis, Lookup, combined, unanswered
 from earshot.names.resolvers import parse_server
 
@@ -103,6 +106,7 @@ class _Server:
         self.label = text
         self.heard = False
         self._address = parse_server(text)
+        self._kind = socket.AF_INET6 if ":" in self._address.host else socket.AF_INET
         self._first_asked: float | None = None
         self._patience = _MUTE
 
@@ -143,14 +147,13 @@ class _Server:
     def _asked(self, name: str, family: str, seconds: float) -> Lookup:
         if seconds <= 0:
             return unanswered(name, self.label, max(seconds, 0.0))
-        resolver = dns.resolver.Resolver(configure=False)
-        resolver.nameservers = [dns.nameserver.Do53Nameserver(*self._address)]
-        resolver.timeout = min(2.0, seconds / 2)
         begun = time.monotonic()
         try:
-            answer = resolver.resolve(f"{name}.", family, lifetime=seconds, search=False)
-            addresses = tuple(str(ipaddress.ip_address(str(record))) for record in answer)
+            found = self._at_once(name, family, seconds)
+            if found is None:
+                found = self._patiently(name, family, begun + seconds - time.monotonic())
             took = time.monotonic() - begun
+            addresses = tuple(str(ipaddress.ip_address(text)) for text in found)
             return Lookup(name, self.label, Diagnosis.OK, addresses, took)
         except dns.resolver.NXDOMAIN:
             diagnosis, detail, answered = Diagnosis.NXDOMAIN, "the name does not exist", True
@@ -164,6 +167,37 @@ class _Server:
             diagnosis = Diagnosis.SERVER_FAILURE
         took = time.monotonic() - begun
         return Lookup(name, self.label, diagnosis, (), took, detail, answered)
+
+    def _at_once(self, name: str, family: str, seconds: float) -> Sequence[str] | None:
+        """The addresses in the first answer over UDP, or None where more has to be asked.
+
+        Of thousands of names nearly all are answered at once, in a fraction of the time that
+        `dns.resolver` takes. Raises as that does where the answer is that there are none.
+        """
+        kind = dns.rdatatype.from_text(family)
+        question = dns_wire.question(name, kind)
+        server = (self._address.host, self._address.port)
+        try:
+            with socket.socket(self._kind, socket.SOCK_DGRAM) as asking:
+                asking.settimeout(_first_wait(seconds))
+                asking.sendto(question, server)
+                told, sender = asking.recvfrom(65_535)
+        except OSError:
+            return None
+        return dns_wire.addresses(question, told, kind) if sender[:2] == server else None
+
+    def _patiently(self, name: str, family: str, seconds: float) -> Sequence[str]:
+        """The same, asked again after silence, and over TCP what was too long."""
+        resolver = dns.resolver.Resolver(configure=False)
+        resolver.nameservers = [dns.nameserver.Do53Nameserver(*self._address)]
+        resolver.timeout = _first_wait(seconds)
+        answer = resolver.resolve(f"{name}.", family, lifetime=max(seconds, 0.0), search=False)
+        return [str(record) for record in answer]
+
+
+def _first_wait(seconds: float) -> float:
+    """Seconds until a question is asked again."""
+    return max(min(2.0, seconds / 2), 0.001)
 
 
 def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:

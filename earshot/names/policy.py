@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
@@ -13,7 +14,7 @@ from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
 from earshot.listeners.terms import Scope
 from earshot.names.configured import configuration
-from earshot.names.lookup import Resolver
+from earshot.names.lookup import Lookup, Resolver, literal, look_up, unanswered
 from earshot.names.resolvers import SystemResolver, parse_server
 from earshot.placements import on_this_machine
 
@@ -85,7 +86,34 @@ def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
 
 
 class Asked:
-    """The resolvers of the real world; tests hand in another one."""
+    """The resolvers of the real world, for one run; tests hand in another one.
+
+    One that has answered for no name costs its time once, however many batches follow.
+    """
+
+    @cached_property
+    def _silent(self) -> set[str]:
+        """Labels of the resolvers that have not answered."""
+        return set()
+
+    def look_up(
+        self, questions: Iterable[tuple[str, Resolver]], policy: ResolverPolicy
+    ) -> dict[tuple[str, str], Lookup]:
+        """`names.lookup.look_up` within the limits of ``policy``."""
+        listed = list(questions)
+        found = look_up(
+            [(name, it) for name, it in listed if it.label not in self._silent],
+            policy.timeout,
+            policy.retry,
+        )
+        heard = {item.resolver for item in found.values() if item.answered}
+        self._silent.update(
+            label for (name, label) in found if label not in heard and literal(name) is None
+        )
+        return {
+            (name.lower(), it.label): unanswered(name, it.label, policy.timeout)
+            for name, it in listed
+        } | found
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
         """Who answers for the clients of ``scope``, or None where nobody can be asked."""

@@ -4,8 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from earshot.listeners.terms import Scope
-from earshot.names.policy import ResolverPolicy
-from tests.doubles.resolvers import TableAsked
+from earshot.names.lookup import Diagnosis
+from earshot.names.policy import Asked, ResolverPolicy
+from tests.doubles.resolvers import SilentResolver, TableAsked, TableResolver
 
 ASKED = TableAsked({}, configured=("192.0.2.1",))
 
@@ -79,3 +80,35 @@ def test_the_real_resolvers() -> None:
     assert isinstance(asked.system(), SystemResolver)
     dns = asked.dns(("192.0.2.53",))
     assert isinstance(dns, DnsResolver) and dns.servers == ("192.0.2.53",)
+
+
+def test_a_resolver_that_kept_silent_costs_its_time_once() -> None:
+    """However many batches follow: each container of a program is one."""
+    silent, other = SilentResolver(), TableResolver("other", {"a": ("192.0.2.1",)})
+    asked, policy = Asked(), ResolverPolicy(timeout=0.05)
+    try:
+        asked.look_up([("a", silent), ("a", other)], policy)
+        found = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
+    finally:
+        silent.release()
+    assert found["a", "silence"].diagnosis is Diagnosis.TIMEOUT
+    assert not found["a", "silence"].answered
+    assert found["a", "other"].addresses == ("192.0.2.1",)
+
+
+@pytest.mark.parametrize("answer", [Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, ()])
+def test_a_resolver_that_answered_for_one_name_is_asked_again(
+    answer: Diagnosis | tuple[str, ...],
+) -> None:
+    resolver = TableResolver("some", {"a": answer, "b": Diagnosis.TIMEOUT})
+    asked = Asked()
+    for _ in range(2):
+        asked.look_up([("a", resolver), ("b", resolver)], ResolverPolicy())
+    assert resolver.asked == {"a": 2, "b": 2}
+
+
+def test_an_address_says_nothing_of_its_resolver() -> None:
+    resolver = TableResolver("some", {"a": ("192.0.2.1",)})
+    asked = Asked()
+    asked.look_up([("192.0.2.7", resolver)], ResolverPolicy())
+    assert asked.look_up([("a", resolver)], ResolverPolicy())["a", "some"].ok

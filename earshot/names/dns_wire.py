@@ -1,0 +1,105 @@
+"""Questions and answers of DNS as they go over the wire, as far as nearly all of them go.
+
+What has another shape, such as a chain of CNAMEs, is read by dnspython, or asked again by it.
+Source: RFC 1035, section 4.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+import dns.exception
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdataclass
+import dns.rdatatype
+import dns.resolver
+
+_HEADER = struct.Struct(">6H")
+_RECORD = struct.Struct(">HHHIH")
+_ASKED_NAME = 0xC000 | _HEADER.size
+"""Where an answer says that a record is of the name that was asked for."""
+_RECURSE = 0x0100
+_IS_ANSWER = 0x8000
+_TRUNCATED = 0x0200
+_CODE = 0x000F
+_FAMILIES = {
+    dns.rdatatype.A: (socket.AF_INET, 4),
+    dns.rdatatype.AAAA: (socket.AF_INET6, 16),
+}
+"""With the length of an address."""
+
+
+def question(name: str, kind: dns.rdatatype.RdataType) -> bytes:
+    """A question for records of ``kind``; raises DNSException where there can be no such name."""
+    header = _HEADER.pack(secrets.randbits(16), _RECURSE, 1, 0, 0, 0)
+    return header + _name(name) + struct.pack(">2H", kind, dns.rdataclass.IN)
+
+
+@lru_cache(maxsize=256)  # each name is asked for two families
+def _name(name: str) -> bytes:
+    return dns.name.from_text(f"{name}.").to_wire() or b""
+
+
+def addresses(asked: bytes, told: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+    """The addresses in the answer ``told``, or None where it cannot be used: another question's,
+    cut off, or a failure of the server. Raises `dns.resolver.NXDOMAIN` and `NoAnswer`."""
+    try:
+        return _usual(asked, told, kind)
+    except (_Unusual, struct.error):
+        return _any(asked, told)
+
+
+class _Unusual(Exception):
+    """An answer of another shape."""
+
+
+def _usual(asked: bytes, told: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str]:
+    """The addresses of an answer that holds nothing else."""
+    id, flags, questions, answers, _, _ = _HEADER.unpack_from(told)
+    expected = (*_HEADER.unpack_from(asked)[:1], 1, asked[_HEADER.size :])
+    if (id, questions, told[_HEADER.size : len(asked)]) != expected:
+        raise _Unusual
+    if flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
+        raise _Unusual
+    code = flags & _CODE
+    if not answers and code == dns.rcode.NXDOMAIN:
+        raise dns.resolver.NXDOMAIN
+    if code != dns.rcode.NOERROR:
+        raise _Unusual
+    if not answers:
+        raise dns.resolver.NoAnswer
+    family, length = _FAMILIES[kind]
+    at, found = len(asked), []
+    for _ in range(answers):
+        owner, held, network, _, size = _RECORD.unpack_from(told, at)
+        at += _RECORD.size + length
+        shape = (_ASKED_NAME, kind, dns.rdataclass.IN, length)
+        if (owner, held, network, size) != shape or at > len(told):
+            raise _Unusual
+        found.append(socket.inet_ntop(family, told[at - length : at]))
+    return found
+
+
+def _any(asked: bytes, told: bytes) -> Sequence[str] | None:
+    try:
+        answer = dns.message.from_wire(told, raise_on_truncation=True)
+        is_response = dns.message.from_wire(asked).is_response(answer)
+        if not (is_response and isinstance(answer, dns.message.QueryMessage)):
+            return None
+        code = answer.rcode()
+        found = answer.resolve_chaining().answer if code == dns.rcode.NOERROR else None
+    except dns.exception.DNSException:
+        return None
+    if code == dns.rcode.NXDOMAIN:
+        raise dns.resolver.NXDOMAIN
+    if code != dns.rcode.NOERROR:
+        return None
+    if found is None:
+        raise dns.resolver.NoAnswer
+    return [str(record) for record in found]
