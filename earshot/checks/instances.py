@@ -93,7 +93,7 @@ class InstanceRun:
 
     @cached_property
     def asked(self) -> Asked:
-        """The resolvers, for whatever is judged of these brokers later too."""
+        """The resolvers, for whatever is checked of these brokers later too."""
         from earshot.names.policy import Asked  # slow to import
 
         return Asked()
