@@ -26,6 +26,19 @@ VALIDATOR = "validator"
 FOLDER, VALIDATOR_FILE = "security", f"{VALIDATOR}.properties"
 """What a stack's folder of keys and passwords is called, and in it the validator's properties."""
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+CIPHERS = (
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+)
+"""Those of TLS 1.3, and of 1.2 those with forward secrecy that RFC 9325 (section 4.2) recommends,
+and the like with ChaCha20 (RFC 7905)."""
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
 _COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
@@ -67,6 +80,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
     principals = security.principals or (f"CN={NODE},OU={NODES}",)
     return values | {
+        "ssl.cipher.suites": ",".join(CIPHERS),
         "authorizer.class.name": AUTHORIZER,
         "super.users": ";".join(f"User:{item}" for item in principals),
         "allow.everyone.if.no.acl.found": "false",

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from earshot.report.json import read_report
 from earshot.validation.client import Errors, failure_of, translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
+from tests.certificates.made import Made, made
 from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.tls_offer import offered
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -69,6 +72,10 @@ class Secured:
             elif "PRIVATE KEY" in text:
                 found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
         return found
+
+    def settings(self, node: int) -> Mapping[str, str]:
+        text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
+        return read_properties(text).values
 
     def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
         """librdkafka's settings from the file that `earshot client` writes."""
@@ -179,6 +186,27 @@ def test_every_listener_is_proved_and_secured(stack: Secured) -> None:
         "SASL_SSL, TLSv1.3, TLS_AES_256_GCM_SHA384",
     }
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
+
+
+def test_listeners_offer_sound_versions_and_ciphers_alone(stack: Secured) -> None:
+    places = {}
+    for node in stack.deployment.pids():
+        for entry in stack.settings(node)["advertised.listeners"].split(","):
+            name, _, address = entry.partition("://")
+            host, _, port = address.rpartition(":")
+            places[host, int(port)] = f"node {node} {name}"
+    assert len(places) == 9  # three nodes, the quorum's listener too
+    for (host, port), who in places.items():
+        found = offered(host, port, stack.store.key_store("validator"))
+        print(f"{who} at {host}:{port}: {found}")
+        assert found == {
+            "TLSv1.2": [
+                "ECDHE-ECDSA-AES256-GCM-SHA384",
+                "ECDHE-ECDSA-AES128-GCM-SHA256",
+                "ECDHE-ECDSA-CHACHA20-POLY1305",
+            ],
+            "TLSv1.3": ["TLS_AES_256_GCM_SHA384"],
+        }
 
 
 def test_a_second_update_changes_nothing(stack: Secured) -> None:
@@ -370,3 +398,118 @@ def test_another_mechanism_is_rolled_out_with_new_logins(stack: Secured) -> None
     assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
     assert refused(old) == "mechanism"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+
+
+@dataclass
+class Traffic:
+    """One producer and one consumer, both with the same client, until they are told to stop."""
+
+    settings: Mapping[str, Any]
+    topic: str
+    acknowledged: set[bytes] = field(default_factory=set)
+    read: set[bytes] = field(default_factory=set)
+    failed: list[str] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def produce(self) -> None:
+        producer = Producer({**self.settings, "acks": "all", "linger.ms": 5})
+        number = 0
+        while not self.over.is_set():
+            producer.produce(self.topic, b"%d" % number, on_delivery=self._delivered)
+            number += 1
+            producer.poll(0.01)
+        assert producer.flush(60) == 0
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is None:
+            self.acknowledged.add(message.value())
+        else:
+            self.failed.append(str(error))
+
+    def consume(self) -> None:
+        given = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
+        consumer = Consumer({**self.settings, **given})
+        consumer.subscribe([self.topic])
+        patience = 60
+        while patience:
+            message = consumer.poll(1)
+            if message is not None and not message.error():
+                self.read.add(message.value())
+            elif self.over.is_set() and message is None:
+                patience = 0 if self.acknowledged <= self.read else patience - 1
+        consumer.close()
+
+
+@contextlib.contextmanager
+def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
+    """Within, records are written and read."""
+    AdminClient(dict(settings)).create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
+    found = Traffic(settings, topic)
+    threads = [threading.Thread(target=it) for it in (found.produce, found.consume)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        found.over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_all_certificates_are_renewed_under_traffic_and_no_record_is_lost(stack: Secured) -> None:
+    before, pids = certificates(stack), stack.deployment.pids()
+    tls = stack.deployment.cluster["security"]["tls"]
+    with traffic(stack.client(), "app-renewed") as going:
+        stack.deployment.cluster["security"]["tls"] = {"days": 399, "renew_days": 398}
+        stack.deployment.up()
+    stack.deployment.cluster["security"]["tls"] = tls
+    after, now = certificates(stack), stack.deployment.pids()
+    assert before.keys() == after.keys() and not before.items() & after.items()
+    assert {id for id in now if now[id] != pids[id]} == {1, 2, 3}
+    assert going.failed == [] and len(going.acknowledged) > 100
+    assert going.acknowledged - going.read == set()
+
+
+def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
+    """Certificates and keys of nodes, as somebody else hands them over: a chain, and a password."""
+    now = datetime.now(UTC) - timedelta(minutes=5)
+    root = made("CN=Root,O=Example\\, Inc.", now, authority=True, days=900, number=1)
+    issuing = made("CN=Issuing", now, root, authority=True, days=400, number=2)
+    folder.mkdir(exist_ok=True)
+    (folder / "ca.pem").write_text(root.pem)
+    (folder / "password").write_text("geheim\n")
+    for id, names in hosts.items():
+        name = f"CN=b{id},O=Example\\, Inc."
+        node: Made = made(name, now, issuing, hosts=names, number=10 + id)
+        (folder / f"{id}.pem").write_text(node.pem + issuing.pem)
+        (folder / f"{id}.key").write_text(node.key_pem("geheim"))
+
+
+def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(stack: Secured) -> None:
+    """Last, for it brings the cluster up anew."""
+    hosts: dict[int, list[str]] = {}
+    for node in stack.deployment.pids():
+        entries = stack.settings(node)["advertised.listeners"].split(",")
+        hosts[node] = sorted({it.partition("://")[2].rpartition(":")[0] for it in entries})
+    files = {"certificate": "certs/{node}.pem", "key": "certs/{node}.key"}
+    files |= {"authority": "certs/ca.pem", "password": "certs/password"}
+    certs = stack.deployment.folder / "certs"
+    stack.deployment.cluster["security"]["tls"] = {"from": files}
+    assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
+    others(certs, {**hosts, 2: ["elsewhere.example.com"]})
+    pids = stack.deployment.pids()
+    told = stack.deployment.refused()
+    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
+    assert stack.deployment.pids() == pids
+    others(certs, hosts)
+    assert "certificates of another source while brokers run" in stack.deployment.refused()
+    assert stack.deployment.pids() == pids
+    stack.deployment.destroy()
+    stack.deployment.up()
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+    assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
+    held = read_certificate((stack.store.folder / "node-2.pem").read_text())
+    assert held.names.dns + held.names.addresses == tuple(hosts[2])
+    exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
+    assert not [it for name, it in stack.secrets.items() if it in exported]
+    assert "geheim" not in exported

@@ -1,0 +1,70 @@
+"""What a TLS listener offers: each version and cipher is asked for alone, as OpenSSL knows them."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import warnings
+from pathlib import Path
+
+_VERSIONS = (
+    ssl.TLSVersion.TLSv1,
+    ssl.TLSVersion.TLSv1_1,
+    ssl.TLSVersion.TLSv1_2,
+    ssl.TLSVersion.TLSv1_3,
+)
+
+
+def offered(host: str, port: int, client: Path) -> dict[str, list[str]]:
+    """The ciphers that the listener takes, by version (`TLSv1.2`), where it takes any.
+
+    ``client`` is a PEM file with key and certificate, shown where the listener asks for one.
+    """
+    found = {}
+    for version in _VERSIONS:
+        ciphers = _ciphers(host, port, client, version)
+        if ciphers:
+            found[version.name.replace("_", ".")] = ciphers
+    return found
+
+
+def _ciphers(host: str, port: int, client: Path, version: ssl.TLSVersion) -> list[str]:
+    if version is ssl.TLSVersion.TLSv1_3:  # Python cannot choose among its ciphers
+        chosen = _chosen(host, port, _context(client, version))
+        return [chosen] if chosen else []
+    found: list[str] = []
+    while True:
+        # without those that are known, until none is left that both have
+        names = ":".join(["ALL", "COMPLEMENTOFALL", *(f"!{name}" for name in found), "@SECLEVEL=0"])
+        try:
+            chosen = _chosen(host, port, _context(client, version, names))
+        except ssl.SSLError:  # nothing is left to ask for
+            return found
+        if not chosen:
+            return found
+        found.append(chosen)
+
+
+def _context(client: Path, version: ssl.TLSVersion, ciphers: str = "") -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(client)
+    if ciphers:
+        context.set_ciphers(ciphers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # old versions are asked for on purpose
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+def _chosen(host: str, port: int, context: ssl.SSLContext) -> str:
+    """The cipher of a connection; empty where the listener ends the handshake."""
+    with (
+        contextlib.suppress(ssl.SSLError, ConnectionError),
+        socket.create_connection((host, port), 10) as plain,
+        context.wrap_socket(plain, server_hostname=host) as secured,
+    ):
+        cipher = secured.cipher()
+        return cipher[0] if cipher else ""
+    return ""
