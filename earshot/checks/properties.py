@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from earshot.checks.deployment import kafka_refusals
+from earshot.checks.security_advice import advice_on_settings
 from earshot.facts.settings import NEWEST, BrokerSettings
 from earshot.listeners.properties import read_properties
 from earshot.rules.finding import Finding
@@ -36,23 +37,38 @@ def mistakes_in_properties(
 ) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
+    return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
+
+
+def advice_in_properties(text: str, release: tuple[int, int] | None = None) -> tuple[Finding, ...]:
+    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
     values = read_properties(text).values
-    return mistakes_in_values(values, release, complete=not _STATEMENT.search(text))
+    return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
+
+
+def _is_whole(text: str) -> bool:
+    return not _STATEMENT.search(text)
 
 
 def mistakes_in_values(
     given: Mapping[str, str], release: tuple[int, int] | None, *, complete: bool
 ) -> tuple[Finding, ...]:
     """The same of properties by name; where not ``complete``, others may be set elsewhere."""
+    settings = settings_in(given, release, complete=complete)
+    found = kafka_refusals(settings)
+    if not (settings.is_zookeeper or release):
+        newest = BrokerSettings(settings.values, settings.complete, NEWEST)
+        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
+        found = tuple(item for item in found if item.inputs in later)
+    return found[:1]
+
+
+def settings_in(
+    given: Mapping[str, str], release: tuple[int, int] | None, *, complete: bool
+) -> BrokerSettings:
+    """Properties by name as those of one broker."""
     values = dict(given)
     # without either it is a part of a file, or a template: something else completes it
     mode = values.get("process.roles") or values.get("zookeeper.connect")
     whole = bool(values.get("listeners") and mode)
-    complete = complete and whole
-    settings = BrokerSettings(values, complete=complete, release=release or OLDEST)
-    found = kafka_refusals(settings)
-    if not (settings.is_zookeeper or release):
-        newest = BrokerSettings(values, settings.complete, NEWEST)
-        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
-        found = tuple(item for item in found if item.inputs in later)
-    return found[:1]
+    return BrokerSettings(values, complete=complete and whole, release=release or OLDEST)

@@ -1,4 +1,4 @@
-"""Variables for the container of a broker, in a file by themselves: what Kafka refuses in them.
+"""Variables for the container of a broker, in a file by themselves: what Kafka refuses, and advice.
 
 Which image they are for is told by their names at most, and the service may set others.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from earshot.checks.deployment import refusals
+from earshot.checks.security_advice import advice_on_services
 from earshot.facts.container import Container
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service
@@ -25,6 +26,13 @@ def mistakes_in_variables(
     """What Kafka, of this ``release`` where one is given, refuses whatever else is set."""
     service = _service(variables, release)
     return tuple(refusals(service, settings_of(service)))
+
+
+def advice_in_variables(
+    variables: Mapping[str, str], release: tuple[int, int] | None = None
+) -> tuple[Finding, ...]:
+    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
+    return advice_on_services([_service(variables, release)])
 
 
 def _service(variables: Mapping[str, str], release: tuple[int, int] | None) -> Service:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.checks.deployment import mistakes
-from earshot.checks.properties import is_of_broker, mistakes_in_properties
+from earshot.checks.properties import advice_in_properties, is_of_broker, mistakes_in_properties
+from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
 from earshot.lint.places import in_files, in_properties
@@ -62,7 +63,7 @@ def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Sa
 def _properties(text: str, shown: str, said: Said) -> Linted:
     if not is_of_broker(text):
         return Linted(shown, "", unchecked=("holds no settings of a broker",))
-    found = mistakes_in_properties(text, said.release)
+    found = mistakes_in_properties(text, said.release) or advice_in_properties(text, said.release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     return Linted(shown, "properties file", placed)
 
@@ -113,7 +114,8 @@ def _compose(
     )
     if not brokers_among(services):
         return Linted(shown, "", unchecked=("no service of it runs a Kafka broker",))
-    places = in_files(((text, shown), *over), mistakes(services))
+    found = mistakes(services)
+    places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
     return Linted(shown, kind, placed, tuple(_unknown(compose)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks import kubernetes
+from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import is_known
 from earshot.lint.model import Linted, Mistake, Said
@@ -36,6 +37,12 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
     found += [
         (item, of_resource(paths[item.resource], item)) for item in kl018_strimzi.RULE.check(facts)
+    ]
+    services = [item.service for item in manifest.brokers]
+    found += [
+        (item, of_container(containers[item.container], item))
+        for item in advice_on_services(services, [item for item, _ in found])
+        if item.container in containers
     ]
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"

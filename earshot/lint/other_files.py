@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from earshot.checks.launches import mistakes_in_user_data
-from earshot.checks.variables import are_of_broker, mistakes_in_variables
+from earshot.checks.launches import advice_in_user_data, mistakes_in_user_data
+from earshot.checks.variables import advice_in_variables, are_of_broker, mistakes_in_variables
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import in_env_file, in_properties
 from earshot.sources.dotenv import read_env_file
@@ -23,7 +23,7 @@ def variables(text: str, shown: str, known: Mapping[str, str], release: Release)
     found = read_env_file(text, shown, known, keep=True)
     if not are_of_broker(found):
         return Linted(shown, "", unchecked=("sets no variables of a broker",))
-    mistakes = mistakes_in_variables(found, release)
+    mistakes = mistakes_in_variables(found, release) or advice_in_variables(found, release)
     placed = tuple(Mistake(item, in_env_file(text, shown, item)) for item in mistakes)
     return Linted(shown, "environment file", placed)
 
@@ -36,7 +36,7 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
         if speaks_of_brokers(text):
             why = f"sets advertised.listeners in a way that is not read here ({_READ})"
         return Linted(shown, "", unchecked=(why,))
-    found = mistakes_in_user_data(written, release)
+    found = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
     return Linted(shown, "user data", placed, open_ends)

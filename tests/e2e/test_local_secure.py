@@ -196,9 +196,9 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: Secured) -> Non
             host, _, port = address.rpartition(":")
             places[host, int(port)] = f"node {node} {name}"
     assert len(places) == 9  # three nodes, the quorum's listener too
-    for (host, port), who in places.items():
-        found = offered(host, port, stack.store.key_store("validator"))
-        print(f"{who} at {host}:{port}: {found}")
+    for (host, number), who in places.items():
+        found = offered(host, number, stack.store.key_store("validator"))
+        print(f"{who} at {host}:{number}: {found}")
         assert found == {
             "TLSv1.2": [
                 "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -434,7 +434,7 @@ class Traffic:
         while patience:
             message = consumer.poll(1)
             if message is not None and not message.error():
-                self.read.add(message.value())
+                self.read.add(message.value() or b"")
             elif self.over.is_set() and message is None:
                 patience = 0 if self.acknowledged <= self.read else patience - 1
         consumer.close()

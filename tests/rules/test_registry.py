@@ -88,7 +88,7 @@ def test_a_version_that_is_none_leaves_no_rule_out() -> None:
     settings = {1: NodeSettings({}, {"kafka_version": "latest"})}
     facts = ClusterFacts(None, placement="docker", settings=settings)
     assert facts.kafka_version == "latest"
-    assert [rule.applies(facts) for rule in RULES if rule.needs == "settings"] == [True, True]
+    assert all(rule.applies(facts) for rule in RULES if rule.needs == "settings")
 
 
 def test_every_rule_that_has_examples_is_registered_and_the_other_way_round() -> None:

@@ -33,7 +33,8 @@ from earshot.sources.user_data import UserDataFile
 from tests.doubles.resolvers import TableAsked
 from tests.rules.deployment_examples import services
 
-OF_LINT = ("KL002", "KL014", "KL015", "KL016", "KL017", "KL018")
+SECURITY = ("KL019", "KL020", "KL021", "KL022", "KL023")
+OF_LINT = ("KL002", "KL014", "KL015", "KL016", "KL017", "KL018", *SECURITY)
 """Their rules are applied to files as they stand, by `earshot lint`; the others to a plan."""
 OF_A_PLAN = tuple(rule for rule in RULES if rule.id not in OF_LINT)
 SERVER = "192.0.2.53"

@@ -1,0 +1,95 @@
+"""KL019: what leaves the machine is encrypted.
+
+Who carries a packet can read and change it where there is no TLS (RFC 8446, section 1). Of settings
+alone it is certain for addresses that lead elsewhere; of a plan, for listeners of scope external.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import StrictSettings
+from earshot.listeners.terms import Protocol, Scope
+from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.registry import Rule
+
+INPUTS = ("advertised.listeners", "listener.security.protocol.map", "scopes")
+KEY = "listener.security.protocol.map"
+_PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})
+_ELSEWHERE = _PUBLIC | {
+    NameKind.PRIVATE_ADDRESS,
+    NameKind.SHARED_ADDRESS,
+    NameKind.EC2_PRIVATE,
+    NameKind.EC2_RESOURCE,
+    NameKind.FQDN,
+}
+"""Not of one machine alone, and whose passwords and records so pass by others."""
+_EXPECTED = "SSL or SASL_SSL for clients on other machines"
+
+
+def leaves_machine(protocol: Protocol, host: str) -> bool:
+    """Whether clients at ``host`` certainly send in clear text what others should not see."""
+    if protocol.tls:
+        return False
+    return kind_of(host) in (_ELSEWHERE if protocol.sasl else _PUBLIC)
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Listeners without TLS that are advertised at addresses elsewhere, but for those of KL020."""
+    for name, address in view.advertised_to_clients.items():
+        protocol = view.protocols.get(name)
+        if protocol is None or not leaves_machine(protocol, address.host):
+            continue
+        if not (protocol.sasl and enables_plain(view, name)):
+            yield Objection(
+                "clear",
+                KEY if KEY in view.values else "advertised.listeners",
+                f"is {protocol}, and advertises {address}: whoever is on the way reads and "
+                "changes what is sent",
+                _EXPECTED,
+                listener=name,
+            )
+
+
+def enables_plain(view: StrictSettings, listener: str) -> bool:
+    """Whether users of ``listener`` certainly may log in by PLAIN."""
+    key = "sasl.enabled.mechanisms"
+    own = f"listener.name.{listener.lower()}.{key}"
+    text = view.values.get(own, view.values.get(key, ""))
+    return "PLAIN" in [part.strip() for part in text.split(",")]
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    """Of a plan; on AWS the stack file has to give a reason for each such listener."""
+    if facts.plan is None or facts.placement == "aws":
+        return
+    for node in facts.plan.nodes:
+        for listener in node.listeners:
+            host = str(listener.host)
+            is_external = Scope.EXTERNAL in listener.scopes and not listener.protocol.tls
+            if listener.known and (is_external or leaves_machine(listener.protocol, host)):
+                yield RULE.finding(
+                    f"is {listener.protocol}, and advertises {listener.advertised}: whoever is on "
+                    "the way reads and changes what is sent",
+                    _EXPECTED,
+                    node=node,
+                    listener=listener.name,
+                    host=host,
+                    inputs=INPUTS,
+                )
+
+
+RULE = Rule(
+    id="KL019",
+    title="What leaves the machine is encrypted",
+    reason="Without TLS whoever is between a client and its broker reads and changes records and "
+    "credentials.",
+    remedy="give the listener the protocol SSL or SASL_SSL, and certificates for what it "
+    "advertises; or advertise it to this machine alone",
+    source="https://kafka.apache.org/documentation/#security_overview",
+    check=check,
+    severity=Severity.WARNING,
+)

@@ -1,0 +1,48 @@
+"""KL020: the mechanism PLAIN is used over TLS alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import StrictSettings
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.kl019_clear_text import enables_plain, leaves_machine
+from earshot.rules.node_objections import of_every_node
+from earshot.rules.registry import Rule
+
+INPUTS = ("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms")
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Listeners with SASL and no TLS, advertised at addresses elsewhere, where PLAIN is enabled."""
+    for name, address in view.advertised_to_clients.items():
+        protocol = view.protocols.get(name)
+        if protocol is None or not protocol.sasl or not leaves_machine(protocol, address.host):
+            continue
+        if enables_plain(view, name):
+            yield Objection(
+                "plain",
+                "sasl.enabled.mechanisms",
+                f"is {protocol} with the mechanism PLAIN, and advertises {address}: each password "
+                "is sent as it is",
+                "SASL_SSL, or a mechanism that sends no password, such as SCRAM-SHA-512",
+                listener=name,
+            )
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    yield from of_every_node(RULE, objections, facts)
+
+
+RULE = Rule(
+    id="KL020",
+    title="The mechanism PLAIN is used over TLS alone",
+    reason="PLAIN sends user and password as they are, to whoever is on the way.",
+    remedy="give the listener the protocol SASL_SSL, or enable SCRAM in place of PLAIN",
+    source="https://kafka.apache.org/documentation/#security_sasl_plain_production",
+    check=check,
+    severity=Severity.WARNING,
+    needs="settings",
+)

@@ -1,0 +1,61 @@
+"""KL021: no TLS listener offers versions or ciphers that are broken.
+
+Sources: RFC 8996 (TLS 1.0 and 1.1 must not be used), RFC 7568 (SSL 3.0), RFC 9325, section 4.1 (no
+NULL, no export, no RC4, less than 112 bits).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import StrictSettings
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.node_objections import of_every_node, tls_listeners, with_prefixes
+from earshot.rules.registry import Rule
+
+INPUTS = ("ssl.enabled.protocols", "ssl.protocol", "ssl.cipher.suites")
+_SOUND_VERSIONS = ("TLSv1.2", "TLSv1.3")
+_OLD = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII)
+_BROKEN = re.compile(
+    r".*_(?:NULL|EXPORT|EXPORT40|RC4|RC4_40|DES|DES40|3DES|MD5|anon)(?:_.*)?", re.ASCII
+)
+_EXPECTED_CIPHERS = "ciphers of TLS 1.3, or ECDHE with AES GCM"
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Each setting of a node with TLS that names such a version or cipher."""
+    tls = tls_listeners(view)
+    for key in INPUTS:
+        is_old = _BROKEN if key == "ssl.cipher.suites" else _OLD
+        for held, listener in with_prefixes(view, key):
+            named = [item.strip() for item in view.text(held).split(",")]
+            found = [item for item in named if is_old.fullmatch(item)]
+            if not found or not tls or listener not in (None, *tls):
+                continue
+            yield Objection(
+                "old",
+                held,
+                f"{held} names {', '.join(found)}",
+                _EXPECTED_CIPHERS if is_old is _BROKEN else " and ".join(_SOUND_VERSIONS),
+                listener=listener,
+            )
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    yield from of_every_node(RULE, objections, facts)
+
+
+RULE = Rule(
+    id="KL021",
+    title="TLS listeners offer sound versions and ciphers alone",
+    reason="TLS before 1.2 and ciphers such as RC4 protect nothing any more, and current clients "
+    "refuse them.",
+    remedy="take them out of the list, or leave the setting at Kafka's default",
+    source="https://www.rfc-editor.org/rfc/rfc9325",
+    check=check,
+    severity=Severity.WARNING,
+    needs="settings",
+)

@@ -1,0 +1,54 @@
+"""KL022: nodes that connect to each other with TLS look whom they have reached.
+
+`ssl.endpoint.identification.algorithm` set to nothing turns that off. A node takes it where it is a
+client: towards other brokers and the quorum (`SslChannelBuilder`), not for its own clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import StrictSettings
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.node_objections import of_every_node
+from earshot.rules.registry import Rule
+
+KEY = "ssl.endpoint.identification.algorithm"
+INPUTS = (KEY, "inter.broker.listener.name", "controller.listener.names")
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Of the listeners that the node itself connects to."""
+    brokers = (view.inter_broker,) if view.is_broker else ()
+    for name in dict.fromkeys((*brokers, *view.controllers)):
+        own = f"listener.name.{name.lower()}.{KEY}"
+        held = next((key for key in (own, KEY) if key in view.values), None)
+        protocol = view.protocols.get(name)
+        if held is None or protocol is None or not protocol.tls or view.text(held).strip():
+            continue
+        yield Objection(
+            "unverified",
+            held,
+            f"{held} is empty: nodes take any certificate of a trusted authority for that of the "
+            "node they want",
+            "https, Kafka's default, and certificates for the advertised hosts",
+            listener=name,
+        )
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    yield from of_every_node(RULE, objections, facts)
+
+
+RULE = Rule(
+    id="KL022",
+    title="Nodes verify the host names of those they connect to with TLS",
+    reason="Without it whoever has any certificate of the same authority can pass for a broker.",
+    remedy="leave the setting away, and have certificates issued for the advertised hosts",
+    source="https://kafka.apache.org/documentation/#security_confighostname",
+    check=check,
+    severity=Severity.WARNING,
+    needs="settings",
+)

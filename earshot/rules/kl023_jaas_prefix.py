@@ -1,0 +1,54 @@
+"""KL023: a JAAS line stands under a listener that there is.
+
+Kafka looks for `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listener and mechanism in
+lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and reads no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from earshot.facts.cluster import ClusterFacts
+from earshot.facts.settings import StrictSettings
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.node_objections import of_every_node
+from earshot.rules.registry import Rule
+
+INPUTS = ("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map")
+_PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Each such line whose prefix is no listener's, neither of this node nor of others it names."""
+    lines = [key for key in view.values if key.startswith(_PREFIX) and key.endswith(_SUFFIX)]
+    if not lines:
+        return
+    mapped = view.protocols if view.has("listener.security.protocol.map") else ()
+    names = dict.fromkeys((*view.listeners, *view.controllers, *mapped))
+    for key in lines:
+        if any(key.startswith(f"{_PREFIX}{name.lower()}.") for name in names):
+            continue
+        yield Objection(
+            "prefix",
+            key,
+            f"{key} is of no listener, and Kafka does not read it",
+            f"{_PREFIX} and one of {', '.join(name.lower() for name in names)}, in lower case",
+        )
+
+
+def check(facts: ClusterFacts) -> Iterator[Finding]:
+    yield from of_every_node(RULE, objections, facts)
+
+
+RULE = Rule(
+    id="KL023",
+    title="A JAAS line stands under a listener that there is",
+    reason="Kafka passes over a line of another listener, and the users in it cannot log in.",
+    remedy="write the listener's name in lower case; in a variable's name _ stands for a dot, and "
+    "__ for an underscore of the listener",
+    source="https://kafka.apache.org/documentation/#security_jaas_broker",
+    check=check,
+    severity=Severity.WARNING,
+    needs="settings",
+)
