@@ -82,6 +82,18 @@ def test_what_is_said_arrives_and_nothing_is_left(
     assert "docker system dial-stdio" in (tmp_path / "calls").read_text()
 
 
+def test_an_ssh_that_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_ssh(tmp_path, monkeypatch, "trap '' TERM; echo up; exec sleep 600")
+    monkeypatch.setattr("earshot.ssh_engine.END_SECONDS", 0.1)
+    before = {child.pid for child in psutil.Process().children()}
+    with tunnel("ssh://devbox") as way, socket.socket(socket.AF_UNIX) as client:
+        client.connect(way.address.removeprefix("unix://"))
+        assert client.recv(2) == b"up"
+    assert {child.pid for child in psutil.Process().children()} == before
+
+
 @pytest.mark.e2e
 def test_an_engine_answers_through_ssh(
     docker_engine: Engine, ssh: Path, monkeypatch: pytest.MonkeyPatch

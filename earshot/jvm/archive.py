@@ -127,7 +127,7 @@ def _is_current(record: Path) -> bool:
     try:
         files = json.loads(record.read_text())["files"]
         return all(Path(path).stat().st_mtime_ns == time for path, time in files.items())
-    except (OSError, ValueError, LookupError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
 
 

@@ -165,8 +165,7 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.
             for item in merged:
                 yield from _pairs(item)
     for key, value in node.value:
-        if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-            yield str(key.value), (key, value)
+        yield str(key.value), (key, value)
 
 
 def _at(node: yaml.Node, shown: str) -> Place:

@@ -78,8 +78,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     """
     for name in names:
         variables = spellings(name)
-        envs = inputs.get("envs")
-        for i, item in enumerate(envs if isinstance(envs, (list, tuple)) else ()):
+        for i, item in enumerate(_items(inputs.get("envs"))):
             if isinstance(item, str) and item.partition("=")[0] in variables:
                 return f"envs[{i}]"
         if inputs.get(name):
@@ -118,23 +117,21 @@ def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
     """
     found: list[object] = []
     for key in ("entrypoints", "command"):
-        value = inputs.get(key, ())
-        found += value if isinstance(value, (list, tuple)) else [None]
+        value = inputs.get(key, [])
+        found += value if isinstance(value, list) else [None]
     return tuple(_HIDDEN if word is None else str(word) for word in found)
 
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """What its own hosts file has; an address that is not known yet is none that anybody has."""
-    value = inputs.get("hosts")
-    for item in value if isinstance(value, (list, tuple)) else ():
+    for item in _items(inputs.get("hosts")):
         if isinstance(item, Mapping) and item.get("host"):
             yield str(item["host"]).lower(), str(item.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """A properties file of a broker that is put into the container, or an empty text."""
-    value = inputs.get("uploads")
-    for item in value if isinstance(value, (list, tuple)) else ():
+    for item in _items(inputs.get("uploads")):
         if not isinstance(item, Mapping) or not str(item.get("file")).endswith(".properties"):
             continue
         content = item.get("content")
@@ -144,10 +141,15 @@ def _uploaded(inputs: Mapping[str, object]) -> str:
 
 
 def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:
-    value = inputs.get(key, ())
+    value = inputs.get(key, [])
     if value is None:
         unknown.append(what)
-    return list(value) if isinstance(value, (list, tuple)) else []
+    return _items(value)
+
+
+def _items(value: object) -> list[Any]:
+    """Those of a list; anything else, as what is not known yet, has none."""
+    return value if isinstance(value, list) else []
 
 
 def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> str:
@@ -160,8 +162,7 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
     """Where something is put into the container's file system."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        value = inputs.get(key)
-        for item in value if isinstance(value, (list, tuple)) else ():
+        for item in _items(inputs.get(key)):
             if isinstance(item, Mapping) and item.get(path):
                 yield str(item[path])
 
@@ -211,8 +212,7 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
         for key in ("aliases", "ipv4Address"):
             if key in item and item[key] is None:
                 unknown.append(f"{key} on network {item['name']}")
-        listed = item.get("aliases")
-        aliases = listed if isinstance(listed, (list, tuple)) else ()
+        aliases = _items(item.get("aliases"))
         if None in aliases:
             unknown.append(f"aliases on network {item['name']}")
         yield JoinedNetwork(

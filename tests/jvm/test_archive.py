@@ -106,6 +106,18 @@ def test_an_archive_whose_size_is_not_known_is_not_used(java: Java, jar: Path, r
     assert used(java, jar) is None
 
 
+@pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": 1}'])
+def test_an_archive_of_nobody_knows_what_is_removed(
+    java: Java, jar: Path, tmp_path: Path, record: str
+) -> None:
+    folder = recorded(java, jar)
+    (folder / archive.SOURCES).write_text(record)
+    other = tmp_path / "other.jar"
+    other.touch()
+    recorded(java, other)
+    assert not folder.exists()
+
+
 def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
     java: Java, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,12 @@ def test_where_nobody_stands_everything_is_skipped_with_the_reason(world: World)
     assert cells(report)["external"] == ("ALICE", Verdict.PASS)
 
 
+def test_where_nobody_validated_there_was_no_run(world: World) -> None:
+    only = ("internal",)
+    report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS, only=only)
+    assert (report.run, report.exit_code) == ("none", 3)
+
+
 def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
     both = (Scope.EXTERNAL,)
     contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)

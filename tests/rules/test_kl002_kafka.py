@@ -33,6 +33,11 @@ def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     assert bool(expected) == (path.parts[-2] == "fail")
 
 
+def test_a_map_of_the_controllers_listener_alone_names_that_one() -> None:
+    found = checks(BROKER | {"listener.security.protocol.map": "CONTROLLER:PLAINTEXT"}, "4.1.1")
+    assert found and "C3" not in found
+
+
 @pytest.mark.parametrize("version", ["3.9.0", "3.9.2", "4.0.0", "4.1.1", "4.2.1", "4.3.1"])
 @pytest.mark.parametrize("base", BASES)
 def test_has_nothing_against_a_sound_node(base: str, version: str) -> None:

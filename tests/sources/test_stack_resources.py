@@ -73,6 +73,7 @@ def test_the_way_back() -> None:
     subnets = [made(SUBNETS[0], name, vpcId=id) for name, id in (("a", "vpc-1"), ("b", "vpc-2"))]
     stack = RegisteredStack([VPC, *subnets])
     assert list(stack.pointing(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
+    assert stack.pointing(VPC.urn, "otherId", SUBNETS, VPCS) == ()
     assert stack.get("urn::a") == subnets[0]
     assert stack.get("urn::none") is None
 
