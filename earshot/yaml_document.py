@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import yaml
@@ -42,6 +43,7 @@ def read_yaml(text: str, shown: str) -> object:
 def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     """The same with every scalar as text or None, as compose reads a file.
 
+    Compose's tags are `Reset` and `Overriding`.
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
     Of a key that stands twice the last one counts where keys need not be ``unique``.
     """
@@ -142,14 +144,29 @@ class _Python(_Bounded, yaml.SafeLoader):
     """The same everywhere, down to its messages; it takes `{E:, F:}`, as compose does."""
 
 
-_COMPOSE_S_TAGS = ("override", "reset")
+@dataclass(frozen=True)
+class Reset:
+    """`!reset` of Compose: what a file below has there is gone."""
 
 
-def _refuse_tag(_loader: object, suffix: str, node: yaml.Node) -> object:
-    # any other may be a password that lacks its quotes
-    tag = f"the tag !{suffix}" if suffix in _COMPOSE_S_TAGS else "a tag (!name)"
-    raise yaml.constructor.ConstructorError(
-        problem=f"{tag} is not read; adopt what `docker compose config` prints",
+@dataclass(frozen=True)
+class Overriding:
+    """`!override` of Compose: ``value`` stands in place of what a file below has there."""
+
+    value: object
+
+
+def _compose_s_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
+    if suffix == "reset":
+        return Reset()
+    if suffix == "override":
+        if isinstance(node, yaml.MappingNode):
+            return Overriding(loader.construct_mapping(node, deep=True))
+        if isinstance(node, yaml.SequenceNode):
+            return Overriding(loader.construct_sequence(node, deep=True))
+        return Overriding(loader.construct_scalar(node) or None)
+    raise yaml.constructor.ConstructorError(  # it may be a password that lacks its quotes
+        problem="a tag (!name) is not read; adopt what `docker compose config` prints",
         problem_mark=node.start_mark,
     )
 
@@ -169,7 +186,7 @@ def _of_texts(kind: type[Any], tagged: Callable[[Any, str, Any], object]) -> Any
 
 
 _VALUES = (_Fast, _Python)
-_TEXTS = tuple(_of_texts(kind, _refuse_tag) for kind in _VALUES)
+_TEXTS = tuple(_of_texts(kind, _compose_s_tag) for kind in _VALUES)
 _DOCUMENTS = tuple(_of_texts(kind, _leave_tag) for kind in _VALUES)
 
 

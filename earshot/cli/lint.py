@@ -22,6 +22,7 @@ from earshot.lint.formats import SUFFIXES, Format, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
 from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
+from earshot.lint.overrides import laid_over
 from earshot.lint.source_lines import SourceLines
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
@@ -138,6 +139,9 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     today, found = date.today(), []
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
+            continue
+        if above := laid_over(file):
+            _say(f"not fixed: {file}, for {above.name} is laid over it; fix each by hand")
             continue
 
         def checked(text: str, file: Path = file) -> Linted:

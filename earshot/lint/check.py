@@ -12,6 +12,7 @@ from earshot.checks.properties import advice_in_properties, is_of_broker, mistak
 from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
+from earshot.lint.overrides import laid_over
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
@@ -29,7 +30,8 @@ _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -> Linted:
     """What is wrong in ``file``; ``variables`` are those of the environment.
 
-    A file that has nothing of Kafka has no kind. Raises EarshotError where it cannot be read.
+    What `docker compose` lays over it by itself is laid over it here, too. A file that has nothing
+    of Kafka has no kind. Raises EarshotError where it cannot be read.
     """
     text = text_of(file)
     if file.suffix == PROPERTIES:
@@ -81,7 +83,9 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
             return check_manifest(text, shown, documents, said)
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
-    return _compose(text, file, variables, said)
+    above = laid_over(file)
+    over = () if above is None else ((text_of(above), str(above)),)
+    return _compose(text, file, variables, said, over)
 
 
 def _is_cut_by_braces(text: str, shown: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted
+from earshot.lint.overrides import OVERRIDES, base_of
 
 SUFFIXES = (".yml", ".yaml", ".properties")
 MAX_BYTES = 2_000_000
@@ -32,6 +33,8 @@ class Chosen:
 def choose(paths: Sequence[Path]) -> Chosen:
     """The files that ``paths`` name or hold, each once, those of a folder in the order of names.
 
+    In place of a file that `docker compose` lays over another there is that other one.
+
     Raises EarshotError for a path that does not exist or cannot be read, and for a folder that
     holds more than `MAX_NAMES`.
     """
@@ -41,6 +44,13 @@ def choose(paths: Sequence[Path]) -> Chosen:
             key = os.path.normpath(file.absolute())
             if key not in found or (found[key][1] and not why):  # it is named, so it is checked
                 found[key] = file, why
+    for file, why in [item for item in found.values() if item[0].name in OVERRIDES]:
+        base = base_of(file)
+        if base is not None:
+            if not why:
+                found[os.path.normpath(base.absolute())] = base, ""
+            told = f"is laid over {base.name} as `docker compose` does, and checked with it"
+            found[os.path.normpath(file.absolute())] = file, told
     return Chosen(
         tuple(file for file, why in found.values() if not why),
         tuple(Linted(str(file), "", unchecked=(why,)) for file, why in found.values() if why),

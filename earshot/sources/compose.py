@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.facts.container import (
@@ -21,6 +22,7 @@ from earshot.facts.container import (
 )
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_port
+from earshot.sources.compose_tags import Keys, tagged, untagged, without
 from earshot.sources.dotenv import read_env_file
 from earshot.sources.substitution import Variables
 from earshot.yaml_document import read_yaml_texts
@@ -36,6 +38,8 @@ BASE_FILE = "the file that it is laid over"
 """What is not known of a service without an image, as `Container.unknown` has it."""
 _UNKNOWN = "x-earshot-unknown"
 """Where a section remembers what could not be read of it."""
+_GONE = "x-earshot-gone"
+"""Where a section remembers which keys of what it extends it takes away."""
 _LISTS = ("ports", "volumes", "env_file", "profiles")
 _MAPS = ("environment", "networks", "extra_hosts")
 _KNOWN_TOP = {"services", "version", "networks", "volumes", "configs", "secrets", "name", "include"}
@@ -92,8 +96,10 @@ def read_compose(
     networks: Section = {}
     switched_off: dict[str, Commented] = {}
     for each, name in ((text, shown), *over):
-        sections, declared = files.sections(each, name)
+        sections, declared, gone = files.sections(each, name)
         switched_off |= commented_out(each, name)
+        below = without({"services": whole, "networks": networks}, gone)
+        whole, networks = _sections(below.get("services")), _map(below.get("networks"), name)
         own = {it: files.resolved(it, sections, name, ()) for it in sections}
         whole |= {it: _merged(whole[it], own[it]) if it in whole else own[it] for it in own}
         networks = _deep(networks, declared)
@@ -126,7 +132,7 @@ def is_compose(text: str, shown: str) -> bool:
     if not isinstance(document, Mapping):
         return False
     if "services" in document:
-        return isinstance(document["services"], Mapping)
+        return isinstance(untagged(document["services"]), Mapping)
     items = [item for key, item in document.items() if not str(key).startswith("x-")]
     known = bool(_KNOWN_TOP & set(document)) or "apiVersion" in document
     return not known and bool(items) and all(_is_service(item) for item in items)
@@ -160,8 +166,11 @@ class _Files:
         """No other file has services that these may meet."""
         self._others: dict[str, dict[str, object]] = {}
 
-    def sections(self, text: str, shown: str) -> tuple[dict[str, object], Section]:
-        """The services of a file as sections, and its networks, with variables replaced."""
+    def sections(
+        self, text: str, shown: str
+    ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
+        """The services of a file as sections, and its networks, with variables replaced; and what
+        of the files below it is taken away."""
         document = read_yaml_texts(text, shown, unique=not self.lenient)
         if not isinstance(document, Mapping) or not document:
             raise EarshotError(shown, observed="holds no services", allowed="a compose file")
@@ -174,15 +183,18 @@ class _Files:
         services = document.get("services")
         if "services" not in document and not _KNOWN_TOP & set(document):
             services = document  # the oldest format: services without a heading
-        if not isinstance(services, Mapping) or not services:
+        if not isinstance(untagged(services), Mapping) or not services:
             raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
-        walked = _Walk(self.variables, shown).value(
-            {"services": services, "networks": document.get("networks")}, ()
-        )
+        both = {"services": services, "networks": document.get("networks")}
+        gone = tuple(tagged(both))
+        walked = _Walk(self.variables, shown).value(untagged(both), ())
         assert isinstance(walked, dict)
-        networks = walked["networks"]
+        networks, sections = walked.get("networks"), _sections(walked.get("services"))
         self.is_whole = self.is_whole and "include" not in document
-        return walked["services"], networks if isinstance(networks, Mapping) else {}
+        for path in gone:
+            if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
+                section[_GONE] = (*section.get(_GONE, ()), path[2:])
+        return sections, networks if isinstance(networks, Mapping) else {}, gone
 
     def resolved(
         self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
@@ -219,7 +231,7 @@ class _Files:
                 allowed=", ".join(others),
             )
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
-        return _merged(base, own)
+        return _merged(without(base, _gone(section)), own)
 
     def _is_there(self, file: str, folder: str) -> bool:
         try:
@@ -448,6 +460,15 @@ def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
 def _unknown(section: Section) -> tuple[str, ...]:
     found = section.get(_UNKNOWN)
     return tuple(map(str, found)) if isinstance(found, tuple) else ()
+
+
+def _gone(section: Section) -> tuple[Keys, ...]:
+    found = section.get(_GONE)
+    return found if isinstance(found, tuple) else ()
+
+
+def _sections(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _mounts(section: Section, where: str) -> Iterator[str]:

@@ -171,7 +171,7 @@ def test_commands_replicas_and_mounts() -> None:
         ("services: {k: [a]}", "c.yml: services.k: found a list"),
         ("services: {k: {}, k: {}}", "the key 'k' stands twice"),
         ("services:\n\tk: 1", "c.yml: is no YAML; line 2, column 1"),
-        ("services: {k: {ports: !override [a]}}", "the tag !override is not read"),
+        ("services: {k: {ports: !other [a]}}", "a tag (!name) is not read"),
         ("services: {k: {ports: [x]}}", "c.yml: services.k.ports[0]: found 'x'"),
         ("services: {k: {ports: {a: b}}}", "c.yml: services.k.ports: found a map"),
         ("services: {k: {environment: {A: [b]}}}", "services.k.environment.A: found a list"),
@@ -698,3 +698,51 @@ def test_which_services_run_with_profiles(profiles: tuple[str, ...], names: str)
     found = running(services, profiles)
     assert "".join(item.name for item in found) == names
     assert not profiles or not any(item.container.profiles for item in found)
+
+
+# https://docs.docker.com/reference/compose-file/merge/#reset-value
+@pytest.mark.parametrize(
+    ("over", "published", "env", "image"),
+    [
+        ("ports: !reset []", (), {"A": "1", "B": "2"}, "old"),
+        ("ports: !reset null", (), {"A": "1", "B": "2"}, "old"),
+        ("ports: !override ['1:2']", (PublishedPort(2, 1),), {"A": "1", "B": "2"}, "old"),
+        ("environment: {A: !reset null}", (PublishedPort(9092, 9092),), {"B": "2"}, "old"),
+        ("environment: !override {C: 3}", (PublishedPort(9092, 9092),), {"C": "3"}, "old"),
+        ("environment: !override [C=$D]", (PublishedPort(9092, 9092),), {"C": "4"}, "old"),
+        ("image: !override new", (PublishedPort(9092, 9092),), {"A": "1", "B": "2"}, "new"),
+        ("environment: !reset\n    ports: !reset", (), {}, "old"),
+    ],
+)
+def test_compose_s_tags_take_away_what_a_file_below_has(
+    over: str, published: tuple[PublishedPort, ...], env: dict[str, str], image: str
+) -> None:
+    service = "{image: old, ports: ['9092:9092'], environment: [A=1, B=2]}"
+    base, above = f"services: {{k: {service}}}", f"services:\n  k:\n    {over}\n"
+    variables = {"D": "4"}
+    no_files = dict[str, str]().__getitem__
+    laid = read_compose(base, "a.yml", variables, no_files, over=[(above, "b.yml")]).services[0]
+    extended = read_compose(
+        f"services:\n  a: {service}\n  k:\n    extends: a\n    {over}\n",
+        "a.yml",
+        variables,
+        no_files,
+    ).services[1]
+    for found in (laid.container, extended.container):
+        assert (found.published, found.env, found.image) == (published, env, image)
+
+
+@pytest.mark.parametrize(
+    ("over", "names"),
+    [
+        ("services: {a: !reset null}", ["b"]),
+        ("services: !override {c: {image: z}}", ["c"]),
+        ("services: {a: !override {image: z}}", ["a", "b"]),
+    ],
+)
+def test_a_tag_may_take_away_services(over: str, names: list[str]) -> None:
+    base = "services: {a: {image: x, hostname: h}, b: {image: y}}"
+    no_files = dict[str, str]().__getitem__
+    found = read_compose(base, "a.yml", {}, no_files, over=[(over, "b.yml")]).services
+    assert sorted(item.name for item in found) == names
+    assert all(item.container.hostname == "" for item in found)

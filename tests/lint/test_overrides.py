@@ -1,0 +1,75 @@
+"""Files that `docker compose` takes together; their verdicts are in `test_check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from earshot.lint.check import check
+from earshot.lint.files import choose
+from earshot.lint.overrides import base_of, laid_over
+
+BASE = """
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+"""
+PORTS = 'services:\n  kafka:\n    ports: ["9092:9092"]\n'
+DEFAULT = ("docker-compose.yml", "docker-compose.override.yml")
+
+
+def written(folder: Path, *names: str) -> list[Path]:
+    for name in names:
+        (folder / name).write_text(PORTS if "override" in name else BASE)
+    return [folder / name for name in names]
+
+
+@pytest.mark.parametrize(
+    ("names", "together"),
+    [
+        (DEFAULT, DEFAULT),
+        (
+            ("compose.yaml", "docker-compose.override.yaml"),
+            ("compose.yaml", "docker-compose.override.yaml"),
+        ),
+        ((*DEFAULT, "compose.override.yml"), ("docker-compose.yml", "compose.override.yml")),
+        ((*DEFAULT, "compose.yml"), ("compose.yml", "docker-compose.override.yml")),
+    ],
+)
+def test_the_first_base_takes_the_first_override(
+    names: tuple[str, ...], together: tuple[str, str], tmp_path: Path
+) -> None:
+    base, above = (tmp_path / name for name in together)
+    for file in written(tmp_path, *names):
+        assert laid_over(file) == (above if file == base else None)
+        assert base_of(file) == (base if file == above else None)
+
+
+@pytest.mark.parametrize("named", ["", *DEFAULT])
+def test_both_are_checked_under_the_name_of_the_first(named: str, tmp_path: Path) -> None:
+    base, above = written(tmp_path, *DEFAULT)
+    chosen = choose([tmp_path / named])
+    assert chosen.files == (base,)
+    told = "is laid over docker-compose.yml as `docker compose` does, and checked with it"
+    if named != base.name:
+        assert [(it.file, it.unchecked) for it in chosen.passed_over] == [(str(above), (told,))]
+    linted = check(base, {})
+    assert linted.kind == f"Compose file, with {above}"
+    (one,) = linted.mistakes
+    assert (one.finding.rule, one.place.file, one.place.line) == ("KL017", str(above), 3)
+
+
+def test_an_override_alone_is_a_file_of_its_own(tmp_path: Path) -> None:
+    (above,) = written(tmp_path, "compose.override.yml")
+    assert choose([above]).files == (above,)
+
+
+def test_a_base_without_the_word_is_checked_for_the_sake_of_its_override(tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text("services: {app: {image: app}}")
+    (tmp_path / "compose.override.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
+    assert choose([tmp_path]).files == (tmp_path / "compose.yml",)
+    assert [it.finding.rule for it in check(tmp_path / "compose.yml", {}).mistakes] == ["KL017"]
