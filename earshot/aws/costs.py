@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal
 
 from earshot.aws.subnets import Nat
@@ -107,39 +106,23 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """GiB in a month; nobody knows them beforehand."""
-
-    nat: Decimal = Decimal(0)
-    out: Decimal = Decimal(0)
-    between_zones: Decimal = Decimal(0)
-    """Replication and clients of other zones, counted once."""
-    logs: Decimal = Decimal(0)
-    reports: Decimal = Decimal(0)
-    """Of the validator, as they lie in its bucket."""
-
-
-@dataclass(frozen=True)
 class Item:
     """One line of the bill."""
 
     what: str
     count: int | None
     """How many of them the stack makes; None for what is charged by use alone."""
-    quantity: Decimal
-    """In a month, in the unit of the price."""
     price: str
     """A key of PRICES."""
     formula: str
-    """How the quantity comes about, times the price: `3 x 730 h x broker-hour`."""
+    """How much of it in a month, times the price: `3 x 730 h x broker-hour`."""
 
 
-def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ...]:
+def bill(footprint: Footprint) -> tuple[Item, ...]:
     """Every item of ``footprint`` that AWS charges for; what it has none of is left out.
 
-    Without ``traffic`` the items that are charged by use are there with the quantity 0.
+    How much is charged by use nobody knows beforehand: such formulas say GiB.
     """
-    used = traffic or Traffic()
     f = footprint
     items: list[Item] = []
     for role, group in f.machines.items():
@@ -152,36 +135,31 @@ def bill(footprint: Footprint, traffic: Traffic | None = None) -> tuple[Item, ..
         if count:
             items.append(_hourly(what, count, price))
     if f.validator is not None:
-        looks = Decimal(HOURS * 60 * LOOK_REQUESTS) / 1000
         formula = f"{HOURS} h x 60 x {LOOK_REQUESTS} / 1000 x s3-1000-gets"
-        items.append(
-            Item("the validator's looks into its bucket", None, looks, "s3-1000-gets", formula)
-        )
+        items.append(Item("the validator's looks into its bucket", None, "s3-1000-gets", formula))
     if n := f.hosted_zones:
-        items.append(Item("hosted zones", n, Decimal(n), "zone-month", f"{n} x zone-month"))
-    for what, there, price, times, gib in (
-        ("data through NAT", f.nat_gateways, "nat-gib", 1, used.nat),
-        ("data to the internet", f.external, "out-gib", 1, used.out),
+        items.append(Item("hosted zones", n, "zone-month", f"{n} x zone-month"))
+    for what, there, price, times in (
+        ("data through NAT", f.nat_gateways, "nat-gib", 1),
+        ("data to the internet", f.external, "out-gib", 1),
         # charged to the zone that sends and to the one that receives
-        ("data between zones", f.brokers.count > 1, "between-zones-gib", 2, used.between_zones),
-        ("flow logs", f.flow_logs, "log-gib", 1, used.logs),
-        ("the validator's reports", f.validator, "s3-gib-month", 1, used.reports),
+        ("data between zones", f.brokers.count > 1, "between-zones-gib", 2),
+        ("flow logs", f.flow_logs, "log-gib", 1),
+        ("the validator's reports", f.validator, "s3-gib-month", 1),
     ):
         if there:
-            items.append(Item(what, None, times * gib, price, f"{times} x GiB x {price}"))
+            items.append(Item(what, None, price, f"{times} x GiB x {price}"))
     return tuple(items)
 
 
 def _hourly(what: str, count: int, price: str) -> Item:
-    return Item(what, count, Decimal(count * HOURS), price, f"{count} x {HOURS} h x {price}")
+    return Item(what, count, price, f"{count} x {HOURS} h x {price}")
 
 
 def _volumes(role: str, group: Machines) -> Iterator[Item]:
     def sized(what: str, each: int, unit: str, price: str) -> Item:
         n = group.count
-        return Item(
-            f"{what} of {role}s", n, Decimal(n * each), price, f"{n} x {each} {unit} x {price}"
-        )
+        return Item(f"{what} of {role}s", n, price, f"{n} x {each} {unit} x {price}")
 
     yield sized("root volumes", group.root_gib, "GiB", "gp3-gib-month")
     if (data := group.data) is None:

@@ -1,13 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from earshot.aws.costs import PRICES, Footprint, Item, Machines, Traffic, Volume, bill
+from earshot.aws.costs import PRICES, Footprint, Machines, Volume, bill
 
 SMALL = Footprint(zones=2, brokers=Machines(1, 16, Volume(100)), external=True)
 LARGE = Footprint(
@@ -78,60 +73,9 @@ def test_one_nat_gateway_serves_every_zone_and_has_an_address() -> None:
     assert Footprint(zones=3, brokers=brokers).addresses == 0
 
 
-def total(items: Iterable[Item], prices: Mapping[str, Decimal]) -> Decimal:
-    return sum((item.quantity * prices[item.price] for item in items), Decimal(0))
-
-
-def test_the_sum_takes_every_price_once() -> None:
-    prices = {key: Decimal(0) for key in PRICES}
-    used = Traffic(
-        nat=Decimal(5),
-        out=Decimal(7),
-        between_zones=Decimal(11),
-        logs=Decimal(13),
-        reports=Decimal(17),
-    )
-    items = bill(LARGE, used)
-    assert total(items, prices) == 0
-    for key, wanted in (
-        ("broker-hour", 2190),
-        ("gp3-gib-month", 3 * 16 + 4 * 8 + 1500),
-        ("io2-gib-month", 60),
-        ("gp3-mibps-month", 375),
-        ("address-hour", 4380),
-        ("zone-month", 2),
-        ("nat-gib", 5),
-        ("out-gib", 7),
-        ("between-zones-gib", 22),
-        ("log-gib", 13),
-        ("s3-gib-month", 17),
-        ("s3-1000-gets", Decimal("87.6")),
-    ):
-        assert total(items, prices | {key: Decimal(1)}) == wanted
-
-
 def test_every_price_has_its_use_and_its_page() -> None:
     assert {item.price for item in bill(LARGE)} == set(PRICES)
     assert all(page.startswith("https://aws.amazon.com/") for _, page in PRICES.values())
-
-
-@given(st.integers(1, 300), st.integers(2, 3), st.integers(0, 9), st.booleans())
-def test_cost_grows_in_step_with_brokers(
-    brokers: int, zones: int, controllers: int, external: bool
-) -> None:
-    prices = {key: Decimal(1) for key in PRICES}
-
-    def cost(count: int) -> Decimal:
-        made = Footprint(
-            zones,
-            Machines(count, 8, Volume(100)),
-            controllers=Machines(controllers, 8, Volume(10)),
-            external=external,
-        )
-        return total(bill(made), prices)
-
-    each = 730 + 8 + 100 + (730 if external else 0)
-    assert cost(brokers + 1) - cost(brokers) == each
 
 
 def test_two_brokers_have_traffic_between_zones_and_one_has_none() -> None:
@@ -149,8 +93,6 @@ def test_what_is_not_said_costs_nothing() -> None:
     assert [item.price for item in bill(plain)] == [
         *("broker-hour", "gp3-gib-month", "between-zones-gib"),
     ]
-    assert Traffic() == Traffic(*[Decimal(0)] * 5)
-    assert all(item.quantity == 0 for item in bill(LARGE) if item.formula.endswith("GiB x out-gib"))
 
 
 @pytest.mark.parametrize(
@@ -164,4 +106,4 @@ def test_what_is_not_said_costs_nothing() -> None:
 def test_one_beyond_what_is_free_is_billed(volume: Volume, prices: list[str]) -> None:
     items = bill(Footprint(zones=2, brokers=Machines(1, 8, volume)))
     assert [item.price for item in items[3:]] == prices
-    assert [item.quantity for item in items[3:]] == [Decimal(1)]
+    assert [item.formula.split()[2] for item in items[3:]] == ["1"]
