@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
@@ -15,6 +16,7 @@ from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.sources.docker_container import read_service
+from earshot.sources.docker_stack import is_one_of
 from earshot.sources.stack_resources import RegisteredStack
 from policies.evaluation import Evaluation, plain
 
@@ -28,14 +30,19 @@ class Containers:
         self._run = ContainerRun()
 
     def evaluate(
-        self, args: ResourceValidationArgs, inputs: Mapping[str, Any], policy: ResolverPolicy
+        self,
+        args: ResourceValidationArgs,
+        inputs: Mapping[str, Any],
+        policy: ResolverPolicy,
+        built: Iterable[str] = (),
     ) -> Evaluation:
-        """The evaluation of the container in ``args`` by itself."""
+        """The evaluation of the container in ``args`` by itself; ``built`` are the names of images
+        that the stack has built so far."""
         where = _engine(args.provider)
+        service = read_service(inputs, args.name)
+        service = replace(service, is_built=is_one_of(service.container.image, built))
         found = self._run.register(
-            Registered(
-                args.urn, read_service(inputs, args.name), where, f"{GATE_TYPE}$" in args.urn
-            ),
+            Registered(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
             policy,
             own_addresses() if engine.is_here(where) else (),
         )

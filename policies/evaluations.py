@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pulumi_policy import ResourceValidationArgs, StackValidationArgs
@@ -104,7 +105,13 @@ class Evaluations:
             return evaluate_template(inputs)
         if args.resource_type == TASK_DEFINITION:
             return evaluate_task(inputs)
-        return self._containers.evaluate(args, inputs, policy)
+        return self._containers.evaluate(args, inputs, policy, self._built())
+
+    def _built(self) -> Iterator[str]:
+        """The names of the images that the stack has built so far."""
+        for urn, inputs in self._inputs.items():
+            if urn.split("::")[2].rpartition("$")[2] in docker_stack.BUILT_IMAGES:
+                yield from docker_stack.built_names(inputs)
 
     def has_evaluated(self, digest: str) -> bool:
         """Whether a gate whose inputs have this digest was evaluated."""

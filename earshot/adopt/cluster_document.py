@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from earshot.adopt.leftovers import free_properties
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.facts.container import Container, is_loopback
-from earshot.facts.settings import controller_names
+from earshot.facts.settings import controller_names, readable
+from earshot.listeners.grammar import read_listeners
 from earshot.listeners.terms import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.grouped import numbered, shortened
@@ -192,14 +193,9 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
         listener.bind.port for item in brokers if item.is_broker for listener in item.listeners
     }
     names = [name for item in controlling for name in controller_names(item.values)]
-    sockets = [
-        listener
-        for item in controlling
-        for listener in item.listeners
-        if Scope.CONTROLLER in listener.audience.scopes
-    ]
-    if sockets:
-        port = sockets[0].bind.port
+    ports = [port for item in controlling for port in _controller_ports(item.values)]
+    if ports:
+        port = ports[0]
     else:
         port = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
     found: dict[str, Any] = {"mode": "separate" if separate else "combined"}
@@ -213,6 +209,14 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
         found["name"] = names[0]
     found["port"] = port
     return found
+
+
+def _controller_ports(values: Mapping[str, str]) -> Iterator[int]:
+    """Where a node listens for controllers, also one that only asks itself."""
+    names = controller_names(values)
+    for name, bind in readable(read_listeners(values.get("listeners", ""))):
+        if name in names:
+            yield bind.port
 
 
 def _by_name(

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from earshot.errors import EarshotError
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
 from earshot.listeners.owned import OWNED, check_property
-from earshot.listeners.properties import NodeSettings, write_environment
+from earshot.listeners.properties import (
+    NodeSettings,
+    property_of,
+    property_of_3,
+    write_environment,
+)
 from earshot.listeners.secrets import INSTEAD, reveals
 from earshot.sources.compose import Service
+from earshot.sources.container import version_of
 from earshot.sources.kafka_broker import KafkaBroker
 
 _ZOOKEEPER_IMAGE = re.compile(r"(?:.*/)?[a-z-]*zookeeper[a-z-]*(?:[:@].*)?")
@@ -115,7 +121,9 @@ def _refusal(broker: KafkaBroker, key: str, value: str) -> str:
     try:
         check_property(key, value)
         if broker.container is not None:
-            write_environment(NodeSettings({key: value}))
+            is_3 = version_of(broker.container.image).startswith("3.")
+            reads = property_of_3 if is_3 else property_of
+            write_environment(NodeSettings({key: value}), reads)
     except ValueError as error:
         return str(error).removeprefix(f"{key}: ")
     except EarshotError as error:

@@ -61,10 +61,16 @@ def roles_of(values: Mapping[str, str]) -> tuple[Role, ...]:
 
 
 def asks_itself_alone(values: Mapping[str, str]) -> bool:
-    """Whether the properties are those of a node that nobody else can ever join."""
-    voters = dict(readable(read_voters(values.get("controller.quorum.voters", ""))))
-    lone = list(voters) == [node_id(values)]
-    return lone and is_loopback(voters[node_id(values)].host) and Role.BROKER in roles_of(values)
+    """Whether the properties are those of a node that nobody else can ever join.
+
+    An empty host is `localhost` to Kafka.
+    """
+    text = values.get("controller.quorum.voters", "")
+    voters = dict(readable(KafkaGrammar(NEWEST).read_voters(text)))
+    if list(voters) != [node_id(values)] or Role.BROKER not in roles_of(values):
+        return False
+    host = voters[node_id(values)].host
+    return not host or is_loopback(host)
 
 
 def own_voter(values: Mapping[str, str]) -> Address | None:

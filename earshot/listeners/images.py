@@ -10,7 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from earshot.listeners.properties import UNMAPPED, VARIABLE, NodeSettings, property_of
+from earshot.listeners.properties import (
+    UNMAPPED,
+    VARIABLE,
+    NodeSettings,
+    property_of,
+    property_of_3,
+)
 
 
 class Family(StrEnum):
@@ -183,7 +189,7 @@ def broker_property(family: Family, name: str, image: str = "") -> str:
     if family is Family.WURSTMEISTER:
         return name.removeprefix(PREFIX).lower().replace("_", ".")
     if family is Family.APACHE and _APACHE_3.match(tag_of(image)):
-        return property_of(PREFIX + name.replace(PREFIX, ""))
+        return property_of_3(name)
     return property_of(name)
 
 

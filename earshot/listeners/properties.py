@@ -7,7 +7,7 @@ makes of `KAFKA_*` variables (its `KafkaDockerWrapper`, from 4.0 on).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
@@ -127,19 +127,23 @@ def read_environment(variables: Mapping[str, str]) -> NodeSettings:
     return NodeSettings(values, notes)
 
 
-def write_environment(settings: NodeSettings) -> dict[str, str]:
+def write_environment(
+    settings: NodeSettings, reads: Callable[[str], str] | None = None
+) -> dict[str, str]:
     """The variables of ``settings``; `read_environment` gives the same settings back.
 
+    ``reads`` says which property the image makes of a variable; it is `property_of` if not given.
     Raises EarshotError for a key that no variable can stand for, and for a value that would reach
     the broker changed: the image writes it into a properties file as it is, without an escape.
     """
     values: dict[str, str] = {}
     for key, value in settings.values.items():
         name = variable(key)
-        if property_of(name) != key or name in UNMAPPED:
+        arrives = (reads or property_of)(name)
+        if arrives != key or name in UNMAPPED:
             raise EarshotError(
                 f"broker property {key}",
-                observed=f"would arrive as {property_of(name)!r} through the variable {name}",
+                observed=f"would arrive as {arrives!r} through the variable {name}",
                 allowed="lower-case keys in which no two of the characters . _ - meet",
                 remedy="put it into a mounted properties file instead",
             )
@@ -165,6 +169,11 @@ def property_of(variable: str) -> str:
     """The property that the image makes of a variable; the inverse of `variable`."""
     text = variable.removeprefix("KAFKA_").lower().replace("_", ".")
     return text.replace("...", "-").replace("..", "_")
+
+
+def property_of_3(variable: str) -> str:
+    """The same of apache/kafka 3, whose script takes every `KAFKA_` out of a name."""
+    return property_of("KAFKA_" + variable.replace("KAFKA_", ""))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[str, bool]]:

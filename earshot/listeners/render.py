@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
-from earshot.listeners.properties import NodeSettings, write_environment, write_properties
+from earshot.listeners.properties import (
+    NodeSettings,
+    property_of,
+    property_of_3,
+    write_environment,
+    write_properties,
+)
 from earshot.listeners.security import security_settings
 
 if TYPE_CHECKING:
@@ -37,7 +43,8 @@ def environment(plan: ClusterPlan, node: Node) -> dict[str, str]:
         values["listeners"] = ",".join(
             f"{item.name}://{_own_address(node, item)}" for item in node.listeners
         )
-    return write_environment(NodeSettings(values, found.notes))
+    reads = property_of_3 if plan.kafka_version.startswith("3.") else property_of
+    return write_environment(NodeSettings(values, found.notes), reads)
 
 
 def annotated(plan: ClusterPlan, node: Node) -> NodeSettings:

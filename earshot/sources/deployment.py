@@ -66,7 +66,7 @@ def settings_of(service: Service) -> BrokerSettings:
     release = _release(service)
     old = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
     values = effective(_with_port(container)) if old else dict(handed_over(container))
-    if values == APACHE_DEFAULTS and _has_unread_variables(container):
+    if values == APACHE_DEFAULTS and (service.is_built or _has_unread_variables(container)):
         values = {}  # one variable more, and none of these is set
     if service.properties:
         if container.has_file and values == APACHE_DEFAULTS:
@@ -120,7 +120,12 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
 
 
 def _release(service: Service) -> tuple[int, int] | None:
-    """As the image's tag tells; where it tells none, as somebody has said."""
+    """As the image's tag tells; where it tells none, as somebody has said.
+
+    The name of an image that is built here tells nothing of what is in it.
+    """
+    if service.is_built:
+        return service.release
     image = service.container.image
     shown = release_of(image) if is_known(image) else None
     return shown or service.release or released(image)
@@ -229,7 +234,7 @@ def _broker(service: Service) -> Broker:
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
         voters=voters,
-        is_told=service.container.family is not Family.UNKNOWN,
+        is_told=service.container.family is not Family.UNKNOWN and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
 

@@ -581,6 +581,14 @@ def test_the_quorum_is_given_the_first_port_that_no_broker_has() -> None:
     assert document["controllers"] == {"mode": "combined", "port": 9094}
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", ""])
+def test_a_controller_that_asks_only_itself_keeps_its_port(host: str) -> None:
+    text = broker("A://:1", "A://kafka:1").replace("//kafka:9093", "//:9193")
+    document = adopt_text(text.replace("1@kafka:9093", f"1@{host}:9193")).document
+    assert document is not None
+    assert document["controllers"]["port"] == 9193
+
+
 def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None:
     kraft = "      KAFKA_PROCESS_ROLES: broker\n"
     adoption = two("", "", kraft)

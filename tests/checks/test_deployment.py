@@ -191,6 +191,14 @@ def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | N
     assert told(image, KRAFT, volumes=["./configure:/etc/confluent/docker/configure"]) == []
 
 
+@pytest.mark.parametrize(
+    "image", [APACHE, CP7, "confluentinc/cp-kafka:latest", "bitnami/kafka:4.0"]
+)
+def test_the_name_of_an_image_that_is_built_tells_nothing(image: str) -> None:
+    for env in (ZOOKEEPER | {"KAFKA_PORT": "9092"}, CONTROLLER, {"KAFKA_NODE_ID": "1"}):
+        assert told(image, env, build=".") == []
+
+
 def test_a_variable_that_nobody_has_set_may_leave_nothing_on_a_controller() -> None:
     assert told(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
 

@@ -11,6 +11,7 @@ from earshot.listeners.properties import (
     NodeSettings,
     malformed_keys,
     property_of,
+    property_of_3,
     read_environment,
     read_properties,
     variable,
@@ -124,6 +125,13 @@ def test_names_the_variable_of_a_property(key: str, name: str) -> None:
 def test_refuses_a_key_that_no_variable_can_stand_for(key: str) -> None:
     with pytest.raises(EarshotError, match="mounted properties file"):
         write_environment(NodeSettings({key: "1"}))
+
+
+def test_what_an_image_makes_of_a_variable_decides() -> None:
+    settings = NodeSettings({"my.kafka.key": "1"})
+    assert write_environment(settings) == {"KAFKA_MY_KAFKA_KEY": "1"}
+    with pytest.raises(EarshotError, match=r"would arrive as 'my[.]key' through"):
+        write_environment(settings, property_of_3)
 
 
 @pytest.mark.parametrize("value", ["a\\b", "é", "a\nb", " a"])

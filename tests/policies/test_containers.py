@@ -197,6 +197,18 @@ def test_an_image_that_the_stack_builds_may_set_anything() -> None:
     assert program.run(Pack(), preview=False) == ({}, {})
 
 
+@pytest.mark.parametrize("called", ["imageName", "tags", "name", "tag"])
+def test_the_name_of_an_image_that_the_stack_builds_tells_nothing(called: str) -> None:
+    name = "registry.example.com/apache/kafka:latest"
+    broken = inputs({"KAFKA_CONTROLLER_LISTENER_NAMES": ""}, image=name)
+    assert Pack().analyze(CONTAINER_TYPE, broken)
+    program = registered()
+    made = {called: [name] if called == "tags" else name}
+    program.add("docker-build:index:Image", "image", made)
+    program.add(CONTAINER_TYPE, "kafka1", broken)
+    assert program.run(Pack(), preview=True) == ({}, {})
+
+
 def test_containers_without_a_broker_are_nobodys_business() -> None:
     client = {
         "name": "app",
