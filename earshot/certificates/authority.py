@@ -39,15 +39,10 @@ class Issued:
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom a certificate names; Kafka calls a client that shows it `User:` and `principal`."""
+    """Whom a certificate names; see `principal` for what Kafka calls a client that shows it."""
 
     name: str
     unit: str
-
-    @property
-    def principal(self) -> str:
-        """As Java prints it (RFC 2253), which is what Kafka takes."""
-        return f"CN={self.name},OU={self.unit}"
 
     @property
     def _name(self) -> x509.Name:

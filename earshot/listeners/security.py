@@ -49,6 +49,11 @@ def is_computed(key: str) -> bool:
     return key.startswith(_COMPUTED) or key in _COMPUTED_KEYS
 
 
+def principal(name: str, unit: str) -> str:
+    """Whom Kafka takes a client with such a certificate for: as Java prints it (RFC 2253)."""
+    return f"CN={name},OU={unit}"
+
+
 def node_name(node: int) -> str:
     """What the key store of the node with this id is called, without its `.pem`."""
     return f"node-{node}"
@@ -78,7 +83,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             mechanism = str(security.mechanism)
             values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
             values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
-    principals = security.principals or (f"CN={NODE},OU={NODES}",)
+    principals = security.principals or (principal(NODE, NODES),)
     return values | {
         "ssl.cipher.suites": ",".join(CIPHERS),
         "authorizer.class.name": AUTHORIZER,

@@ -27,9 +27,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from earshot.certificates.authority import Subject
 from earshot.errors import EarshotError
-from earshot.listeners.security import CLIENTS, VALIDATOR
+from earshot.listeners.security import CLIENTS, VALIDATOR, principal
 from earshot.validation.client import failure_of
 from earshot.validation.topic import PREFIX
 
@@ -81,12 +80,12 @@ def bindings(grant: Grant) -> list[AclBinding]:
             _KINDS[kind],
             prefix,
             ResourcePatternType.PREFIXED,
-            principal,
+            f"User:{shown}",
             "*",
             operation,
             AclPermissionType.ALLOW,
         )
-        for principal in (f"User:{user}", f"User:{Subject(user, CLIENTS).principal}")
+        for shown in (user, principal(user, CLIENTS))
         for operation in operations
     ]
 

@@ -17,6 +17,7 @@ from earshot.certificates.authority import (
     new_authority,
     read_certificate,
 )
+from earshot.listeners.security import principal
 from tests.certificates.handshakes import accepted, client_context, server_context
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -94,7 +95,7 @@ def test_each_certificate_is_good_for_what_its_holder_does(authority: Issued) ->
 def test_a_certificate_names_its_subject_and_its_authority() -> None:
     authority = new_authority("s" * 100, NOW)
     found = x509.load_pem_x509_certificate(issue(authority, NODE, [], 1, NOW).certificate.encode())
-    assert found.subject.rfc4514_string() == NODE.principal
+    assert found.subject.rfc4514_string() == principal(NODE.name, NODE.unit)
     assert found.issuer.rfc4514_string() == f"CN=earshot {'s' * 56},OU=authority", "64 at the most"
 
 
@@ -128,7 +129,7 @@ def test_a_client_trusts_its_own_authority_alone() -> None:
 
 
 def test_the_principal_is_written_as_java_writes_it() -> None:
-    assert NODE.principal == "CN=node-1,OU=nodes"
+    assert principal(NODE.name, NODE.unit) == "CN=node-1,OU=nodes"
 
 
 def test_no_key_shows_where_an_issued_one_is_printed(authority: Issued) -> None:

@@ -14,7 +14,7 @@ from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store, Wanted
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
-from earshot.listeners.security import CLIENTS
+from earshot.listeners.security import CLIENTS, principal
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation.client import translate
 
@@ -76,7 +76,7 @@ def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
     assert {name: item.subject.rfc4514_string() for name, item in found.items()} == {
         "node-1.pem": "CN=node,OU=nodes",
         "node-2.pem": "CN=node,OU=nodes",
-        "app.pem": Subject("app", CLIENTS).principal,
+        "app.pem": principal("app", CLIENTS),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,10 @@ def test_what_the_cluster_refuses_is_said_without_a_trace(
     (tmp_path / "order.json").write_text(an_order().model_dump_json())
     assert program.main(tmp_path / "order.json") == 2
     assert capsys.readouterr().err == "kafka-1:19092: answers nobody\n"
+
+
+def test_the_program_needs_no_package_that_the_validator_lacks() -> None:
+    """The image has what `earshot/remote/requirements.lock` names, and nothing for certificates."""
+    code = "import sys; sys.modules['cryptography'] = None; import earshot.users.__main__"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
