@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -45,6 +45,9 @@ Heap = Annotated[str, AfterValidator(heap_size)]
 """Of each JVM, as `-Xmx` takes it."""
 
 
+L = TypeVar("L", bound=Frozen)
+
+
 class ControllerSpec(Frozen):
     """The KRaft quorum: on the first brokers, or on nodes of its own."""
 
@@ -73,6 +76,11 @@ class ValidationSpec(Frozen):
     """Records of Spark's in all, in equal shares per producing listener; 0: the doctor alone."""
     deadline: Whole = Field(default=300, ge=10, le=3600)
     """Seconds for the whole run."""
+
+
+def _with_protocol(item: L, otherwise: Protocol) -> L:
+    said = "protocol" in item.model_fields_set
+    return item if said else item.model_copy(update={"protocol": otherwise})
 
 
 class ClusterSpec(Frozen):
@@ -144,6 +152,21 @@ class ClusterSpec(Frozen):
         repeated = [name for name, times in names.items() if times > 1]
         refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
         return value
+
+    @model_validator(mode="after")
+    def _secured(self) -> Self:
+        """With `security`, a listener without a protocol in the file is not in plain text."""
+        if self.security is None or not self.SECURES:
+            return self
+        internal = (item.name for item in self.listeners if Scope.INTERNAL in item.scopes)
+        between = self.inter_broker or next(internal, "")
+        listeners = tuple(
+            _with_protocol(item, Protocol.SSL if item.name == between else Protocol.SASL_SSL)
+            for item in self.listeners
+        )
+        object.__setattr__(self, "listeners", listeners)
+        object.__setattr__(self, "controllers", _with_protocol(self.controllers, Protocol.SSL))
+        return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -9,6 +9,7 @@ import pytest
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.terms import Mechanism
+from tests.config.aws_documents import document
 
 
 def secured(**changes: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
     ("changes", "told"),
     [
         (
-            {"controllers": {}},
+            {"controllers": {"protocol": "PLAINTEXT"}},
             (
                 "x: controllers.protocol: found PLAINTEXT in a cluster with `security`; allowed: "
                 "SSL, where nodes show certificates"
@@ -136,7 +137,13 @@ def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], told: 
 
 
 def test_listeners_without_tls_are_named_all_at_once() -> None:
-    told = refusal({"placement": "local", "security": {}})
+    names = {"INTERNAL": "internal", "EXTERNAL": "host"}
+    listeners = [
+        {"name": name, "port": port, "scopes": scope, "protocol": "PLAINTEXT"}
+        for port, (name, scope) in enumerate(names.items(), 9092)
+    ]
+    plain = {"protocol": "PLAINTEXT"}
+    told = refusal(secured(listeners=listeners, controllers=plain))
     assert [line.split(":")[0].strip(" -") for line in told.splitlines()[1:]] == [
         "listeners.INTERNAL.protocol",
         "listeners.EXTERNAL.protocol",
@@ -149,8 +156,31 @@ def test_a_listener_that_is_missing_is_told_before_its_security() -> None:
     assert "none of EXTERNAL has the scope internal" in refusal(secured(listeners=listeners))
 
 
+@pytest.mark.parametrize("placement", ["local"])
+def test_security_alone_puts_no_listener_into_plain_text(placement: str) -> None:
+    spec = read_spec({"placement": placement, "security": {}}, "x")
+    first, *others = spec.listeners
+    assert (first.name, str(first.protocol)) == ("INTERNAL", "SSL")
+    assert others and {str(item.protocol) for item in others} == {"SASL_SSL"}
+    assert str(spec.controllers.protocol) == "SSL"
+    plain = read_spec({"placement": placement}, "x")
+    assert {str(item.protocol) for item in plain.listeners} == {"PLAINTEXT"}
+
+
+def test_the_listener_between_brokers_is_the_one_that_the_file_names() -> None:
+    listeners = [
+        {"name": "CLIENTS", "port": 19092, "scopes": "internal"},
+        {"name": "BROKERS", "port": 19093, "scopes": "internal"},
+    ]
+    spec = read_spec(
+        {"placement": "local", "listeners": listeners, "inter_broker": "BROKERS", "security": {}},
+        "x",
+    )
+    assert [str(item.protocol) for item in spec.listeners] == ["SASL_SSL", "SSL"]
+
+
 def test_a_placement_that_makes_no_certificates_says_so() -> None:
-    assert refusal({"placement": "docker", "security": {}}) == (
-        "x: security: found with placement docker, which makes no certificates and users yet; "
+    assert refusal(document(security={})) == (
+        "x: security: found with placement aws, which makes no certificates and users yet; "
         "allowed: placement local, or protocols by `protocol` and `extra`"
     )
