@@ -73,6 +73,29 @@ services:
     ]
 
 
+def test_a_listener_for_the_machine_has_another_name_where_one_is_taken() -> None:
+    text = f"""
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    environment: {KRAFT}
+      KAFKA_LISTENERS: EXTERNAL://0.0.0.0:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: EXTERNAL://kafka:9092
+      KAFKA_INTER_BROKER_LISTENER_NAME: EXTERNAL
+      {MAP}: EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
+  ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
+"""
+    ((_, lines, is_only_way),) = told(text)
+    assert not is_only_way
+    assert lines == [
+        "kafka: KAFKA_ADVERTISED_LISTENERS: EXTERNAL://kafka:9092,HOST://localhost:9092",
+        "kafka: KAFKA_LISTENERS: EXTERNAL://0.0.0.0:9092,CONTROLLER://:9093,HOST://0.0.0.0:19092",
+        f"kafka: {MAP}: EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT,HOST:PLAINTEXT",
+        "kafka: ports: 9092:19092 in place of 9092:9092",
+    ]
+
+
 def test_where_a_listener_works_already_the_client_alone_changes() -> None:
     text = f"""
 services:
