@@ -8,7 +8,6 @@ from typing import Protocol
 
 import pulumi
 
-from components.change import CompleteChange
 from components.validation import Validation
 from earshot.config.document import Spec
 from earshot.placement import DockerPlan, LocalPlan
@@ -28,18 +27,16 @@ class Deployed(Protocol):
     def ready(self) -> pulumi.Resource: ...
 
 
-def announce(
-    stack: str, spec: Spec, planned: LocalPlan | DockerPlan, change: Change | None = None
-) -> Contract:
+def announce(stack: str, spec: Spec, planned: LocalPlan | DockerPlan, change: Change) -> Contract:
     """The contract, still without the cluster's id; exports each listener's bootstrap addresses.
 
-    ``planned`` is of the next step of ``change``, where the placement makes changes in steps.
+    ``planned`` is of the next step of ``change``.
     """
-    notes = (*planned.notes, change.note) if change and change.note else planned.notes
-    for note in notes:
+    for note in (*planned.notes, change.note) if change.note else planned.notes:
         pulumi.log.info(note)
-    leaving = change.leaving if change else ()
-    contract = Contract.of(planned.plan, cluster=stack, placement=spec.placement, leaving=leaving)
+    contract = Contract.of(
+        planned.plan, cluster=stack, placement=spec.placement, leaving=change.leaving
+    )
     for listener in contract.listeners:
         pulumi.export(f"bootstrap_{listener.name}", listener.bootstrap)
     return contract
@@ -53,18 +50,16 @@ def prove(
     state: Path,
     standpoints: Sequence[Standpoint] = (),
     client_config: Path | None = None,
-    change: Change | None = None,
-) -> None:
-    """Exports the whole contract and validates it from ``standpoints``, or else from here.
+) -> Validation:
+    """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
 
     ``client_config`` is the file with the validator's credentials, where listeners ask for some.
-    After the proof the step of ``change`` is complete.
     """
     # the placement finds or makes the cluster's id
     contract = cluster.cluster_id.apply(announced.identified)
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
     pulumi.export("incarnations", cluster.incarnations)
-    proof = Validation(
+    return Validation(
         stack,
         contract,
         cluster.incarnations,
@@ -74,5 +69,3 @@ def prove(
         vantages=standpoints,
         client_config=client_config,
     )
-    if change is not None:
-        CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

@@ -1,7 +1,7 @@
 """Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
 
-`conflict` computes what the kernel would say of two sockets; `listening`, `connected` and
-`from_proc` list the sockets that are there; `free` asks this machine's kernel itself.
+`conflict` computes what the kernel would say of two sockets; `listening`, `connected`, `from_proc`
+and `connections` list the sockets that are there; `free` asks this machine's kernel itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from earshot.names.kinds import ip_of
 
 ANY_IPV4, ANY_IPV6 = "0.0.0.0", "::"
 
-_LISTEN = "0A"
+_ESTABLISHED, _LISTEN = "01", "0A"
 
 
 @dataclass(frozen=True)
@@ -145,16 +145,30 @@ def from_proc(text: str) -> Iterator[Bound]:
 
     The text tells neither processes nor IPV6_V6ONLY. Lines of another shape are passed over.
     """
+    for own, _ in _rows(text, _LISTEN):
+        with contextlib.suppress(ValueError):
+            yield _end(own)
+
+
+def connections(text: str) -> Iterator[tuple[Bound, Bound]]:
+    """The connections in the same text, each with its own end and the other one."""
+    for own, peer in _rows(text, _ESTABLISHED):
+        with contextlib.suppress(ValueError):
+            yield _end(own), _end(peer)
+
+
+def _rows(text: str, state: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         fields = line.split()
-        if len(fields) < 4 or fields[3] != _LISTEN:
-            continue
-        host, _, port = fields[1].partition(":")
-        try:
-            words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
-            yield Bound(str(_ip(str(ipaddress.ip_address(b"".join(words))))), int(port, 16))
-        except ValueError:
-            continue
+        if len(fields) >= 4 and fields[3] == state:
+            yield fields[1], fields[2]
+
+
+def _end(written: str) -> Bound:
+    """Raises ValueError for text of another shape than `0100007F:1F90`."""
+    host, _, port = written.partition(":")
+    words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
+    return Bound(str(_ip(str(ipaddress.ip_address(b"".join(words))))), int(port, 16))
 
 
 def free(wanted: Bound) -> bool:

@@ -18,6 +18,7 @@ from earshot.sockets import (
     Listening,
     conflict,
     connected,
+    connections,
     free,
     from_proc,
     listening,
@@ -215,3 +216,8 @@ def test_only_what_listens_is_taken_from_the_table() -> None:
         Bound("::", 9096),
         Bound("127.0.0.1", 9105),
     ]
+
+
+def test_connections_are_taken_from_the_table_with_both_ends() -> None:
+    found = [(own.port, peer) for own, peer in connections(TABLE + "   6: 0:0 0 01\n")]
+    assert found == [(9093, Bound("127.0.0.1", 54321))]

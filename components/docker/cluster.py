@@ -21,7 +21,7 @@ from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of
-from earshot.listeners.model import Node
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.placement import DockerPlan, NodeContainer
 
 LOGS = {"max-size": "50m", "max-file": "3"}
@@ -82,10 +82,15 @@ class DockerCluster(pulumi.ComponentResource):
         planned: DockerPlan,
         state_dir: Path,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        wanted: ClusterPlan | None = None,
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
     ) -> None:
         """``name`` is the stack's, and part of the names of volumes and networks.
 
         In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
+        ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
+        ``begin`` makes what must be there before the first node is touched.
         """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
@@ -117,10 +122,13 @@ class DockerCluster(pulumi.ComponentResource):
             self._wanted,
             {index: host.image.image_id for index, host in self._hosts.items()},
             self._opts(),
+            last=wanted,
         )
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         self._containers: dict[int, docker.Container] = {}
         last: pulumi.Resource = self._image_preflight
+        if begin is not None:
+            last = begin(self._opts(depends_on=[last]))
         for node in self.plan.nodes:
             last = self._node(node, after=last)
         self.ready = self._readiness("cluster", self.plan.nodes, last, whole=True)
@@ -141,6 +149,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "cluster_id": self.cluster_id,
                 "gate": approved_digest,
                 "deployment": None,
+                "remove": self._spec.remove,
             },
             pulumi.ResourceOptions(parent=self._gate),
         )

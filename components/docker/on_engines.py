@@ -120,14 +120,14 @@ def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
 
 
 def _node(props: Mapping[str, Any]) -> NodeContainer:
-    ports = (
-        {**it, "container_port": int(it["container_port"]), "host_port": int(it["host_port"])}
-        for it in props["ports"]
-    )
     numbers = {key: int(props[key]) for key in ("node_id", "host")}
-    return NodeContainer(
-        **{**props, **numbers, "ports": tuple(PublishedPort(**it) for it in ports)}
-    )
+    return NodeContainer(**{**props, **numbers, "ports": tuple(map(port_of, props["ports"]))})
+
+
+def port_of(props: Mapping[str, Any]) -> PublishedPort:
+    """Read from a resource's inputs."""
+    numbers = {key: int(props[key]) for key in ("container_port", "host_port")}
+    return PublishedPort(**{**props, **numbers})
 
 
 def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:

@@ -22,6 +22,7 @@ from components.docker.throwaway import NotAsked
 from components.outputs import kept
 from components.refusals import refused_settings
 from earshot.facts.container import PublishedPort
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
 
@@ -45,14 +46,20 @@ class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
         wanted: Wanted,
         images: Mapping[int, pulumi.Input[str]],
         opts: pulumi.ResourceOptions,
+        *,
+        last: ClusterPlan | None = None,
     ) -> None:
-        """``images`` are image ids, by the index of their host."""
+        """``images`` are image ids, by the index of their host.
+
+        ``last`` is the plan at the end of a change, where ``wanted`` has that of a step before.
+        """
         listed = {str(index): image for index, image in images.items()}
         props = {
             **wanted.to_props(),
             "plan": kept(wanted.plan),
             "deployment": "",
             "images": listed,
+            "last": kept(last) if last and last != wanted.plan else None,
         }
         super().__init__(ImagePreflightProvider(), name, props, opts)
 
@@ -61,26 +68,30 @@ def _problems(olds: Props, news: Props) -> list[str]:
     wanted = Wanted.from_props(news)
     before = _settings(olds) if olds else {}
     changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
+    last = _settings(news, "last") if news.get("last") else {}
     used = sorted({it.host for it in wanted.containers.values()})
     with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
         seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
         asked = [_Asked(engines, wanted, index, news["images"][str(index)]) for index in used]
         taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
         refused = list(pool.map(lambda host: host.refusals(changed), asked))
+        # or the change would end half-way
+        refused += pool.map(lambda host: host.refusals(last), asked)
     messages = {id: text for found in refused for id, text in found.items()}
     listed = [text for found in taken for text in found]
     return listed + list(refused_settings(wanted.plan.kafka_version, messages))
 
 
-def _settings(props: Props) -> dict[int, tuple[str, str]]:
-    """By node id, its properties and the id of its image."""
-    wanted = Wanted.from_props(props)
+def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
+    """By id of each node of the plan at ``key``, its properties and the id of its image."""
+    containers, plan = Wanted.from_props(props).containers, ClusterPlan.model_validate(props[key])
     return {
         node.id: (
-            server_properties(wanted.plan, node),
-            props["images"][str(wanted.containers[node.id].host)],
+            server_properties(plan, node),
+            props["images"][str(containers[node.id].host)],
         )
-        for node in wanted.plan.nodes
+        for node in plan.nodes
+        if node.id in containers  # a node that comes with a later step has no container yet
     }
 
 

@@ -14,8 +14,9 @@ from typing import Final
 
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
+from components import leaving
 from components.checked import CheckedProvider, Props, on_lines_of_its_own
-from components.docker import data_version, labels, on_engines, removal, rolling
+from components.docker import clients, data_version, labels, on_engines, removal, rolling, settings
 from components.docker.container_address import ContainerAddress, Engines, incarnation, inspected
 from components.docker.on_engines import Wanted, hosts_of
 from components.docker.readiness import fits, majority_runs, repair, wait_for
@@ -39,7 +40,8 @@ class EnginePreflightProvider(CheckedProvider):
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         # not the gate's digest: a new evaluation of the plan is no change here
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in news if key != "gate"))
+        keys = news.keys() - {"gate", "remove"}
+        return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult(props["deployment"], props)
@@ -115,7 +117,10 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
             engines.of(host)
         seen = on_engines.look(engines, _answering(engines, hosts, wanted))
         yield from on_engines.problems(wanted, seen)
-        yield from rolling.problems(engines, wanted, seen)
+        running = list(settings.running(engines, wanted, seen))
+        yield from rolling.problems(running, wanted)
+        if leaving.matters(news["remove"]):
+            yield from clients.problems(engines, wanted, running)
         # states of earlier releases have no cluster id
         before = Wanted.from_props({"cluster_id": "", **olds}) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import pulumi
 
 from components.announced import announce, prove
+from components.change_in_state import BegunChange, Made, ProvedChange, recalled
 from components.docker.cluster import DockerCluster
+from components.docker.on_engines import port_of
 from earshot.config.docker import DockerSpec
-from earshot.placement import plan_docker
+from earshot.facts.container import PublishedPort
+from earshot.placement import DockerPlan, plan_docker, plan_step
 from earshot.placement.docker import network_name
 from earshot.placement.standpoint import docker_standpoints
+from earshot.transition.change import Change
 
 
 def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
-    planned = plan_docker(spec, stack)
-    contract = announce(stack, spec, planned)
+    wanted = plan_docker(spec, stack)
+    held = recalled(state)
+    change = Change.of(state, wanted.plan)
+    planned = plan_step(spec, stack, wanted, change.plan, _published(held.running))
+    contract = announce(stack, spec, planned, change)
     standpoints = docker_standpoints(
         contract, planned.hosts, network_name(stack), spec.validator.base, spec.dns
     )
-    cluster = DockerCluster(stack, spec, planned, state)
-    prove(stack, spec, contract, cluster, state, standpoints)
+    begun = held.beginning(Made(planned.plan, _ports(planned)))
+
+    def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
+        return BegunChange(stack, begun, state, opts)
+
+    cluster = DockerCluster(stack, spec, planned, state, wanted=wanted.plan, begin=begin)
+    proof = prove(stack, spec, contract, cluster, state, standpoints)
+    ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
+
+
+def _ports(planned: DockerPlan) -> dict[str, Any]:
+    """By node id, what is published for it: no plan of listeners has that."""
+    return {
+        str(id): [
+            {"container_port": it.container_port, "host_port": it.host_port, "host_ip": it.host_ip}
+            for it in container.ports
+        ]
+        for id, container in planned.containers.items()
+    }
+
+
+def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
+    """By node id, one port of the host for each of the container that any plan publishes."""
+    found: dict[int, dict[int, PublishedPort]] = {}
+    for made in running:
+        for id, ports in made.own.items():
+            for props in ports:
+                port = port_of(props)
+                found.setdefault(int(id), {})[port.container_port] = port
+    return {id: list(ports.values()) for id, ports in found.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from components.local.quorum import node_directory, recall
 from components.local.record import PROPERTIES, running
 from components.node_data import feature_level, is_formatted
-from components.refusals import goes_back, older_kafka, refused_settings
+from components.refusals import REMEMBER, goes_back, older_kafka, refused_settings
 from components.rolling import Links, unrollable
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka
@@ -20,11 +20,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 
-STOP_FIRST = (
-    "Run the same command with the listeners that run now, which remembers them, and then with "
-    "these; or stop the cluster first (`make down`; data is kept)"
-)
-"""Where nothing is remembered of what runs; else a change like this is made in steps."""
+STOP_FIRST = f"{REMEMBER}; or stop the cluster first (`make down`; data is kept)"
 REMOVAL = "`make clean`"
 
 

@@ -6,15 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from components import leaving
 from components.local.quorum import node_directory
 from components.local.record import PROPERTIES, running
 from earshot import sockets
-from earshot.listeners.grammar import parse_entries
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
-
-SHOWN = 5
-"""Origins that one message names."""
 
 
 def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
@@ -31,15 +28,14 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     }
     found: dict[str, Counter[str]] = {}
     for id, pid in pids.items():
-        leaving = _leaving(directories[id], plan, id)
-        if not leaving:
+        going = _leaving(directories[id], plan, id)
+        if not going:
             continue
-        for connection in sockets.connected(pid, leaving):
+        for connection in sockets.connected(pid, going):
             if connection.pid not in pids.values():
-                origins = found.setdefault(leaving[connection.port], Counter())
+                origins = found.setdefault(going[connection.port], Counter())
                 origins[connection.origin] += 1
-    for name, origins in found.items():
-        yield _problem(name, origins)
+    yield from leaving.problems(found)
 
 
 def _leaving(directory: Path, plan: ClusterPlan, id: int) -> dict[int, str]:
@@ -48,27 +44,4 @@ def _leaving(directory: Path, plan: ClusterPlan, id: int) -> dict[int, str]:
         text = (directory / PROPERTIES).read_text(encoding="latin-1")
     except OSError:
         return {}  # its settings are lost: nobody knows what it has
-    values = read_properties(text).values
-    protocols = dict(
-        entry.split(":", 1)
-        for entry in values.get("listener.security.protocol.map", "").split(",")
-        if ":" in entry
-    )
-    staying = {item.name: item.protocol for item in plan.node(id).listeners}
-    return {
-        address.port: name
-        for name, address in parse_entries(values.get("listeners", ""))
-        if staying.get(name) != protocols.get(name)
-    }
-
-
-def _problem(name: str, origins: Counter[str]) -> str:
-    total = sum(origins.values())
-    listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
-    if len(origins) > SHOWN:
-        listed.append(f"{len(origins) - SHOWN} more origins")
-    return (
-        f"listener {name} would go, and has {total} connection{'s' * (total > 1)} of clients: "
-        f"{', '.join(listed)}. Let them use another listener (the contract marks {name} as "
-        "leaving), then run the same command again; or set `remove: anyway` in the stack's file"
-    )
+    return leaving.leaving(read_properties(text).values, plan, id)

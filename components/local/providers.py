@@ -17,6 +17,7 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
+from components import leaving
 from components.checked import CheckedProvider, Props, on_lines_of_its_own
 from components.local import (
     changes,
@@ -43,7 +44,7 @@ class LocalPreflightProvider(CheckedProvider):
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from quorum.problems(root, plan)
         yield from changes.problems(root, plan, _wanted(news))
-        if news["remove"] == "unused":
+        if leaving.matters(news["remove"]):
             yield from clients.problems(root, plan)
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pulumi
 
 from components.announced import announce, prove
+from components.change import CompleteChange
 from components.local.cluster import LocalCluster
 from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
@@ -29,4 +30,5 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = planned.root / FOLDER / VALIDATOR_FILE
-    prove(stack, spec, contract, cluster, state, client_config=client_config, change=change)
+    proof = prove(stack, spec, contract, cluster, state, client_config=client_config)
+    CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

@@ -21,6 +21,7 @@ from earshot.config.cluster import (
     shown_ids,
 )
 from earshot.config.listener import ListenerSpec
+from earshot.config.removal import UNUSED, Remove
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 from earshot.listeners.images import Family, family_of, tag_of
@@ -169,6 +170,8 @@ class DockerSpec(ClusterSpec):
     heap: Heap = "512m"
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the brokers' volumes."""
+    remove: Remove = UNUSED
+    """When a listener that a change takes away may go: unused, anyway, or from a date on."""
     cluster_id: ClusterId | None = None
     """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
     validator: ValidatorImageSpec = ValidatorImageSpec()

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import field_validator, model_validator
 
 from earshot.config.cluster import ClusterSpec, Heap
+from earshot.config.removal import UNUSED, Remove
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 
@@ -22,8 +23,8 @@ class LocalSpec(ClusterSpec):
     heap: Heap = "256m"
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the brokers' data."""
-    remove: Literal["unused", "anyway"] = "unused"
-    """Whether a listener that a change takes away may have connections of clients."""
+    remove: Remove = UNUSED
+    """When a listener that a change takes away may go: unused, anyway, or from a date on."""
 
     @model_validator(mode="after")
     def _widen(self) -> Self:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from earshot.config.document import Spec
 from earshot.placement.aws import AwsPlan, plan_aws
-from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker
+from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker, plan_step
 from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
 from earshot.placements import PLACEMENTS
 
@@ -21,6 +21,7 @@ __all__ = [
     "plan_docker",
     "plan_local",
     "plan_stack",
+    "plan_step",
 ]
 
 

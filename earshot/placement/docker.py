@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from earshot.config.docker import DockerHost, DockerSpec
+from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.images import IMAGE_NOTE
-from earshot.listeners.model import ClusterPlan
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import environment
 from earshot.placement.docker_names import DATA, docker_names
 from earshot.placement.plan import NodeNames, plan
@@ -81,6 +83,50 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
     made = plan(settled, named.names)
+    ports = {
+        node.id: tuple(
+            PublishedPort(item.container_port, item.host_port, item.host_ip)
+            for item in named.published[node.id]
+        )
+        for node in made.nodes
+    }
+    containers = _containers(spec, stack, made, ports)
+    return DockerPlan(made, named.names, named.notes, containers, spec.hosts)
+
+
+def plan_step(
+    spec: DockerSpec,
+    stack: str,
+    wanted: DockerPlan,
+    step: ClusterPlan,
+    held: Mapping[int, Iterable[PublishedPort]],
+) -> DockerPlan:
+    """``wanted``, which is the plan of ``spec``, as it is while a change to it stands at ``step``.
+
+    Listeners that ``spec`` has no more keep the ports of the host that they have by ``held``, by
+    node id. Raises EarshotError where such a port is wanted by another listener, or where a node of
+    ``step`` is no more in ``spec``.
+    """
+    if step == wanted.plan:
+        return wanted
+    ports = {}
+    for node in step.nodes:
+        if node.id not in wanted.containers:
+            raise EarshotError(
+                f"node {node.id}",
+                observed="is part of a step that was interrupted, and the stack's file has it no "
+                "more",
+                remedy="put it back and apply that, then take it away",
+            )
+        ports[node.id] = tuple(_ports_at(node, wanted, held.get(node.id, ())))
+    containers = _containers(spec, stack, step, ports)
+    _check_side_by_side(step, containers, spec.hosts)
+    return replace(wanted, plan=step, containers=containers)
+
+
+def _containers(
+    spec: DockerSpec, stack: str, made: ClusterPlan, ports: Mapping[int, tuple[PublishedPort, ...]]
+) -> dict[int, NodeContainer]:
     containers = {}
     for node in made.nodes:
         name = spec.name_of(node.id)
@@ -91,17 +137,51 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
             network=network_name(stack),
             volume=f"{network_name(stack)}-{name}",
             image=spec.image_name,
-            ports=tuple(
-                PublishedPort(item.container_port, item.host_port, item.host_ip)
-                for item in named.published[node.id]
-            ),
+            ports=ports[node.id],
             environment={
                 **environment(made, node),
                 IMAGE_NOTE: spec.image_name,  # its container is given the image's id
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
         )
-    return DockerPlan(made, named.names, named.notes, containers, spec.hosts)
+    return containers
+
+
+def _ports_at(
+    node: Node, wanted: DockerPlan, held: Iterable[PublishedPort]
+) -> Iterator[PublishedPort]:
+    """The published ports of ``node``, which has listeners of the wanted plan and older ones."""
+    old = list(held)
+    for item in node.listeners:
+        new = wanted.plan.node(node.id).listener(item.name)
+        is_new = new is not None and new.bind_port == item.bind_port
+        listed = wanted.containers[node.id].ports if is_new else old
+        yield from (port for port in listed if port.container_port == item.bind_port)
+
+
+def _check_side_by_side(
+    step: ClusterPlan, containers: Mapping[int, NodeContainer], hosts: Sequence[DockerHost]
+) -> None:
+    taken: dict[tuple[int, int | None], str] = {}
+    for id, container in containers.items():
+        for port in container.ports:
+            names = [
+                item.name
+                for item in step.node(id).listeners
+                if item.bind_port == port.container_port
+            ]
+            claim = f"{names[0]} of node {id}"
+            holder = taken.setdefault((container.host, port.host_port), claim)
+            if holder is not claim:
+                raise EarshotError(
+                    f"port {port.host_port} of Docker host {hosts[container.host].name}",
+                    observed=f"is wanted by {holder} and by {claim}, which are there side by side "
+                    "while listeners change",
+                    allowed="ports that no listener has now; nodes of one host take consecutive "
+                    "ports, beginning at each listener's `port`",
+                    remedy="choose another `port` (or `published`) for the new listener; nothing "
+                    "was touched",
+                )
 
 
 def network_name(stack: str) -> str:

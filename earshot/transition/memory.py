@@ -40,7 +40,7 @@ def begin(folder: Path, plan: ClusterPlan) -> None:
     """Remember that nodes are about to get ``plan``. Raises EarshotError."""
     before = recall(folder)
     if plan not in (before.complete, *before.begun):
-        _keep(folder, before.model_copy(update={"begun": (*before.begun, plan)}))
+        keep(folder, before.model_copy(update={"begun": (*before.begun, plan)}))
 
 
 def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
@@ -48,7 +48,7 @@ def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
 
     Raises EarshotError.
     """
-    _keep(folder, Memory(complete=plan, done=done))
+    keep(folder, Memory(complete=plan, done=done))
 
 
 def forget(folder: Path) -> None:
@@ -56,7 +56,11 @@ def forget(folder: Path) -> None:
     (folder / FILE).unlink(missing_ok=True)
 
 
-def _keep(folder: Path, memory: Memory) -> None:
+def keep(folder: Path, memory: Memory) -> None:
+    """Remember this and nothing else. Raises EarshotError."""
+    if memory == Memory():
+        forget(folder)
+        return
     path = folder / FILE
     try:
         cache.write(path, memory.model_dump_json(indent=2), mode=0o600)

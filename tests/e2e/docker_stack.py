@@ -63,8 +63,9 @@ class DockerStack(Deployment):
     def containers(self) -> dict[int, str]:
         """Ids of the containers that there are, by node id."""
         with contextlib.closing(self.engine.client()) as client:
-            found = client.containers.list(all=True, filters=self._own())
-            return {int(item.labels[labels.NODE]): str(item.id) for item in found}
+            # the list alone: one of them may be gone before it is looked at
+            found = client.api.containers(all=True, filters=self._own())
+            return {int(item["Labels"][labels.NODE]): str(item["Id"]) for item in found}
 
     def volumes(self) -> dict[int, str]:
         """Names of the volumes that there are, by node id."""

@@ -1,14 +1,19 @@
-"""The external listener moves to other ports, broker by broker, under running producers."""
+"""Listeners of three brokers change, broker by broker, under running producers."""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 import socket
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+import psutil
 import pytest
 
+from earshot.transition.memory import FILE
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
 from tests.e2e.images.load import base_image
@@ -125,3 +130,88 @@ def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
             f"acknowledged, none lost; longest time without an acknowledgement {seconds:.2f} s "
             f"(of one partition {worst:.2f} s)",
         )
+
+
+def seen(stack: DockerStack) -> dict[str, bool]:
+    """The listeners of the contract, and which of them are leaving."""
+    return {it["name"]: it["leaving"] for it in stack.outputs()["contract"]["listeners"]}
+
+
+@contextlib.contextmanager
+def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int) -> Iterator[None]:
+    """A container on the brokers' network that is connected to ``listener`` of a broker."""
+    name, network = f"client-{stack.stack}", f"earshot-{stack.stack}"
+    host, _, port = bootstrap(stack, listener).split(",")[id - 1].partition(":")
+    script = f"exec 3<>/dev/tcp/{host}/{port} && echo connected && sleep 300"
+    stack.engine.run(
+        "run", "--detach", "--rm", "--name", name, "--network", network, "--entrypoint", "bash",
+        image, "-c", script,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 30
+        while "connected" not in stack.engine.run("logs", name):
+            assert time.monotonic() < end
+        yield
+    finally:
+        stack.engine.run("rm", "--force", name)
+
+
+def interrupted(stack: DockerStack) -> None:
+    """An update whose engine is killed once the first broker has another container."""
+    before = stack.containers()
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
+    with subprocess.Popen(
+        command, cwd=stack.folder, env=stack.environment, stdout=subprocess.DEVNULL
+    ) as child:
+        end = time.monotonic() + 240
+        while stack.containers().get(1, before[1]) == before[1]:
+            assert child.poll() is None and time.monotonic() < end
+        below = psutil.Process(child.pid).children(recursive=True)
+        child.send_signal(signal.SIGKILL)
+    psutil.wait_procs(below, 60)
+    assert stack.pulumi("cancel", "--yes").returncode == 0
+
+
+def test_the_listener_between_brokers_is_renamed_and_no_acknowledged_record_is_lost(
+    stack: DockerStack, kafka_image: str, record_property: Callable[[str, object], None]
+) -> None:
+    old, *others = stack.cluster["listeners"]
+    topic = "while-the-listener-between-brokers-is-renamed"
+    led_by_every_broker(bootstrap(stack, STAYS), topic)
+    new = {"name": "REPL", "port": consecutive_ports(9, 1)[0], "scopes": ["internal"]}
+    stack.cluster |= {
+        "listeners": [new, *others],
+        "validation": {"records": 0, "deadline": 120},
+    }
+    before = stack.containers()
+    preview = stack.pulumi("preview")
+    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in preview.stdout
+    assert stack.containers() == before
+    with SteadyProducer(bootstrap(stack, STAYS), topic, len(REPLICAS)) as producer:
+        stack.up()
+        assert seen(stack) == {"INTERNAL": True, "HOST": False, "EXTERNAL": False, "REPL": False}
+        assert "bootstrap_REPL" in stack.outputs()
+        interrupted(stack)
+        # another checkout with the same state knows as much
+        (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
+        second = stack.up("--refresh")
+        assert "step 2 of 3: brokers reach each other through REPL; run again" in second
+        steady = stack.containers()
+        with client_in_a_container(stack, kafka_image, "INTERNAL", 2):
+            refused = " ".join(stack.refused().split())
+            assert "listener INTERNAL would go, and has 1 connection of clients: 1 from" in refused
+        assert stack.containers() == steady
+        assert "step 3 of 3: INTERNAL taken away" in stack.up()
+    assert seen(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
+    assert stack.volumes().keys() == before.keys()
+    after = stack.containers()
+    assert "unchanged" in stack.up() and stack.containers() == after
+    assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
+    all_there(producer.acknowledged, read_all(bootstrap(stack, STAYS), topic, len(REPLICAS)))
+    worst = longest_wait_of_a_partition(producer.acknowledged)
+    record_property(
+        MEASURED,
+        f"producer on {STAYS}, {old['name']} renamed to REPL in three steps, one interrupted: "
+        f"{producer.sent} records acknowledged, none lost; longest time of a partition without an "
+        f"acknowledgement {worst:.2f} s",
+    )

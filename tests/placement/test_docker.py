@@ -13,8 +13,9 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
-from earshot.placement import DockerPlan, plan_docker
+from earshot.placement import DockerPlan, plan_docker, plan_step
 from earshot.rules.evaluate import evaluate
+from earshot.transition.steps import transition
 from tests.sources.containers import container_facts
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
@@ -90,3 +91,77 @@ def test_what_is_computed_passes_the_rules_for_containers(settings: dict[str, An
         )
         found += [item for item in evaluate(facts) if item.rule in ("KL006", "KL014")]
     assert found == []
+
+
+INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
+REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+HOST = {"name": "HOST", "port": 9092, "scopes": ["host"]}
+LAN = {"name": "LAN", "port": 9192, "scopes": ["host"]}
+
+
+def at_step(before: DockerPlan, number: int, **wanted: Any) -> DockerPlan:
+    """The plan of the n-th step from ``before``, with its ports as they are."""
+    spec = read_spec({"placement": "docker", **wanted}, "test")
+    assert isinstance(spec, DockerSpec)
+    last = plan_docker(spec, "mine")
+    step = transition(before.plan, last.plan)[number - 1].plan
+    held = {id: it.ports for id, it in before.containers.items()}
+    return plan_step(spec, "mine", last, step, held)
+
+
+def published(made: DockerPlan) -> dict[int, list[str]]:
+    return {id: [str(port) for port in it.ports] for id, it in made.containers.items()}
+
+
+def test_ports_follow_each_step_of_a_change() -> None:
+    before = planned(brokers=2, listeners=[INTERNAL, HOST])
+    wanted = {"brokers": 2, "listeners": [INTERNAL, LAN]}
+    both, last = (at_step(before, number, **wanted) for number in (1, 2))
+    assert published(both) == {
+        1: ["127.0.0.1:9092->9092", "127.0.0.1:9192->9192"],
+        2: ["127.0.0.1:9093->9092", "127.0.0.1:9193->9192"],
+    }
+    assert (
+        "HOST://localhost:9093,LAN://localhost:9193"
+        in both.containers[2].environment["KAFKA_ADVERTISED_LISTENERS"]
+    )
+    assert last == planned(**wanted)
+
+
+def test_a_port_that_the_file_has_no_more_stays_while_its_listener_does() -> None:
+    """Behind a forward of the user's own, no listener tells the port of the host."""
+    behind = HOST | {"published": {1: 39000}, "advertised": {1: "lb.example.com:9999"}}
+    before = planned(brokers=1, listeners=[INTERNAL, behind])
+    both = at_step(before, 1, brokers=1, listeners=[INTERNAL, LAN])
+    assert published(both) == {1: ["127.0.0.1:39000->9092", "127.0.0.1:9192->9192"]}
+
+
+def test_between_brokers_of_several_hosts_all_is_published() -> None:
+    hosts = [{"name": "a", "external": "a.example"}, {"name": "b", "external": "b.example"}]
+    before = planned(brokers=2, hosts=hosts, listeners=[INTERNAL])
+    both = at_step(before, 1, brokers=2, hosts=hosts, listeners=[REPL])
+    assert published(both) == {
+        1: ["19092->19092", "19192->19192", "29092->29092"],
+        2: ["19092->19092", "19192->19192"],
+    }
+
+
+def test_listeners_side_by_side_want_ports_of_their_own() -> None:
+    before = planned(brokers=3, listeners=[INTERNAL, HOST])
+    with pytest.raises(EarshotError) as caught:
+        at_step(before, 1, brokers=3, listeners=[INTERNAL, LAN | {"port": 9094}])
+    assert str(caught.value) == (
+        "port 9094 of Docker host local: is wanted by LAN of node 1 and by HOST of node 3, which "
+        "are there side by side while listeners change\n"
+        "  allowed: ports that no listener has now; nodes of one host take consecutive ports, "
+        "beginning at each listener's `port`\n"
+        "  fix: choose another `port` (or `published`) for the new listener; nothing was touched"
+    )
+
+
+def test_a_node_that_the_file_has_no_more_is_asked_for() -> None:
+    before, last = planned(brokers=3), planned(brokers=2)
+    spec = read_spec({"placement": "docker", "brokers": 2}, "test")
+    assert isinstance(spec, DockerSpec)
+    with pytest.raises(EarshotError, match="node 3: is part of a step that was interrupted"):
+        plan_step(spec, "mine", last, before.plan, {})

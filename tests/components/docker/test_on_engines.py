@@ -10,7 +10,7 @@ import pytest
 from docker.errors import DockerException
 from pulumi.output import Unknown
 
-from components.docker import labels, on_engines, providers, removal, rolling
+from components.docker import labels, on_engines, providers, removal, rolling, settings
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, Wanted
 from earshot.cluster_id import of_stack_name
@@ -223,7 +223,8 @@ def test_the_state_of_an_earlier_release_is_understood(monkeypatch: pytest.Monke
     now = wanted(brokers=1)
     monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: everything(now))
     monkeypatch.setattr(rolling, "problems", lambda *_: ["it would not do"])
-    news = {**now.to_props(), "cluster_id": OWN_ID}
+    monkeypatch.setattr(settings, "running", lambda *_: [])
+    news = {**now.to_props(), "cluster_id": OWN_ID, "remove": "unused"}
     olds = {key: it for key, it in news.items() if key != "cluster_id"} | {"deployment": MINE}
     (failure,) = providers.EnginePreflightProvider().check(olds, news).failures
     assert (failure.property, failure.reason) == ("", "\n- it would not do")

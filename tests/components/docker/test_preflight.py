@@ -158,3 +158,12 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
         "Docker host local: ports not looked at: it has no image yet to ask them in\n"
         "Docker host local: Kafka has not read the settings beforehand: it has no Java\n"
     )
+
+
+def test_kafka_reads_the_settings_of_the_last_step_before_the_first(asked: Asked) -> None:
+    step, last = wanted(brokers=2), wanted(brokers=3, extra={"num.io.threads": "abc"})
+    news = props(step) | {"last": last.plan.model_dump(mode="json")}
+    assert said(news, news) == ""
+    assert [ids for _, _, ids in asked.settings] == [[1, 2]], "the third has no container yet"
+    asked.refusals = {1: "Invalid value abc for configuration num.io.threads"}
+    assert "refuses the settings of node 1: Invalid value abc" in said(news, news)

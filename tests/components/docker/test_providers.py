@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from docker.errors import DockerException
 
-from components.docker import data_version, labels, on_engines, removal, rolling
+from components.docker import clients, data_version, labels, on_engines, removal, rolling
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, Wanted
 from components.docker.providers import EnginePreflightProvider
@@ -62,7 +62,13 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
 
 
 def props(of: Wanted, **changes: Any) -> dict[str, Any]:
-    return {**of.to_props(), "cluster_id": OWN_ID, "deployment": MINE, **changes}
+    return {
+        **of.to_props(),
+        "cluster_id": OWN_ID,
+        "deployment": MINE,
+        "remove": "unused",
+        **changes,
+    }
 
 
 LABEL = f"earshot.deployment={MINE}"
@@ -110,23 +116,28 @@ def test_all_are_asked_about_what_is_there(
         return problems
 
     monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
-    for module in (on_engines, rolling, data_version, removal):
+    for module in (on_engines, rolling, clients, data_version, removal):
         monkeypatch.setattr(module, "problems", told(module.__name__.rpartition(".")[2]))
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
-    names = ("on_engines", "rolling", "data_version", "removal")
+    names = ("on_engines", "rolling", "clients", "data_version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
     (failure,) = EnginePreflightProvider().check(olds, news).failures
     assert failure.reason == text
-    before, hosts = asked[2][1][3], asked[3][1][3]
+    before, hosts = asked[3][1][3], asked[4][1][3]
     assert before == Wanted.from_props(olds)
     assert [host.name for host in hosts] == ["a", "b", "c"]
     asked.clear()
     result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))
     assert result.inputs is not None and len(result.inputs["deployment"]) == 12
-    assert asked[2][1][3] is None and len(asked[3][1][3]) == 2
+    assert asked[3][1][3] is None and len(asked[4][1][3]) == 2
     earlier = {key: it for key, it in olds.items() if key != "cluster_id"}
     EnginePreflightProvider().check(earlier, news)
-    assert asked[6][1][3].cluster_id == ""
+    assert asked[8][1][3].cluster_id == ""
+    asked.clear()
+    for remove, looked in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
+        EnginePreflightProvider().check(olds, {**news, "remove": remove})
+        assert [name for name, _ in asked].count("clients") == looked
+        asked.clear()
 
 
 def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

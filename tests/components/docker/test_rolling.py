@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from docker.errors import DockerException, NotFound
 
-from components.docker import rolling
+from components.docker import rolling, settings
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, Wanted
 from earshot.errors import EarshotError
@@ -36,7 +36,11 @@ def said(monkeypatch: pytest.MonkeyPatch, before: Wanted, after: Wanted, **chang
     client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
     seen = Seen(tuple(replace(container(before, id), **changes) for id in before.containers))
-    return "\n".join(rolling.problems(Engines(), after, seen))
+    return "\n".join(problems(after, seen))
+
+
+def problems(after: Wanted, seen: Seen) -> list[str]:
+    return rolling.problems(settings.running(Engines(), after, seen), after)
 
 
 def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
@@ -45,9 +49,8 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
     told = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in told
     assert told.endswith(
-        "Add the new listener beside the old one and apply that, let `inter_broker` name it and "
-        "apply that, then take the old one away; or stop the cluster first (`make down STACK=s`; "
-        "data is kept)"
+        "Run the same command with the listeners that run now, which remembers them, and then with "
+        "these; or stop the cluster first (`make down STACK=s`; data is kept)"
     )
 
 
@@ -85,7 +88,7 @@ def test_an_engine_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, reason: 
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
     now = wanted(brokers=1)
     with pytest.raises(EarshotError, match="Docker host local"):
-        rolling.problems(Engines(), now, Seen((container(now, 1),)))
+        problems(now, Seen((container(now, 1),)))
 
 
 def test_what_does_not_count_leaves_the_others_to_be_looked_at(
@@ -111,6 +114,6 @@ def test_what_does_not_count_leaves_the_others_to_be_looked_at(
         replace(first, id="gone"),
     ]
     own = [container(before, id) for id in (1, 2, 3)]
-    assert len(rolling.problems(Engines(), after, Seen((*others, *own)))) == 1
-    assert rolling.problems(Engines(), before, Seen(tuple(own))) == []
-    assert rolling.problems(Engines(), after, Seen((replace(first, id="bare"),))) == []
+    assert len(problems(after, Seen((*others, *own)))) == 1
+    assert problems(before, Seen(tuple(own))) == []
+    assert problems(after, Seen((replace(first, id="bare"),))) == []

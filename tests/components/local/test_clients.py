@@ -75,7 +75,7 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
             "listener INTERNAL would go, and has 2 connections of clients: 2 from 127.0.0.1 "
             f"(pid {os.getpid()}, {NAME}). Let them use another listener (the contract marks "
             "INTERNAL as leaving), then run the same command again; or set `remove: anyway` in "
-            "the stack's file"
+            "the stack's file, or a date from which on it goes"
         )
         assert list(clients.problems(tmp_path, runs)) == []
         first = transition(runs, plan([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan

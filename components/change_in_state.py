@@ -1,0 +1,191 @@
+"""A stack's changes as its Pulumi state remembers them, where brokers run on other machines.
+
+The state is written before the first node is touched and after the proof. Every checkout that
+shares it reads the same, and goes on with a step that another one has begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+
+from components.outputs import kept
+from components.owner import OwnedProvider
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.project import Project
+from earshot.transition import memory
+from earshot.transition.change import Change
+from earshot.transition.memory import Memory
+
+Props = dict[str, Any]
+
+_READ: Final = "pulumi:pulumi:readStackResourceOutputs"
+"""A function of the engine's own: all resources of a stack as its last checkpoint has them."""
+_BEGUN: Final = "pulumi-python:dynamic/earshot:BegunChange"
+_PROVED: Final = "pulumi-python:dynamic/earshot:ProvedChange"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan that nodes may run, and what else its placement must know to make it again."""
+
+    plan: ClusterPlan
+    own: Mapping[str, Any]
+
+    @classmethod
+    def from_props(cls, props: Props) -> Made:
+        return cls(ClusterPlan.model_validate(props["plan"]), props["own"])
+
+    def to_props(self) -> Props:
+        return {"plan": kept(self.plan), "own": dict(self.own)}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a stack's state holds of its changes."""
+
+    proved: Made | None = None
+    done: int = 0
+    """Steps of a longer change that are complete."""
+    covered: tuple[Made, ...] = ()
+    """What was begun up to the last proof, and is over with it."""
+    begun: tuple[Made, ...] = ()
+    """What was begun since the last proof, or, where nothing was, up to it."""
+
+    @classmethod
+    def read(cls, resources: Mapping[str, Mapping[str, Any]]) -> Held:
+        """From the stack's ``resources``, by their URN."""
+        outputs = {item["type"]: item["outputs"] for item in resources.values()}
+        begun = tuple(map(Made.from_props, outputs.get(_BEGUN, {}).get("begun", ())))
+        if (found := outputs.get(_PROVED)) is None:
+            return cls(begun=begun)
+        covered = tuple(map(Made.from_props, found["begun"]))
+        return cls(Made.from_props(found["proved"]), int(found["done"]), covered, begun)
+
+    @property
+    def open(self) -> tuple[Made, ...]:
+        """What was begun and not proved: some nodes may run any of it."""
+        return () if self.begun == self.covered else self.begun
+
+    @property
+    def running(self) -> tuple[Made, ...]:
+        """All that nodes may run, what was proved at first."""
+        return (*((self.proved,) if self.proved else ()), *self.open)
+
+    @property
+    def memory(self) -> Memory:
+        if self.proved is None:
+            return Memory()
+        complete = self.proved.plan
+        begun = dict.fromkeys(item.plan for item in self.open if item.plan != complete)
+        return Memory(complete=complete, begun=tuple(begun), done=self.done)
+
+    def beginning(self, next: Made) -> tuple[Made, ...]:
+        """What will be begun once nodes are about to get ``next``."""
+        if not self.open and self.proved == next:
+            return self.begun  # it runs: nothing is begun, and nothing changes
+        return (*(item for item in self.open if item != next), next)
+
+
+def recalled(folder: Path) -> Held:
+    """What the state of the running program's stack holds, also when only previewed.
+
+    Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
+    """
+    name = "/".join((pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack()))
+    try:
+        answer = pulumi.runtime.invoke(_READ, {"stackName": name}).value or {}
+    except Exception as reason:
+        raise EarshotError(
+            f"stack {name}",
+            observed=f"its state cannot be read ({reason})",
+            remedy="see that the backend of `pulumi whoami --verbose` answers, then run again",
+        ) from None
+    held = Held.read(answer.get("outputs", {}))
+    if memory.recall(folder) != held.memory:
+        memory.keep(folder, held.memory)
+    return held
+
+
+class BegunChangeProvider(OwnedProvider):
+    """Remembers plans that nodes are about to get."""
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        return DiffResult(changes=olds.get("begun") != news["begun"])
+
+    def create(self, props: Props) -> CreateResult:
+        _begin(props)
+        return CreateResult("begun", props)
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        _begin(news)
+        return UpdateResult(news)
+
+
+class BegunChange(Resource, module="earshot", name="BegunChange"):
+    """Stands before every node: from here on some may run another plan than the proved one."""
+
+    def __init__(
+        self, name: str, begun: tuple[Made, ...], state_dir: Path, opts: pulumi.ResourceOptions
+    ) -> None:
+        props = {"begun": [item.to_props() for item in begun], "state_dir": str(state_dir)}
+        super().__init__(BegunChangeProvider(), name, props, opts)
+
+
+class ProvedChangeProvider(OwnedProvider):
+    """Remembers the plan that every node has got."""
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        keys = ("proved", "done", "begun")
+        return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
+
+    def create(self, props: Props) -> CreateResult:
+        _complete(props)
+        return CreateResult("proved", props)
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        _complete(news)
+        return UpdateResult(news)
+
+    def delete(self, _id: str, props: Props) -> None:
+        memory.forget(_folder(props))
+
+
+class ProvedChange(Resource, module="earshot", name="ProvedChange"):
+    """The last change that every broker has made and that was proved."""
+
+    def __init__(
+        self,
+        name: str,
+        change: Change,
+        begun: tuple[Made, ...],
+        state_dir: Path,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """``begun`` ends with the plan of ``change``, and is over with the proof."""
+        props = {
+            "proved": begun[-1].to_props(),
+            "done": change.done_after,
+            "begun": [item.to_props() for item in begun],
+            "state_dir": str(state_dir),
+        }
+        super().__init__(ProvedChangeProvider(), name, props, opts)
+
+
+def _begin(props: Props) -> None:
+    for item in props["begun"]:
+        memory.begin(_folder(props), Made.from_props(item).plan)
+
+
+def _complete(props: Props) -> None:
+    memory.complete(_folder(props), Made.from_props(props["proved"]).plan, int(props["done"]))
+
+
+def _folder(props: Props) -> Path:
+    return Project.find().here(Path(props["state_dir"]))

@@ -1,0 +1,50 @@
+"""What running containers were started with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from components.docker.container_address import Engines, engine_failed
+from components.docker.on_engines import Seen, SeenContainer, Wanted
+from earshot.config.docker import DockerHost
+from earshot.listeners.properties import read_environment
+
+
+@dataclass(frozen=True)
+class Running:
+    """A container of this deployment that runs, as its engine describes it."""
+
+    seen: SeenContainer
+    host: DockerHost
+    values: dict[str, str]
+    """Kafka's settings in its environment."""
+    gateways: tuple[str, ...]
+    """The addresses that its host has on the container's networks."""
+
+
+def running(engines: Engines, wanted: Wanted, seen: Seen) -> Iterator[Running]:
+    """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
+    from docker.errors import DockerException, NotFound
+
+    hosts = {host.name: host for host in wanted.hosts}
+    for found in seen.containers:
+        host = hosts.get(found.host)
+        if host is None or not wanted.owns(found.labels) or not found.running:
+            continue
+        try:
+            inspected = engines.of(host).api.inspect_container(found.id)
+        except NotFound:
+            continue
+        except (DockerException, OSError) as reason:
+            raise engine_failed(f"Docker host {host.name}", host, reason) from None
+        variables = dict(entry.partition("=")[::2] for entry in inspected["Config"]["Env"] or ())
+        yield Running(
+            found, host, dict(read_environment(variables).values), tuple(_gateways(inspected))
+        )
+
+
+def _gateways(inspected: dict[str, Any]) -> Iterator[str]:
+    for network in (inspected.get("NetworkSettings") or {}).get("Networks", {}).values():
+        yield from (network[key] for key in ("Gateway", "IPv6Gateway") if network.get(key))

@@ -1,0 +1,39 @@
+"""`remove` of a stack file: when a listener that a change takes away may go."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Final
+
+from pydantic import PlainValidator
+
+from earshot.listeners.problems import shown
+
+UNUSED: Final = "unused"
+ANYWAY: Final = "anyway"
+_ALLOWED = "unused, anyway, or a date as 2030-12-31, from which on it goes"
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T00:00:00Z)?", re.ASCII)
+"""Pulumi hands a date over that stands without quotes as the midnight that begins it."""
+
+
+def _remove(value: Any) -> str:
+    if value in (UNUSED, ANYWAY):
+        return str(value)
+    text = value.isoformat() if isinstance(value, date) else value
+    found = _DATE.fullmatch(text) if isinstance(text, str) else None
+    try:
+        if found is not None:
+            return date.fromisoformat(found[1]).isoformat()
+    except ValueError:
+        pass  # no such day
+    raise ValueError(f"found {shown(text)}; allowed: {_ALLOWED}")
+
+
+Remove = Annotated[str, PlainValidator(_remove)]
+"""`unused`, `anyway`, or a date as 2030-12-31."""
+
+
+def goes_anyway(remove: str, today: date) -> bool:
+    """Whether a listener goes on ``today`` (UTC), whoever is connected to it."""
+    return remove == ANYWAY or (remove != UNUSED and today >= date.fromisoformat(remove))

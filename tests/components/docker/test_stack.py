@@ -1,0 +1,68 @@
+"""What the program of a docker stack registers while its listeners change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import mocks
+
+from components.change_in_state import Held, Made
+from components.docker import cluster, stack
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
+from earshot.placement import plan_docker
+from earshot.transition import memory
+from tests.components.docker.test_cluster import CONTAINER, GROUND, PREFLIGHT, Engine, _Answers
+
+BEGUN = "pulumi-python:dynamic/earshot:BegunChange"
+PROVED = "pulumi-python:dynamic/earshot:ProvedChange"
+VALIDATION = "pulumi-python:dynamic/earshot:Validation"
+INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
+REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+HOST = {"name": "HOST", "port": 9092, "scopes": ["host"]}
+
+
+def spec_of(*listeners: dict[str, Any]) -> DockerSpec:
+    spec = read_spec({"placement": "docker", "listeners": list(listeners)}, "test")
+    assert isinstance(spec, DockerSpec)
+    return spec
+
+
+def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
+    monkeypatch.setattr(cluster, "clearing", lambda host: pulumi.ResourceHookBinding())
+    exported: dict[str, Any] = {}
+    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
+    runs = plan_docker(spec_of(INTERNAL, HOST), "s")
+    memory.complete(tmp_path, runs.plan, 0)
+    before = Made(runs.plan, stack._ports(runs))
+    held = Held(before, covered=(before,), begun=(before,))
+    monkeypatch.setattr(stack, "recalled", lambda folder: held if folder == tmp_path else None)
+    pulumi.runtime.test(lambda: stack.deploy("s", spec_of(REPL, HOST), tmp_path))()  # type: ignore[no-untyped-call]
+
+    (begun,), (proved,) = engine.of(BEGUN).values(), engine.of(PROVED).values()
+    containers, (proof,) = list(engine.of(CONTAINER).values()), engine.of(VALIDATION).values()
+    assert begun.depends_on(engine.of(PREFLIGHT)["s"])
+    assert containers[0].depends_on(begun) and proved.depends_on(proof)
+    names = ("INTERNAL", "HOST", "REPL")
+    assert set(exported) >= {f"bootstrap_{name}" for name in names}
+    assert proved.inputs["begun"] == begun.inputs["begun"] == [proved.inputs["proved"]]
+    assert proved.inputs["done"] == 1
+    assert proved.inputs["proved"]["own"]["2"] == [
+        {"container_port": 9092, "host_port": 9093, "host_ip": "127.0.0.1"}
+    ]
+    for id, container in enumerate(containers, start=1):
+        (listeners,) = (
+            it for it in container.inputs["envs"] if it.startswith("KAFKA_ADVERTISED_LISTENERS=")
+        )
+        assert f"INTERNAL://kafka-{id}:19092" in listeners
+        assert f"REPL://kafka-{id}:19192" in listeners
+    asked = engine.of(PREFLIGHT)["s"].inputs
+    assert asked["last"]["inter_broker"] == "REPL" and asked["plan"]["inter_broker"] == "INTERNAL"
+    assert engine.of(GROUND)["s"].inputs["remove"] == "unused"

@@ -1,0 +1,157 @@
+"""What a stack's state holds of its changes, from one update to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import change_in_state as module
+from components.change_in_state import (
+    BegunChangeProvider,
+    Held,
+    Made,
+    ProvedChangeProvider,
+    recalled,
+)
+from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan
+from earshot.transition import memory
+from earshot.transition.change import Change
+from earshot.transition.memory import Memory
+from tests.transition.test_steps import BEFORE, RENAMED
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".earshot" / "stacks" / "s"
+
+
+def plain(made: Made) -> dict[str, Any]:
+    """As a state holds it."""
+    return {"plan": made.plan.model_dump(mode="json"), "own": dict(made.own)}
+
+
+class State:
+    """The resources of a stack, as updates leave them."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.resources: dict[str, Any] = {"urn:other": {"type": "other", "outputs": {"plan": 1}}}
+        for name in ("organization", "project", "stack"):
+            monkeypatch.setattr(pulumi, f"get_{name}", lambda name=name: name)
+        monkeypatch.setattr(pulumi.runtime, "invoke", self._invoke)
+
+    def _invoke(self, token: str, given: dict[str, Any]) -> Any:
+        assert token == "pulumi:pulumi:readStackResourceOutputs"
+        assert given == {"stackName": "organization/project/stack"}
+        return SimpleNamespace(value={"outputs": self.resources})
+
+    def update(self, wanted: ClusterPlan, *, ends: bool = True) -> tuple[Change, bool]:
+        """The change that an update makes, and whether it changes any of the two resources."""
+        held = recalled(self.folder)
+        change = Change.of(self.folder, wanted)
+        begun = held.beginning(Made(change.plan, {"1": [{"host_port": 9092.0}]}))
+        assert begun[-1].plan == change.plan
+        own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
+        changed = self._make(BegunChangeProvider(), module._BEGUN, own)
+        if ends:
+            proved = own | {"proved": plain(begun[-1]), "done": float(change.done_after)}
+            changed |= self._make(ProvedChangeProvider(), module._PROVED, proved)
+            assert memory.recall(self.folder).complete == change.plan
+        else:
+            assert change.plan in (
+                memory.recall(self.folder).complete,
+                *memory.recall(self.folder).begun,
+            )
+        return change, changed
+
+    def _make(self, provider: Any, type: str, props: dict[str, Any]) -> bool:
+        olds = self.resources.get(f"urn:{type}", {}).get("outputs")
+        if olds is None:
+            outs = provider.create(props).outs
+        elif provider.diff("id", olds, props).changes:
+            outs = provider.update("id", olds, props).outs
+        else:
+            return False
+        self.resources[f"urn:{type}"] = {"type": type, "outputs": outs}
+        return True
+
+
+@pytest.fixture
+def state(folder: Path, monkeypatch: pytest.MonkeyPatch) -> State:
+    return State(folder, monkeypatch)
+
+
+def test_a_change_is_made_step_by_step_and_then_nothing_changes(state: State) -> None:
+    assert state.update(BEFORE) == (Change(BEFORE), True)
+    assert state.update(BEFORE) == (Change(BEFORE), False)
+    notes = []
+    while (change := state.update(RENAMED)[0]).steps:
+        notes.append(change.note.partition(":")[0])
+    assert notes == ["step 1 of 3", "step 2 of 3", "step 3 of 3"]
+    assert state.update(RENAMED) == (Change(RENAMED), False)
+
+
+def test_another_checkout_goes_on_with_an_interrupted_step(state: State) -> None:
+    state.update(BEFORE)
+    state.update(RENAMED)
+    begun, _ = state.update(RENAMED, ends=False)
+    for _ in range(2):
+        memory.forget(state.folder)
+        again, _ = state.update(RENAMED, ends=False)
+        assert again == begun and again.note.startswith("step 2 of 3")
+
+
+def test_an_interrupted_step_is_taken_back_and_then_nothing_is_open(state: State) -> None:
+    state.update(BEFORE)
+    state.update(RENAMED, ends=False)
+    assert len(recalled(state.folder).running) == 2
+    back, _ = state.update(BEFORE)
+    assert [step.text for step in back.steps] == [
+        "back to the listeners before the step that was interrupted"
+    ]
+    held = recalled(state.folder)
+    assert held.open == () and held.memory == Memory(complete=BEFORE)
+    assert state.update(BEFORE) == (Change(BEFORE), False)
+
+
+def test_before_the_first_proof_nothing_is_known(state: State) -> None:
+    assert recalled(state.folder) == Held()
+    state.update(BEFORE, ends=False)
+    assert recalled(state.folder).memory == Memory()
+    assert Change.of(state.folder, RENAMED) == Change(RENAMED)
+    assert not (state.folder / memory.FILE).exists(), "the copy says no more than the state"
+
+
+def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
+    one, other = (Made(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
+    held = Held(one, covered=(one,), begun=(one,))
+    assert held.beginning(one) == (one,) and held.beginning(other) == (other,)
+
+
+def test_a_destroyed_stack_is_forgotten(state: State) -> None:
+    state.update(BEFORE)
+    props = state.resources[f"urn:{module._PROVED}"]["outputs"]
+    ProvedChangeProvider().delete("proved", props)
+    assert memory.recall(state.folder) == Memory()
+
+
+def test_a_state_that_cannot_be_read_stops_the_update(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("no backend")
+
+    monkeypatch.setattr(pulumi.runtime, "invoke", fails)
+    with pytest.raises(EarshotError) as caught:
+        recalled(state.folder)
+    assert str(caught.value) == (
+        "stack organization/project/stack: its state cannot be read (no backend)\n"
+        "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
+    )

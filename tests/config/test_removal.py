@@ -1,0 +1,64 @@
+"""When a listener may go."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
+from earshot.config.local import LocalSpec
+from earshot.config.removal import goes_anyway
+from earshot.errors import SpecError
+
+
+def read(value: Any, placement: str = "local") -> str:
+    spec = read_spec({"placement": placement, "remove": value}, "test")
+    assert isinstance(spec, LocalSpec | DockerSpec)
+    return spec.remove
+
+
+@pytest.mark.parametrize("placement", ["local", "docker"])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("unused", "unused"),
+        ("anyway", "anyway"),
+        ("2030-12-31", "2030-12-31"),
+        (date(2030, 12, 31), "2030-12-31"),
+        ("2030-12-31T00:00:00Z", "2030-12-31"),
+    ],
+)
+def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
+    assert read(value, placement) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("never", "'never'"),
+        ("2030-02-30", "'2030-02-30'"),
+        ("31.12.2030", "'31.12.2030'"),
+        ("20301231", "'20301231'"),
+        ("2030-12-31T08:00:00Z", "'2030-12-31T08:00:00Z'"),
+        (datetime(2030, 12, 31, 8, tzinfo=UTC), "'2030-12-31T08:00:00+00:00'"),
+        (20301231, "20301231"),
+        (True, "true"),
+        (None, "nothing"),
+        (["anyway"], "['anyway']"),
+    ],
+)
+def test_what_may_not(value: Any, shown: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        read(value)
+    text = " ".join(str(caught.value).split())
+    assert text.startswith(f"test: remove: found {shown}"), text
+    assert "allowed: unused, anyway, or a date as 2030-12-31, from which on it goes" in text
+
+
+def test_from_its_day_on_it_goes() -> None:
+    days = [date(2030, 12, 30), date(2030, 12, 31), date(2031, 1, 1)]
+    assert [goes_anyway("2030-12-31", day) for day in days] == [False, True, True]
+    assert [goes_anyway(word, days[0]) for word in ("unused", "anyway")] == [False, True]
