@@ -50,11 +50,10 @@ class Made:
 class Held:
     """What a stack's state holds of its changes."""
 
-    proved: Made | None = None
     done: int = 0
     """Steps of a longer change that are complete."""
     covered: tuple[Made, ...] = ()
-    """What was begun up to the last proof, and is over with it."""
+    """What was begun up to the last proof, and is over with it; the last was proved."""
     begun: tuple[Made, ...] = ()
     """What was begun since the last proof, or, where nothing was, up to it."""
 
@@ -66,7 +65,11 @@ class Held:
         if (found := outputs.get(_PROVED)) is None:
             return cls(begun=begun)
         covered = tuple(map(Made.from_props, found["begun"]))
-        return cls(Made.from_props(found["proved"]), int(found["done"]), covered, begun)
+        return cls(int(found["done"]), covered, begun)
+
+    @property
+    def proved(self) -> Made | None:
+        return self.covered[-1] if self.covered else None
 
     @property
     def open(self) -> tuple[Made, ...]:
@@ -98,7 +101,9 @@ def recalled(folder: Path) -> Held:
 
     Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
     """
-    name = "/".join((pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack()))
+    name, owner = pulumi.get_stack(), pulumi.get_organization()
+    if owner:
+        name = f"{owner}/{pulumi.get_project()}/{name}"
     try:
         answer = pulumi.runtime.invoke(_READ, {"stackName": name}).value or {}
     except Exception as reason:
@@ -142,7 +147,7 @@ class ProvedChangeProvider(OwnedProvider):
     """Remembers the plan that every node has got."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        keys = ("proved", "done", "begun")
+        keys = ("done", "begun")
         return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
 
     def create(self, props: Props) -> CreateResult:
@@ -170,7 +175,6 @@ class ProvedChange(Resource, module="earshot", name="ProvedChange"):
     ) -> None:
         """``begun`` ends with the plan of ``change``, and is over with the proof."""
         props = {
-            "proved": begun[-1].to_props(),
             "done": change.done_after,
             "begun": [item.to_props() for item in begun],
             "state_dir": str(state_dir),
@@ -184,7 +188,7 @@ def _begin(props: Props) -> None:
 
 
 def _complete(props: Props) -> None:
-    memory.complete(_folder(props), Made.from_props(props["proved"]).plan, int(props["done"]))
+    memory.complete(_folder(props), Made.from_props(props["begun"][-1]).plan, int(props["done"]))
 
 
 def _folder(props: Props) -> Path:

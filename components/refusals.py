@@ -12,11 +12,6 @@ REMEMBER = (
     "these"
 )
 """Where nothing is remembered of what runs; else such a change is made in steps."""
-BESIDE = (
-    "Add the new listener beside the old one and apply that, let `inter_broker` name it and apply "
-    "that, then take the old one away"
-)
-"""How to change the inter-broker listener while brokers run, where nobody plans the steps."""
 SHOWN = 5
 """Replicas that one message names."""
 

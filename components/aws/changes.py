@@ -15,7 +15,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
 
 from components.aws.ssm import reader
 from components.checked import CheckedProvider, Props
-from components.refusals import BESIDE, goes_back, moving_controllers, older_kafka, other_voters
+from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
@@ -127,7 +127,7 @@ def _other_links(held: Held, wanted: Held) -> Iterator[str]:
     # `quorum` compares the controllers' protocol and port; their listener's name may change
     before, after = (replace(links, controller="") for links in (held.links, wanted.links))
     staying = sorted(set(held.brokers) & set(wanted.brokers))
-    yield from unrollable(dict.fromkeys(staying, before), after, BESIDE)
+    yield from unrollable(dict.fromkeys(staying, before), after, REMEMBER)
 
 
 def _removals(held: Held, wanted: Held) -> Iterator[str]:

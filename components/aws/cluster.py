@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pulumi
@@ -126,16 +126,25 @@ class AwsStackCluster(Cluster):
     _last: AwsReadiness | None = None
 
     def __init__(
-        self, name: str, spec: AwsSpec, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: AwsSpec,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
     ) -> None:
-        """``name`` is the stack's, and begins the names of all resources."""
+        """``name`` is the stack's, and begins the names of all resources.
+
+        ``begin`` makes what must be there before the first instance is touched.
+        """
+        self._begin = begin
         super().__init__(name, spec, opts)
         every = list(self.nodes.values())
         after = [self._last] if self._last else []
         self.ready = self._readiness("cluster", every, after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
-    def _preflight(self, approval: GateApproval | None) -> AwsPreflight:
+    def _preflight(self, approval: GateApproval | None) -> pulumi.Resource:
         spec, after = self._spec, [approval] if approval is not None else []
         fits = ChangePreflight(
             self._name,
@@ -145,7 +154,10 @@ class AwsStackCluster(Cluster):
             pulumi.ResourceOptions(parent=self.gate, depends_on=after),
         )
         child = pulumi.ResourceOptions(parent=self.gate, depends_on=[fits])
-        return AwsPreflight(self._name, spec, without_dependencies(self.plan), child)
+        preflight = AwsPreflight(self._name, spec, without_dependencies(self.plan), child)
+        if self._begin is None:
+            return preflight
+        return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
 
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])

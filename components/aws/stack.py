@@ -15,11 +15,17 @@ import pulumi
 from components.aws.cluster import AwsStackCluster
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
+from components.change_in_state import BegunChange, Held, Made, ProvedChange, recalled
+from components.leaving import matters
 from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
+from earshot.placement.aws_step import spec_at, written
 from earshot.remote.bundle import bundle
+from earshot.transition.change import Change
+from earshot.transition.steps import leaving
 from earshot.validation.contract import Contract
 
 
@@ -28,11 +34,23 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
 
     Raises EarshotError.
     """
-    for note in plan_aws(spec, stack).notes:
+    held = recalled(state)
+    change = Change.of(state, plan_aws(spec, stack).plan)
+    _check_unused(spec, held, change)
+    spec = spec_at(spec, stack, change.plan, [item.own for item in held.running])
+    notes = plan_aws(spec, stack).notes
+    for note in (*notes, change.note) if change.note else notes:
         pulumi.log.info(note)
-    cluster = AwsStackCluster(stack, spec)
+    begun = held.beginning(Made(change.plan, written(spec)))
+
+    def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
+        return BegunChange(stack, begun, state, opts)
+
+    cluster = AwsStackCluster(stack, spec, begin=begin)
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
-        lambda found: Contract.of(found[0].plan, stack, spec.placement, found[1])
+        lambda found: Contract.of(
+            found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
+        )
     )
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
@@ -51,8 +69,22 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
             bundle(state),
         )
         pulumi.export("reports", validator.reports)
-    _prove(stack, spec, contract, cluster, validator, state)
+    proof = _prove(stack, spec, contract, cluster, validator, state)
+    ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
     return cluster
+
+
+def _check_unused(spec: AwsSpec, held: Held, change: Change) -> None:
+    """Raises EarshotError where a listener goes that clients know, and nobody says that it may."""
+    going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
+    if going and matters(spec.remove):
+        names = ", ".join(going)
+        raise EarshotError(
+            f"nothing was touched: {change.note or f'{names} would go'}",
+            observed=f"whether clients still use {names} cannot be seen from here",
+            remedy="let them use another listener, then set `remove: anyway` in the stack's file, "
+            "or a date from which on it goes",
+        )
 
 
 def _bootstrap(contract: pulumi.Output[Contract], name: str) -> pulumi.Output[str]:
@@ -88,7 +120,7 @@ def _prove(
     cluster: AwsStackCluster,
     validator: Validator | None,
     state: Path,
-) -> None:
+) -> pulumi.Resource:
     """Validates each scope from its own vantage; without one, the report does not pass."""
     bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
     standpoints = pulumi.Output.all(bucket, instance).apply(
@@ -98,7 +130,7 @@ def _prove(
         for item in spec.listeners:
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
-    AwsValidation(
+    return AwsValidation(
         stack,
         contract,
         cluster.incarnations,

@@ -24,6 +24,7 @@ from earshot.config.clear_text import clear_text_problems
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids
 from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
+from earshot.config.removal import UNUSED, Remove
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse
@@ -73,6 +74,9 @@ class AwsSpec(ClusterSpec):
     """Keep records of the VPC's traffic in a bucket of the stack."""
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the data volumes."""
+    remove: Remove = UNUSED
+    """When a listener that a change takes away may go: anyway, or from a date on. Nobody can tell
+    whether it is unused."""
     cluster_id: ClusterId | None = None
     """Of data that an earlier stack has kept, to take it over; default: a new one, once."""
     deletion_protection: bool = True

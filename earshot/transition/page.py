@@ -30,14 +30,12 @@ then away with what is not wanted.
   that stays: its bootstrap is an output from the step that adds it.
 - A listener goes once no client is connected to it: the update stops, and names how many are and
   from where. `remove: anyway` in the stack's file does not look; `remove: 2030-12-31` looks until
-  that day begins (UTC) and not from then on.
+  that day begins (UTC) and not from then on. On `aws` nobody can tell: there it goes when one of
+  these says so.
 - What was made last is remembered: on `local` in the stack's folder, beside its brokers; on
-  `docker` in Pulumi's state, from which every checkout with the same backend goes on.
+  `docker` and `aws` in Pulumi's state, from which every checkout with the same backend goes on.
 - A listener that gets another name and port together is added and taken away. One that keeps its
   port gets another name in two changes: to a free port first, and then back.
-- The placements `local` and `docker` make changes in steps. `aws` refuses one that needs more than
-  one, before anything is touched; there each step is written into the stack's file and applied by
-  hand.
 - A `kafka_version` or properties in `extra` that change along are applied with the first step.
 
 Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).

@@ -61,7 +61,7 @@ class State:
         own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
         changed = self._make(BegunChangeProvider(), module._BEGUN, own)
         if ends:
-            proved = own | {"proved": plain(begun[-1]), "done": float(change.done_after)}
+            proved = own | {"done": float(change.done_after)}
             changed |= self._make(ProvedChangeProvider(), module._PROVED, proved)
             assert memory.recall(self.folder).complete == change.plan
         else:
@@ -131,7 +131,7 @@ def test_before_the_first_proof_nothing_is_known(state: State) -> None:
 
 def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
     one, other = (Made(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
-    held = Held(one, covered=(one,), begun=(one,))
+    held = Held(covered=(one,), begun=(one,))
     assert held.beginning(one) == (one,) and held.beginning(other) == (other,)
 
 

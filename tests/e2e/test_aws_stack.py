@@ -119,9 +119,35 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
         assert "map[" not in said
     stack.configure(cluster(3, heap="2g", **RENAMED, **settings))
     said = stack.project.fails(command="preview")
-    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in said
+    assert "would go from INTERNAL to BROKERS in one go" in said
     assert "map[" not in said
     assert {name: it["InstanceId"] for name, it in stack.instances().items()} == running
+
+
+def test_the_listener_between_brokers_is_renamed_in_three_steps(stack: Stack) -> None:
+    stack.configure(cluster(3))
+    stack.project.up()
+    before = stack.instances()
+    other = [{**INTERNAL, "name": "REPL", "port": 19192}]
+    stack.configure(cluster(3, listeners=other))
+    said = stack.project.runs("preview")
+    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in said
+    assert stack.instances().keys() == before.keys()
+    told = len(stack.nodes.history)
+    stack.project.up()
+    assert [node for node, _ in stack.nodes.history[told:]] == [1, 2, 3]
+    for text in stack.advertised().values():
+        assert "INTERNAL://" in text and "REPL://" in text
+    marked = {it["name"]: it["leaving"] for it in stack.project.outputs()["contract"]["listeners"]}
+    assert marked == {"INTERNAL": True, "REPL": False}
+    assert "step 2 of 3: brokers reach each other through REPL" in stack.project.up()
+    said = " ".join(stack.project.fails().split())
+    assert "step 3 of 3: INTERNAL taken away" in said
+    assert "whether clients still use INTERNAL cannot be seen from here" in said
+    stack.configure(cluster(3, listeners=other, remove="anyway"))
+    stack.project.up()
+    assert all(text.startswith("REPL://") for text in stack.advertised().values())
+    assert "unchanged" in stack.project.up("--expect-no-changes")
 
 
 def test_one_listener_for_both_scopes(stack: Stack) -> None:

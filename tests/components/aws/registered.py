@@ -71,6 +71,8 @@ class Answers(mocks.Mocks):
     """What a VPC that is there has."""
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Volumes that are there, by id."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """The stack's resources as its last checkpoint has them, by URN."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
@@ -107,6 +109,7 @@ class Answers(mocks.Mocks):
                 "insecureValue": f"ami of {args.args.get('name')}"
             },
             "aws:ec2/getVpc:getVpc": self.vpc,
+            "pulumi:pulumi:readStackResourceOutputs": {"outputs": self.state},
         }
         if args.token == "aws:ebs/getEbsVolumes:getEbsVolumes":
             asked = {it["name"]: it["values"] for it in args.args["filters"]}

@@ -9,10 +9,26 @@ from typing import Any
 
 import pytest
 
+from earshot.errors import EarshotError
+from earshot.placement.aws import plan_aws
+from earshot.placement.aws_step import written
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import INSTANCE, READY, Engine, deployed
-from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS
+from tests.components.aws.registered import (
+    INSTANCE,
+    PREFLIGHT,
+    READY,
+    Answers,
+    Engine,
+    deployed,
+)
+from tests.config.aws_documents import (
+    EXTERNAL,
+    INTERNAL,
+    ONE_LISTENER,
+    TWO_LISTENERS,
+    read_aws,
+)
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {
@@ -88,3 +104,61 @@ def test_a_validator_proves_the_internal_scope(
     (carried,) = engine.of("aws:s3/bucketObject:BucketObject").values()
     assert carried.inputs["source"].path == str(file)
     assert hashlib.sha256(file.read_bytes()).hexdigest() in carried.inputs["key"]
+
+
+REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+BEGUN = "pulumi-python:dynamic/earshot:BegunChange"
+PROVED = "pulumi-python:dynamic/earshot:ProvedChange"
+
+
+def proved(**settings: Any) -> Answers:
+    """AWS, and a state in which these settings were proved."""
+    spec = read_aws(**settings)
+    plan = plan_aws(spec, "mine").plan.model_dump(mode="json")
+    made = {"plan": plan, "own": written(spec)}
+    outputs = {"done": 0.0, "begun": [made]}
+    return Answers(
+        state={
+            "urn:begun": {"type": BEGUN, "outputs": {"begun": [made]}},
+            "urn:proved": {"type": PROVED, "outputs": outputs},
+        }
+    )
+
+
+def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
+    tmp_path: Path, log: logging.Logger, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    engine = deployed(tmp_path, log, proved(), brokers=3, listeners=[REPL])
+    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in caplog.text
+    begun, over = engine.one(BEGUN), engine.one(PROVED)
+    first = next(iter(engine.of(INSTANCE).values()))
+    assert engine.before(begun, first) and over.depends_on(engine.one(VALIDATION))
+    assert begun.depends_on(engine.of(PREFLIGHT)["mine"])
+    assert over.inputs["begun"] == begun.inputs["begun"]
+    assert over.inputs["done"] == 1
+    contract = Contract.model_validate(engine.one(VALIDATION).inputs["contract"])
+    assert {it.name: it.leaving for it in contract.listeners} == {"INTERNAL": True, "REPL": False}
+    assert contract.inter_broker == "INTERNAL"
+
+
+@pytest.mark.parametrize(
+    ("remove", "goes"),
+    [("unused", False), ("9999-12-31", False), ("2020-01-01", True), ("anyway", True)],
+)
+def test_a_listener_goes_when_somebody_says_so(
+    remove: str, goes: bool, tmp_path: Path, log: logging.Logger
+) -> None:
+    before = proved(listeners=[INTERNAL, REPL])
+    if goes:
+        engine = deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
+        assert engine.of(INSTANCE)
+        return
+    with pytest.raises(EarshotError) as caught:
+        deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
+    assert str(caught.value) == (
+        "nothing was touched: REPL would go: whether clients still use REPL cannot be seen from "
+        "here\n"
+        "  fix: let them use another listener, then set `remove: anyway` in the stack's file, or a "
+        "date from which on it goes"
+    )

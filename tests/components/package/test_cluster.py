@@ -219,7 +219,7 @@ PARTS = {
     cluster_args.KafkaDistribution: KafkaRelease,
     cluster_args.AwsClusterArgs: AwsSpec,
 }
-OWN = {"placement", "gate", "validation", "prove", "drained", "security", "validator"}
+OWN = {"placement", "gate", "validation", "prove", "drained", "remove", "security", "validator"}
 """What a stack of ours can say, and a component cannot."""
 
 

@@ -1,0 +1,63 @@
+"""The spec of brokers on AWS while their listeners change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from earshot.config.aws import AwsSpec
+from earshot.errors import EarshotError
+from earshot.placement.aws import plan_aws
+from earshot.placement.aws_step import spec_at, written
+from earshot.transition.steps import transition
+from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE, TWO_LISTENERS, read_aws
+
+REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+PUBLIC = {"name": "PUBLIC", "port": 9192, "scopes": ["external"]}
+
+
+def steps(before: AwsSpec, wanted: AwsSpec) -> list[AwsSpec]:
+    old, new = (plan_aws(spec, "s").plan for spec in (before, wanted))
+    return [spec_at(wanted, "s", step.plan, [written(before)]) for step in transition(old, new)]
+
+
+def names(spec: AwsSpec) -> list[str]:
+    return [item.name for item in spec.listeners]
+
+
+def test_each_step_is_a_spec_of_its_own() -> None:
+    before = read_aws(brokers=3, **TWO_LISTENERS)
+    wanted = read_aws(brokers=3, **TWO_LISTENERS | {"listeners": [REPL, EXTERNAL]})
+    found = steps(before, wanted)
+    assert [(names(it), it.inter_broker_name) for it in found] == [
+        (["INTERNAL", "EXTERNAL", "REPL"], "INTERNAL"),
+        (["INTERNAL", "EXTERNAL", "REPL"], "REPL"),
+        (["REPL", "EXTERNAL"], "REPL"),
+    ]
+    assert found[-1] == wanted
+
+
+def test_a_listener_that_goes_brings_its_reason_along() -> None:
+    old: dict[str, Any] = {
+        "listeners": [INTERNAL, PUBLIC],
+        "clients": OFFICE,
+        "clear_text": {"PUBLIC": "a trial without data"},
+    }
+    found = steps(read_aws(**old), read_aws(**TWO_LISTENERS))
+    assert names(found[0]) == ["INTERNAL", "PUBLIC", "EXTERNAL"]
+    assert [it.clear_text for it in found] == [old["clear_text"], {}]
+    opened = [rule for group in plan_aws(found[0], "s").groups for rule in group.ingress]
+    assert all(any(rule.opens(port) for rule in opened) for port in (9092, 9192))
+
+
+def test_brokers_and_listeners_do_not_change_in_one_go() -> None:
+    before = read_aws(brokers=3)
+    wanted = read_aws(brokers=4, listeners=[REPL])
+    with pytest.raises(EarshotError) as caught:
+        steps(before, wanted)
+    assert str(caught.value) == (
+        "nothing was touched, for this change cannot be made in one go: it takes several steps, "
+        "and more changes along with the listeners\n"
+        "  fix: change the listeners first, with all else as it is, and apply that"
+    )
