@@ -23,7 +23,17 @@ OUTSIDE_PORT = 19092
 
 
 def candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
-    """Proposals against ``finding``; none where nothing is known that may help."""
+    """Proposals against ``finding``; none where nothing is known that may help.
+
+    What only speaks Kafka's protocol has none of Kafka's properties to write.
+    """
+    others = {item.service for item in whole.deployment.brokers if not item.is_kafka}
+    for item in _candidates(whole, finding):
+        if all(line.service not in others or line.setting == "ports" for line in item.lines):
+            yield item
+
+
+def _candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
     broker = whole.brokers.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:

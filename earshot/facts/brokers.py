@@ -36,6 +36,8 @@ class Broker:
     is_broker: bool = True
     is_controller: bool = False
     voters: Mapping[int, Address] = field(default_factory=dict)
+    is_kafka: bool = True
+    """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
     is_told: bool = True
     """What its image makes of its settings is known."""
     switched_off: tuple[tuple[str, Address], ...] = ()

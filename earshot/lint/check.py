@@ -18,6 +18,7 @@ from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.dotenv import is_env_file
 from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
@@ -116,7 +117,7 @@ def _compose(
     services = tuple(
         replace(item, release=said.release) for item in running(compose.services, said.profiles)
     )
-    if not brokers_among(services):
+    if not (brokers_among(services) or redpanda_among(services)):
         return Linted(shown, "", unchecked=("no service of it runs a Kafka broker",))
     found = mistakes(services)
     places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))

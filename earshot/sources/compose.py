@@ -6,6 +6,7 @@ Pure: files that the compose file names are asked for from `Read`, by their path
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -56,6 +57,8 @@ class Service:
     """`deploy.replicas` or `scale` as written."""
     properties: str = ""
     """A properties file of a broker that is mounted from beside the compose file: its text."""
+    redpanda: str = ""
+    """A mounted redpanda.yaml: its text."""
     is_built: bool = False
     """Its image is made from a Dockerfile, which nobody has read."""
     release: tuple[int, int] | None = None
@@ -292,8 +295,17 @@ class _Files:
             words,
             str(replicas or ""),
             self._properties(section) if self.lenient else "",
+            self._redpanda(section) if self.lenient else "",
             "build" in section,
         )
+
+    def _redpanda(self, section: Section) -> str:
+        """The mounted redpanda.yaml, or an empty text."""
+        for source in _sources(section):
+            if source.endswith((".yaml", ".yml")) and "redpanda" in posixpath.basename(source):
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    return self.read(source)
+        return ""
 
     def _properties(self, section: Section) -> str:
         """The mounted properties file that names listeners, or an empty text."""

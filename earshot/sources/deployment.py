@@ -31,6 +31,7 @@ from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import effective, handed_over
+from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 
 _RUNS_BROKER = re.compile(
     r"kafka-server-start|docker/run|start-kafka|entrypoint|/run\.sh|launch|kafka-run|start\b", re.I
@@ -189,7 +190,8 @@ def released(image: str) -> tuple[int, int] | None:
 
 def deployment(services: Sequence[Service]) -> Deployment:
     """Everything that the file shows."""
-    brokers = tuple(_broker(item) for item in brokers_among(services))
+    kafka = (_broker(item) for item in brokers_among(services))
+    brokers = (*kafka, *(redpanda_broker(item, services) for item in redpanda_among(services)))
     names = [item.service for item in brokers]
     return Deployment(
         containers={item.name: item.container for item in services},
@@ -199,6 +201,8 @@ def deployment(services: Sequence[Service]) -> Deployment:
 
 
 def _runs_broker(service: Service) -> bool:
+    if is_redpanda(service.container.image):
+        return False
     text = " ".join(service.command)
     if _CLIENT.search(text) and not _RUNS_BROKER.search(text):
         return False

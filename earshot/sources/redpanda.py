@@ -1,0 +1,122 @@
+"""Redpanda's brokers among services: their Kafka listeners, by flags or in redpanda.yaml.
+
+Redpanda speaks Kafka's protocol and advertises listeners as Kafka does; it has no properties, no
+quorum and no listener between brokers that Kafka's rules know. Sources: the reference of
+`rpk redpanda start` and of the broker properties `kafka_api` and `advertised_kafka_api`
+(https://docs.redpanda.com/current/reference/).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from earshot.errors import EarshotError
+from earshot.facts.brokers import Broker, Endpoint
+from earshot.facts.settings import is_known
+from earshot.listeners.address import Address
+from earshot.listeners.images import repository_of
+from earshot.sources.compose import Service
+from earshot.yaml_document import read_yaml_texts
+
+_IMAGE = re.compile(r"(?:.*/)?(?:redpandadata|vectorized|redpanda-data)/redpanda(?:-[a-z]+)*")
+_STARTS = re.compile(r"(?<![\w-])start(?![\w-])", re.ASCII)
+_FLAG = re.compile(r"(?<!\S)--(advertise-)?kafka-addr(?:=|\s+)(\S+)", re.ASCII)
+_SEEDS = re.compile(r"(?<!\S)(?:--seeds|-s)(?:=|\s+)[\"']?([^\s:,+\"']+)", re.ASCII)
+_ENTRY = re.compile(
+    r"(?:(?P<name>[A-Za-z0-9_.-]+)://)?(?P<host>\[[0-9A-Fa-f:]+\]|[^:,\s/]+)(?::(?P<port>[0-9]{1,5}))?",
+    re.ASCII,
+)
+_UNNAMED = "kafka"
+_PORT = 9092
+Listed = dict[str, Address | None]
+"""By a listener's name its address, None where that is not known."""
+
+
+def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
+    """Those that run a broker of Redpanda, and not only its image's `rpk`."""
+    return tuple(item for item in services if is_redpanda(item.container.image) and _starts(item))
+
+
+def is_redpanda(image: str) -> bool:
+    """Whether an image is Redpanda's, also in a mirror of its registry."""
+    return _IMAGE.fullmatch(repository_of(image)) is not None
+
+
+def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
+    """The broker in ``service``; those that name a seed among ``services`` are of its cluster."""
+    text = " ".join(service.command)
+    seed = _SEEDS.search(text)
+    seeds = (it for it in services if seed and _is_called(it, seed[1]))
+    root = next(seeds, service)
+    return Broker(
+        service=service.name,
+        container=service.container,
+        id=None,
+        endpoints=None if service.container.unknown else _endpoints(service, text),
+        cluster=f"of Redpanda with {root.name}",
+        is_kafka=False,
+    )
+
+
+def _is_called(service: Service, name: str) -> bool:
+    return name == service.name or service.container.answers_to(name)
+
+
+def _starts(service: Service) -> bool:
+    return not service.command or _STARTS.search(" ".join(service.command)) is not None
+
+
+def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
+    """None where some of them are not known: flags count before the mounted file."""
+    binds, advertised = _of_file(service.redpanda)
+    for is_advertised, value in _FLAG.findall(text):
+        listed = _listed(value.strip("\"'"))
+        if is_advertised:
+            advertised = listed
+        else:
+            binds = listed
+    if not binds or any(address is None for address in binds.values()):
+        return None
+    found = []
+    for name, bind in binds.items():
+        assert bind is not None
+        found.append(Endpoint(name, bind, (advertised or {}).get(name)))
+    return tuple(found)
+
+
+def _listed(text: str) -> Listed | None:
+    """`internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
+    found: Listed = {}
+    for entry in text.split(","):
+        match = _ENTRY.fullmatch(entry.strip())
+        known = is_known(entry) and match is not None
+        name = entry.partition("://")[0] if "://" in entry else _UNNAMED
+        if not known or match is None:
+            found[name] = None
+            continue
+        found[name] = Address(match["host"].strip("[]"), int(match["port"] or _PORT))
+    return found
+
+
+def _of_file(text: str) -> tuple[Listed | None, Listed | None]:
+    """`kafka_api` and `advertised_kafka_api` of a redpanda.yaml; None for what it does not have."""
+    try:
+        document = read_yaml_texts(text, "redpanda.yaml", unique=False) if text else None
+    except EarshotError:
+        return None, None
+    node = document.get("redpanda") if isinstance(document, Mapping) else None
+    if not isinstance(node, Mapping):
+        return None, None
+    return _items(node.get("kafka_api")), _items(node.get("advertised_kafka_api"))
+
+
+def _items(value: object) -> Listed | None:
+    listed = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
+    return dict(_item(item) for item in listed if isinstance(item, Mapping)) or None
+
+
+def _item(item: Mapping[str, object]) -> tuple[str, Address | None]:
+    host, port = str(item.get("address") or ""), str(item.get("port") or _PORT)
+    known = host and is_known(host) and re.fullmatch(r"[0-9]{1,5}", port)
+    return str(item.get("name") or _UNNAMED), Address(host, int(port)) if known else None

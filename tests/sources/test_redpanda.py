@@ -1,0 +1,142 @@
+"""Redpanda in Compose files, as people write it; its reference names the flags and the keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.checks.deployment import mistakes
+from earshot.facts.brokers import Endpoint
+from earshot.listeners.address import Address
+from earshot.sources.deployment import brokers_among, deployment
+from earshot.sources.redpanda import is_redpanda, redpanda_among
+from tests.rules.deployment_examples import services
+
+IMAGE = "docker.redpanda.com/redpandadata/redpanda:v24.2.7"
+BIND = "--kafka-addr internal://0.0.0.0:9092,external://0.0.0.0:19092"
+TOLD = "--advertise-kafka-addr internal://redpanda:9092,external://localhost:19092"
+BOTH = (
+    Endpoint("internal", Address("0.0.0.0", 9092), Address("redpanda", 9092)),
+    Endpoint("external", Address("0.0.0.0", 19092), Address("localhost", 19092)),
+)
+
+
+def compose(command: str, more: str = "", ports: str = "19092:19092") -> str:
+    return f"""
+services:
+  redpanda:
+    image: {IMAGE}
+    command: {command}
+    ports: ["{ports}"]
+{more}"""
+
+
+CLIENT = "  app: {image: app, environment: {KAFKA_BROKERS: 'redpanda:9092'}}"
+
+
+def endpoints(text: str, files: dict[str, str] | None = None) -> tuple[Endpoint, ...] | None:
+    (broker,) = deployment(services(text, files)).brokers
+    assert not broker.is_kafka
+    return broker.endpoints
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (f"redpanda start {BIND} {TOLD}", BOTH),
+        (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
+        (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
+        (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
+        (
+            "start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
+            (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),),
+        ),
+        (
+            "redpanda start --kafka-addr 0.0.0.0:9092",
+            (Endpoint("kafka", Address("0.0.0.0", 9092), None),),
+        ),
+        (
+            "redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
+            (Endpoint("a", Address("0.0.0.0", 1), None),),
+        ),
+        ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
+        ("redpanda start", None),
+    ],
+)
+def test_listeners_by_flags(command: str, expected: tuple[Endpoint, ...] | None) -> None:
+    assert endpoints(compose(command)) == expected
+
+
+@pytest.mark.parametrize("flag", ["", " --advertise-kafka-addr a://other:9092"])
+def test_listeners_of_a_mounted_file(flag: str) -> None:
+    text = compose(
+        f"redpanda start{flag}\n    volumes: ['./redpanda.yaml:/etc/redpanda/redpanda.yaml']"
+    )
+    file = """
+redpanda:
+  kafka_api: [{address: 0.0.0.0, port: 9092, name: a}]
+  advertised_kafka_api: {address: redpanda, port: 9092, name: a}
+"""
+    to = Address("other" if flag else "redpanda", 9092)
+    expected = (Endpoint("a", Address("0.0.0.0", 9092), to),)
+    assert endpoints(text, {"./redpanda.yaml": file}) == expected
+    for other in ("", "redpanda: []", "a: [", "redpanda: {kafka_api: [{port: 1}]}"):
+        assert endpoints(text, {"./redpanda.yaml": other}) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "is_one"),
+    [
+        ("redpandadata/redpanda", True),
+        ("docker.redpanda.com/redpandadata/redpanda-nightly:v0", True),
+        ("vectorized/redpanda:latest", True),
+        ("redpandadata/console", False),
+        ("example/redpanda", False),
+    ],
+)
+def test_whose_image_it_is(image: str, is_one: bool) -> None:
+    assert is_redpanda(image) is is_one
+
+
+@pytest.mark.parametrize(
+    "command", ["rpk topic create a --brokers redpanda:9092", "bash -c 'rpk cluster info'"]
+)
+def test_its_tools_are_no_broker(command: str) -> None:
+    found = services(compose(command))
+    assert not redpanda_among(found)
+    assert not brokers_among(found)
+
+
+def test_variables_of_kafka_mean_nothing_to_it() -> None:
+    more = "    environment: {KAFKA_ADVERTISED_LISTENERS: 'A://0.0.0.0:1', KAFKA_LISTENERS: x}\n"
+    assert mistakes(services(compose(f"redpanda start {BIND} {TOLD}", more))) == ()
+
+
+def told(text: str) -> list[tuple[str, str, str | None, list[str]]]:
+    found = mistakes(services(text))
+    return [(it.rule, it.container, it.listener, list(map(str, it.lines))) for it in found]
+
+
+def test_who_is_sent_where_nobody_listens_is_found() -> None:
+    good = compose(f"redpanda start {BIND} {TOLD}", CLIENT)
+    assert told(good) == []
+    inside = good.replace("internal://redpanda:9092", "internal://localhost:9092")
+    assert told(inside) == [("KL015", "redpanda", "internal", [])]
+    outside = good.replace("external://localhost", "external://redpanda")
+    assert told(outside) == [("KL017", "redpanda", "external", [])]
+    lines = ["redpanda: ports: 19092:19092 in place of 19093:19092"]
+    assert told(good.replace("19092:19092", "19093:19092")) == [
+        ("KL017", "redpanda", "external", lines)
+    ]
+
+
+def test_who_names_a_seed_is_of_its_cluster() -> None:
+    text = "services:\n" + "".join(
+        f"  {name}:\n    image: {IMAGE}\n    command: redpanda start {flags}\n"
+        for name, flags in (
+            ("a", "--node-id 0"),
+            ("b", "--node-id 1 --seeds a:33145,b:33145"),
+            ("c", "--node-id 1 --seeds=other:33145"),
+        )
+    )
+    clusters = [item.cluster for item in deployment(services(text)).brokers]
+    assert clusters == ["of Redpanda with a", "of Redpanda with a", "of Redpanda with c"]
