@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.render import voters
 from earshot.transition.reach import protocols, takeovers
 
 STOP = "stop the cluster first (`make down`; data is kept)"
@@ -68,9 +67,9 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
     elif held != asked:
         yield (
             (
-                f"the controllers would move from {_listed(held.values())} to "
-                f"{_listed(asked.values())} while they run: no majority would find each other "
-                "during a rolling change"
+                f"the controllers would move from {_listed(dict.fromkeys(held.values()))} to "
+                f"{_listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
+                "each other during a rolling change"
             ),
             f"keep the controllers' addresses; or {STOP}",
         )
@@ -132,9 +131,14 @@ def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int,
                 yield old, node.id, str(item.advertised)
 
 
-def _voters(plan: ClusterPlan) -> dict[str, str]:
-    entries = (entry.partition("@") for entry in voters(plan).split(",") if entry)
-    return {id: address for id, _, address in entries}
+def _voters(plan: ClusterPlan) -> dict[int, str]:
+    """By id, where the controllers listen; of a name that is not known yet, the port alone."""
+    found = ((node.id, node.listener(plan.controller)) for node in plan.controllers)
+    return {
+        id: str(item.advertised) if item.known else f"port {item.port}"
+        for id, item in found
+        if item is not None
+    }
 
 
 def _refused(reason: str, remedy: str) -> EarshotError:

@@ -210,11 +210,11 @@ def test_a_container_that_was_killed_is_started_by_the_next_update(changing: Doc
     [
         (
             {"controllers": {"count": 1}},
-            ["formatted for a quorum of 1,2,3", "controllers.count: 3"],
+            ["the quorum has the voters 1, 2, 3 and would get 1", "`controllers.count`"],
         ),
         (
             {"listeners": [{"name": "BROKERS", "port": 19092, "scopes": ["internal"]}]},
-            ["would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)", "`inter_broker`"],
+            ["would go from INTERNAL to BROKERS in one go", "give BROKERS a port"],
         ),
         ({"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
     ],

@@ -61,3 +61,12 @@ def test_brokers_and_listeners_do_not_change_in_one_go() -> None:
         "and more changes along with the listeners\n"
         "  fix: change the listeners first, with all else as it is, and apply that"
     )
+
+
+def test_controllers_whose_names_are_not_known_yet_are_told_by_their_port() -> None:
+    before, wanted = (read_aws(brokers=3, controllers={"port": it}) for it in (29092, 29192))
+    with pytest.raises(EarshotError) as caught:
+        steps(before, wanted)
+    assert "the controllers would move from port 29092 to port 29192 while they run" in str(
+        caught.value
+    )
