@@ -6,14 +6,13 @@ of its own: with listeners of the wanted one and of the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from earshot.config.aws import AwsSpec
 from earshot.config.listener import ListenerSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import Protocol
+from earshot.listeners.model import ClusterPlan, Listener
 from earshot.placement.aws import plan_aws
 
 
@@ -26,7 +25,7 @@ def written(spec: AwsSpec) -> dict[str, Any]:
 
 
 def spec_at(
-    spec: AwsSpec, stack: str, step: ClusterPlan, before: Iterable[Mapping[str, Any]]
+    spec: AwsSpec, stack: str, step: ClusterPlan, before: Collection[Mapping[str, Any]]
 ) -> AwsSpec:
     """``spec``, which is wanted of ``stack``, as it is at ``step``.
 
@@ -35,16 +34,15 @@ def spec_at(
     """
     if plan_aws(spec, stack).plan == step:
         return spec
-    held = [
-        *spec.listeners,
-        *(ListenerSpec.model_validate(it) for known in before for it in known["listeners"]),
-    ]
-    reasons: dict[str, str] = {}
+    specs, reasons = [spec], dict[str, str]()
     for known in before:
+        listeners = tuple(ListenerSpec.model_validate(it) for it in known["listeners"])
+        specs.append(spec.model_copy(update={"listeners": listeners}))
         reasons |= known["clear_text"]
+    wanted = tuple(_listeners(stack, step, specs))
     found = spec.model_copy(
         update={
-            "listeners": tuple(_listeners(step, held)),
+            "listeners": wanted,
             "inter_broker": step.inter_broker,
             "extra": dict(step.extra),
             "clear_text": {
@@ -54,7 +52,7 @@ def spec_at(
             },
         }
     )
-    if plan_aws(found, stack).plan != step:
+    if len(wanted) != len(step.listener_names) or plan_aws(found, stack).plan != step:
         raise EarshotError(
             "nothing was touched, for this change cannot be made in one go",
             observed="it takes several steps, and more changes along with the listeners",
@@ -63,12 +61,17 @@ def spec_at(
     return found
 
 
-def _listeners(step: ClusterPlan, held: Iterable[ListenerSpec]) -> Iterator[ListenerSpec]:
-    by_key: dict[tuple[str, Protocol, int], ListenerSpec] = {}
-    for item in held:
-        by_key.setdefault((item.name, item.protocol, item.port), item)
+def _listeners(stack: str, step: ClusterPlan, specs: Collection[AwsSpec]) -> Iterator[ListenerSpec]:
+    """Those of ``specs`` from which the listeners of ``step`` follow, in its order."""
+    found: dict[str, list[tuple[ListenerSpec, list[Listener | None]]]] = {}
+    for spec in specs:
+        made = plan_aws(spec, stack).plan
+        for item in spec.listeners:
+            found.setdefault(item.name, []).append((item, _of_brokers(made, item.name)))
     for name in step.listener_names:
-        planned = next(it for node in step.brokers if (it := node.listener(name)))
-        found = by_key.get((name, planned.protocol, planned.bind_port))
-        if found is not None:
-            yield found
+        planned = _of_brokers(step, name)
+        yield from [item for item, listed in found.get(name, ()) if listed == planned][:1]
+
+
+def _of_brokers(plan: ClusterPlan, name: str) -> list[Listener | None]:
+    return [node.listener(name) for node in plan.brokers]

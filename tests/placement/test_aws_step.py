@@ -70,3 +70,15 @@ def test_controllers_whose_names_are_not_known_yet_are_told_by_their_port() -> N
     assert "the controllers would move from port 29092 to port 29192 while they run" in str(
         caught.value
     )
+
+
+def test_an_interrupted_step_is_taken_back_on_the_way_to_another() -> None:
+    before = read_aws(brokers=3, **TWO_LISTENERS)
+    moved = TWO_LISTENERS | {"listeners": [INTERNAL, EXTERNAL | {"port": 9192}]}
+    third = read_aws(brokers=3, **moved | {"listeners": [REPL, *moved["listeners"][1:]]})
+    current, begun = (plan_aws(it, "s").plan for it in (before, read_aws(brokers=3, **moved)))
+    wanted = plan_aws(third, "s").plan
+    for step in transition(current, wanted, (begun,)):
+        known = [written(before), written(read_aws(brokers=3, **moved))]
+        assert plan_aws(spec_at(third, "s", step.plan, known), "s").plan == step.plan
+    assert plan_aws(spec_at(third, "s", current, [written(before)]), "s").plan == current
