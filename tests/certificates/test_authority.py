@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, x25519
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from earshot.certificates.authority import (
@@ -105,6 +108,17 @@ def test_who_issued_a_certificate_is_told_by_name_and_signature(authority: Issue
     for stack in ("test", "other"):
         assert not is_issued_by(pem, new_authority(stack, NOW).certificate)
     assert not is_issued_by("", authority.certificate)
+
+
+def test_a_key_that_signs_nothing_has_issued_nothing(authority: Issued) -> None:
+    holder = x509.load_pem_x509_certificate(authority.certificate.encode())
+    signer = load_pem_private_key(authority.key.encode(), None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    builder = x509.CertificateBuilder(holder.issuer, holder.subject)
+    builder = builder.public_key(x25519.X25519PrivateKey.generate().public_key())
+    builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW)
+    odd = builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+    assert not is_issued_by(authority.certificate, odd)
 
 
 def test_clocks_of_clients_may_be_five_minutes_behind(authority: Issued) -> None:

@@ -53,6 +53,11 @@ def test_a_name_that_only_looks_like_an_address_covers_none() -> None:
     assert not SubjectNames(dns=("10.0.0.1",)).cover("10.0.0.1")
 
 
+@pytest.mark.parametrize("name", ["kafka.example.com.", "kafka..com", ".example.com"])
+def test_a_name_with_an_empty_label_is_covered_by_none(name: str) -> None:
+    assert not SubjectNames(dns=(name,)).cover(name)
+
+
 def test_the_names_are_told_in_one_line() -> None:
     assert str(SubjectNames.of_hosts(["B1", "b1", "::1"])) == "b1, ::1"
     assert str(SubjectNames()) == "no name"

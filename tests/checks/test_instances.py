@@ -13,6 +13,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.finding import FindingState
 from earshot.sources.user_data import PLACE, UserDataFile
+from tests.lint.samples import finding
 
 POLICY = ResolverPolicy(timeout=0.1, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
 
@@ -30,6 +31,15 @@ def written(host: str = "b1.example.com", path: str = "f", **changed: str) -> Us
     }
     values |= {key.replace("_", "."): text for key, text in changed.items()}
     return UserDataFile(path, NodeSettings({key: text for key, text in values.items() if text}))
+
+
+def test_of_a_listener_that_kafka_refuses_the_kind_of_address_is_not_said_as_well() -> None:
+    refused = finding("KL002")
+    broker = Broker("urn:pulumi::i", written(), (refused,))
+    assert [broker.has_said(finding(rule)) for rule in ("KL002", "KL003", "KL011")] == [
+        *(True, True, False),
+    ]
+    assert not broker.has_said(replace(finding("KL003"), listener="OTHER"))
 
 
 ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}

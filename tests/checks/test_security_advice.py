@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from earshot.checks.security_advice import advice_on_settings
+from earshot.checks.security_advice import advice_on_services, advice_on_settings
 from earshot.facts.settings import BrokerSettings
 from earshot.lint.check import check
+from earshot.listeners.terms import Protocol
+from earshot.rules.kl019_clear_text import leaves_machine
+from tests.rules.deployment_examples import services
 
 KRAFT = {
     "process.roles": "broker,controller",
@@ -40,6 +43,25 @@ def said(folder: Path, text: str, name: str) -> list[tuple[str, str, int]]:
     (folder / name).write_text(text)
     found = check(folder / name, {}).mistakes
     return [(item.finding.rule, item.level, item.place.line) for item in found]
+
+
+@pytest.mark.parametrize(
+    ("host", "clear", "with_passwords"),
+    [
+        ("203.0.113.1", True, True),
+        ("8.8.8.8", True, True),
+        ("ec2-203-0-113-1.compute-1.amazonaws.com", True, True),
+        ("10.0.0.1", False, True),
+        ("ip-10-0-0-1.ec2.internal", False, True),
+        ("kafka.example.com", False, True),
+        ("localhost", False, False),
+        ("kafka", False, False),
+    ],
+)
+def test_who_is_far_away_sends_in_clear_text(host: str, clear: bool, with_passwords: bool) -> None:
+    assert leaves_machine(Protocol.PLAINTEXT, host) is clear
+    assert leaves_machine(Protocol.SASL_PLAINTEXT, host) is with_passwords
+    assert not leaves_machine(Protocol.SASL_SSL, host)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +138,14 @@ def test_other_forms_of_files(tmp_path: Path) -> None:
         for key, value in KRAFT.items()
     )
     assert said(tmp_path, pod + env, "pod.yaml") == [("KL019", "warning", 16)]
+
+
+def test_of_two_brokers_the_second_is_looked_at_where_something_is_said_of_the_first() -> None:
+    both = COMPOSE + COMPOSE.partition("services:\n")[2].replace("  kafka:", "  second:").replace(
+        "9092:9092", "9094:9092"
+    ).replace("hostname: kafka.", "hostname: second.")
+    found = services(both.replace("HOST", "203.0.113.1"))
+    (first,) = advice_on_services(found)
+    assert (first.rule, first.container) == ("KL020", "kafka")
+    (second,) = advice_on_services(found, [first])
+    assert (second.rule, second.container) == ("KL020", "second")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.model import Place
-from earshot.lint.places import at_paths, in_compose, in_properties, of_container
+from earshot.lint.places import at_paths, in_compose, in_properties, of_container, of_resource
 from earshot.sources.kubernetes import read_manifest
 from earshot.yaml_document import read_yaml_documents
 from tests.lint.samples import finding
@@ -135,6 +135,18 @@ def test_a_place_in_a_document(path: tuple[int | str, ...], expected: tuple[int,
     text = "spec:\n  listeners:\n    - {name: a}\n    - {name: b}\n"
     wanted = finding()
     assert list(at_paths(text, "m.yaml", [(wanted, [path])])) == [
+        (wanted, Place("m.yaml", *expected))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [(("spec.listeners[1].port",), (5, 15)), ((), (2, 1)), (("spec.gone",), (2, 1))],
+)
+def test_a_place_of_a_resource(inputs: tuple[str, ...], expected: tuple[int, int]) -> None:
+    text = "apiVersion: v1\nkind: Kafka\nspec:\n  listeners: [{port: 1},\n    {name: b, port: 2}]\n"
+    wanted = replace(finding(), inputs=inputs)
+    assert list(at_paths(text, "m.yaml", [(wanted, of_resource((0,), wanted))])) == [
         (wanted, Place("m.yaml", *expected))
     ]
 

@@ -107,6 +107,19 @@ def test_a_plan_without_security_has_none_of_it() -> None:
     assert not [key for key in settings(plan, BROKER) if is_computed(key)]
 
 
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("allow.everyone.if.no.acl.found", True),
+        ("connections.max.reauth.ms", True),
+        ("ssl.protocol", True),
+        ("num.io.threads", False),
+    ],
+)
+def test_what_security_decides_is_not_for_extra(key: str, expected: bool) -> None:
+    assert is_computed(key) is expected
+
+
 def test_a_node_comes_in_by_what_it_was_started_with() -> None:
     values = read_properties(server_properties(PLAN, BROKER)).values
     assert own_access(values) == {

@@ -50,6 +50,33 @@ def test_the_program_carries_out_what_stands_in_the_file(
     assert done == [given]
 
 
+class Noted:
+    """Notes what is asked of the cluster."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, bootstrap: str, settings: object) -> Noted:
+        self.asked.append(bootstrap)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self.asked.append(name)
+
+
+def test_what_is_forbidden_goes_first_and_passwords_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noted = Noted()
+    monkeypatch.setattr(order, "Access", noted)
+    monkeypatch.setattr(order, "await_logins", lambda *_: noted.asked.append("await_logins"))
+    order.carry_out(an_order().model_copy(update={"logins": {}}))
+    assert noted.asked == ["kafka-1:19092", "forbid", "allow"]
+    noted.asked.clear()
+    order.carry_out(an_order())
+    assert noted.asked[1:] == ["forbid", "allow", "set_passwords", "remove_users", "await_logins"]
+
+
 def test_what_the_cluster_refuses_is_said_without_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,9 +30,13 @@ class FakeEngine:
         self._image(image)
         self.given = given
         self.left.append("container")
-        return SimpleNamespace(start=lambda: None, exec_run=self._exec, remove=self._remove)
+        return SimpleNamespace(start=self._start, exec_run=self._exec, remove=self._remove)
+
+    def _start(self) -> None:
+        self.left.append("running")
 
     def _exec(self, command: list[str], **given: Any) -> Any:
+        assert self.left == ["container", "running"]
         self.given |= given | {"command": command}
         if isinstance(self.answer, BaseException):
             raise self.answer
