@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from earshot.checks.copied_security import copied, obstacle
 from earshot.checks.remedy_lines import Whole, advertised_text, is_set, on_one_line
 from earshot.facts.brokers import Broker
 from earshot.listeners.address import Address
@@ -16,8 +17,11 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 class AddedListener:
     """A listener to add to a broker: bound on all interfaces, with the protocol of another."""
 
-    def __init__(self, whole: Whole, broker: Broker, name: str, bind: Address) -> None:
+    def __init__(
+        self, whole: Whole, broker: Broker, name: str, bind: Address, beside: tuple[str, str]
+    ) -> None:
         self.whole, self.broker, self.name, self.bind = whole, broker, name, bind
+        self.beside, self.protocol = beside
 
     def __call__(self, advertised: Address) -> tuple[Line, ...]:
         """The lines that add it, the advertised one first."""
@@ -34,7 +38,8 @@ class AddedListener:
             f"{item.name}:{item.name if item.name in _PROTOCOLS else 'PLAINTEXT'}"
             for item in self.broker.endpoints or ()
         )
-        found.append(self._line(key, f"{protocols},{self.name}:PLAINTEXT"))
+        found.append(self._line(key, f"{protocols},{self.name}:{self.protocol}"))
+        found += copied(self.whole, self.broker, self.beside, self.name)
         return tuple(found)
 
     def _line(self, key: str, value: str) -> Line:
@@ -49,7 +54,8 @@ def added_listener(
     endpoints = broker.endpoints
     if not endpoints or broker.container.on_host_network:
         return None
-    if protocols.get(beside.upper()) != "PLAINTEXT":
+    protocol = protocols.get(beside.upper(), "")
+    if obstacle(whole, broker, beside, protocol):
         return None
     taken = {item.name.upper() for item in endpoints} | set(protocols)
     name = next((item for item in names if item not in taken), None)
@@ -57,7 +63,11 @@ def added_listener(
     ports |= {item.container_port for item in broker.container.published}
     port = next(item for item in range(first_port, 65_536) if item not in ports)
     bind = Address("0.0.0.0", port)
-    return None if name is None else (bind, AddedListener(whole, broker, name, bind))
+    return (
+        None
+        if name is None
+        else (bind, AddedListener(whole, broker, name, bind, (beside, protocol)))
+    )
 
 
 def protocols_of(whole: Whole, broker: Broker) -> dict[str, str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from earshot.checks.added_listener import protocols_of
+from earshot.checks.copied_security import obstacle
 from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import Candidate, Whole
 from earshot.errors import EarshotError
@@ -19,6 +21,8 @@ from earshot.sources.deployment import deployment
 Check = Callable[[Sequence[Service]], tuple[Finding, ...]]
 MOST_SERVICES = 1000
 """Checked in all trials of one file together: one trial checks all its services again."""
+_BY_LISTENER = ("KL015", "KL016", "KL017")
+"""Rules that a listener more may satisfy."""
 _Kind = tuple[str, str, str | None, str]
 
 
@@ -47,8 +51,22 @@ def with_lines(
                 proved.append(candidate)
             if len(tried) == trials:
                 break
-        found.append(_with_best(finding, proved))
+        found.append(_with_best(finding, proved) if proved else _with_reason(whole, finding))
     return tuple(found)
+
+
+def _with_reason(whole: Whole, finding: Finding) -> Finding:
+    """Why no lines are shown, where a new listener would need more than an address."""
+    broker = whole.brokers.get(finding.container)
+    if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
+        return finding
+    listed = [item for item in broker.endpoints or () if not item.is_controller]
+    named = [item for item in listed if item.name == finding.listener] or listed
+    spoken = protocols_of(whole, broker)
+    reasons = [obstacle(whole, broker, it.name, spoken.get(it.name.upper(), "")) for it in named]
+    if not named or not all(reasons):
+        return finding
+    return replace(finding, remedy=f"{finding.remedy} (no lines are shown: {reasons[0]})")
 
 
 def applied(services: Sequence[Service], lines: Iterable[Line]) -> tuple[Service, ...]:
@@ -86,8 +104,6 @@ def _moved(published: Iterable[PublishedPort], line: Line) -> Iterator[Published
 
 
 def _with_best(finding: Finding, proved: Sequence[Candidate]) -> Finding:
-    if not proved:
-        return finding
     best = min(proved, key=lambda item: len(item.lines))
     alike = {item.lines for item in proved if len(item.lines) == len(best.lines)}
     is_only_way = len(alike) == 1 and not best.is_choice and finding.is_certain_error

@@ -596,3 +596,57 @@ services:
 @given(text=deployments())
 def test_every_remedy_with_lines_cures(text: str) -> None:
     cures(services(text))
+
+
+def secured(protocol: str, *more: str) -> str:
+    lines = "".join(f"\n      {line}" for line in more)
+    return f"""
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: CLIENTS://kafka:9092
+      {MAP}: CLIENTS:{protocol}
+      KAFKA_INTER_BROKER_LISTENER_NAME: CLIENTS
+      KAFKA_SASL_ENABLED_MECHANISMS: SCRAM-SHA-256
+      KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: SCRAM-SHA-256{lines}
+"""
+
+
+LOGIN = "KAFKA_LISTENER_NAME_CLIENTS_SCRAM___SHA___256_SASL_JAAS_CONFIG"
+SCRAM = f"{LOGIN}: ScramLoginModule required"
+
+
+def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
+    ((remedy, lines, _),) = told(secured("SASL_PLAINTEXT", f"{SCRAM};"))
+    assert "no lines" not in remedy
+    assert lines[2:4] == [
+        f"kafka: {MAP}: CLIENTS:SASL_PLAINTEXT,EXTERNAL:SASL_PLAINTEXT",
+        f"kafka: {LOGIN.replace('CLIENTS', 'EXTERNAL')}: ScramLoginModule required;",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            secured("SASL_PLAINTEXT", SCRAM + ' username="a" password="planted";'),
+            "the settings of CLIENTS hold a secret",
+        ),
+        (
+            secured("SASL_PLAINTEXT", "KAFKA_OPTS: -Djava.security.auth.login.config=/jaas"),
+            "the logins of CLIENTS stand elsewhere, as in a JAAS file",
+        ),
+        (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
+        (secured("SASL_SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
+    ],
+)
+def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:
+    ((remedy, lines, _),) = told(text)
+    assert remedy == (
+        "give these clients a listener of their own that advertises localhost and its published "
+        f"port, or publish the port no more (no lines are shown: {reason})"
+    )
+    assert lines == []
