@@ -221,3 +221,14 @@ def test_only_what_listens_is_taken_from_the_table() -> None:
 def test_connections_are_taken_from_the_table_with_both_ends() -> None:
     found = [(own.port, peer) for own, peer in connections(TABLE + "   6: 0:0 0 01\n")]
     assert found == [(9093, Bound("127.0.0.1", 54321))]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_is_in_the_kernels_own_table(host: str) -> None:
+    with (
+        held(Bound(host, 0)) as mine,
+        socket.create_connection((host, mine.getsockname()[1])) as it,
+    ):
+        own, peer = (Bound(*end[:2]) for end in (it.getsockname(), it.getpeername()))
+        text = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
+        assert {(own, peer), (peer, own)} <= set(connections(text))
