@@ -6,6 +6,7 @@ only. The CLI starts it through the wrapper ``pulumi-resource-pulumi-python``.
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import signal
@@ -40,6 +41,7 @@ def terminate(*_: object) -> None:
 
 
 def main() -> None:
+    gc.set_threshold(20_000, 20, 20)  # what a provider loads stays: few searches for garbage
     engine = int(sys.argv.pop(1))
     # As with `python -m`: providers are modules of the project, which is the working directory.
     sys.path[0] = os.getcwd()  # noqa: PTH109

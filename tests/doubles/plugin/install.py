@@ -12,9 +12,11 @@ from toolchain.paths import ROOT
 
 MAIN = '''"""Runs a test double of the {plugin} provider; see {root}/{folder}."""
 
+import gc
 import sys
 from pathlib import Path
 
+gc.set_threshold(20_000, 20, 20)  # what is loaded here stays
 sys.path.insert(0, {root!r})
 
 from {module} import {name}

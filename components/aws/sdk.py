@@ -1,0 +1,76 @@
+"""pulumi_aws by the resource: whoever names `aws.ec2.Vpc` gets that file, and not 180 others.
+
+The package `pulumi_aws.ec2` loads them all on its first use, as `s3` and the rest do: most of the
+time in which a program starts. The file of a class is known by its name here; where none has it,
+the whole package is loaded as it always was.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PACKAGES = ("ebs", "ec2", "iam", "route53", "s3", "ssm", "vpc")
+"""Those that the component takes resources from."""
+_SHARED = ("_inputs", "_enums")
+"""Files whose names the whole package shows beside those of its resources."""
+
+
+class _OnDemand(ModuleType):
+    """A package of pulumi_aws that loads its files as their names are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for file in self._files(name):
+                found = import_module(f"{self.__name__}.{file}")
+                if file == name and name not in found.__all__:
+                    return found
+                # one that is named like its function is hidden by it, as in the whole package
+                vars(self).update({each: getattr(found, each) for each in found.__all__})
+                if name in vars(self):
+                    return vars(self)[name]
+            self._load_all()
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def _files(self, name: str) -> Iterator[str]:
+        """The files of the package that may have it."""
+        word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+        for file in dict.fromkeys(
+            (name, word, re.sub("_(args(_dict)?|result|output)$", "", word), *_SHARED)
+        ):
+            if (Path(self.__path__[0]) / f"{file}.py").is_file():
+                yield file
+
+    def _load_all(self) -> None:
+        self.__class__ = ModuleType  # type: ignore[assignment]  # as it is without this module
+        assert self.__spec__ is not None and self.__spec__.loader is not None
+        self.__spec__.loader.exec_module(self)
+
+
+def load_on_demand() -> None:
+    """Let packages of pulumi_aws load what is used of them, unless somebody has imported them."""
+    about = importlib.util.find_spec("pulumi_aws")
+    if about is None or not about.submodule_search_locations:
+        return
+    for package in PACKAGES:
+        name = f"pulumi_aws.{package}"
+        folder = Path(about.submodule_search_locations[0]) / package
+        if name in sys.modules or not folder.is_dir():
+            continue
+        spec = importlib.util.spec_from_file_location(
+            name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        assert spec is not None
+        module = _OnDemand(name)
+        module.__spec__, module.__loader__ = spec, spec.loader
+        module.__file__, module.__package__ = spec.origin, name
+        module.__path__ = [str(folder)]
+        sys.modules[name] = module

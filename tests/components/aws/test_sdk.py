@@ -1,0 +1,69 @@
+"""Files of pulumi_aws one by one: the same classes as from the whole package, without the rest."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from components.aws.sdk import PACKAGES
+from toolchain.paths import ROOT
+
+USED = re.compile(r"\baws\.([a-z0-9]+)\.(\w+)(?=[,(\])])")
+
+FRESH = """
+import sys
+import components.aws
+import pulumi_aws as aws
+
+for package, name in {used}:
+    getattr(getattr(aws, package), name)
+print(sorted({{name for name in sys.modules if name.startswith("pulumi_aws.ec2.get_")}}))
+
+volume, looked_up = aws.ebs.Volume, aws.ebs.get_volume
+result, enum = aws.ebs.GetVolumeResult, aws.ssm.ParameterType
+kept = (volume, looked_up, result, aws.ebs.VolumeArgs, aws.ebs.GetVolumeFilterArgs)
+print(hasattr(aws.ebs, "Nothing"), "pulumi_aws.ebs.snapshot" in sys.modules)
+again = (aws.ebs.Volume, aws.ebs.get_volume, aws.ebs.GetVolumeResult)
+print(kept == (*again, aws.ebs.VolumeArgs, aws.ebs.GetVolumeFilterArgs), aws.ebs.outputs.__name__)
+print(aws.ebs.__name__, looked_up.__module__, enum.__module__, aws.iam.Role.__module__)
+try:
+    aws.ebs.Nothing
+except AttributeError as error:
+    print(error)
+"""
+
+FIRST = """
+import pulumi_aws
+import components.aws
+
+print(type(pulumi_aws.ebs).__name__)
+"""
+
+
+def printed(program: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> None:
+    texts = [path.read_text() for path in (ROOT / "components" / "aws").glob("*.py")]
+    used = sorted({found for text in texts for found in USED.findall(text)})
+    assert {package for package, _ in used} == set(PACKAGES)
+    assert printed(FRESH.format(used=used)) == [
+        "['pulumi_aws.ec2.get_vpc']",
+        "False True",
+        "True pulumi_aws.ebs.outputs",
+        "pulumi_aws.ebs pulumi_aws.ebs.get_volume pulumi_aws.ssm._enums pulumi_aws.iam.role",
+        "module 'pulumi_aws.ebs' has no attribute 'Nothing'",
+    ]
+
+
+def test_a_package_that_somebody_has_imported_before_stays_theirs() -> None:
+    assert printed(FIRST) == ["_LazyModule"]
