@@ -14,7 +14,7 @@ from earshot.checks.remedy_lines import Candidate, Whole, advertised_text, port_
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS
-from earshot.listeners.address import Address
+from earshot.listeners.address import MAX_PORT, Address
 from earshot.rules.finding import Finding, Line
 from earshot.rules.grouped import shortened
 
@@ -161,7 +161,10 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[Candidate]:
         holders = [it for it in whole.services if any(map(port.excludes, it.container.published))]
         if port.host_port is None or len(holders) < 2 or type(port) is not PublishedPort:
             continue
-        free = next(it for it in range(port.host_port + 1, 65_536) if it not in used)
+        above = range(port.host_port + 1, MAX_PORT + 1)
+        free = next((it for it in above if it not in used), None)
+        if free is None:
+            continue
         lines = [port_line(broker, port, free, port.container_port)]
         text = advertised_text(whole, broker)
         for endpoint in broker.endpoints or ():

@@ -315,6 +315,13 @@ def test_of_two_that_publish_one_port_the_second_gets_the_next_that_is_free() ->
     assert line == "kafka2: ports: 9094:9092 in place of 9092:9092"
 
 
+def test_above_the_last_port_is_none_that_is_free() -> None:
+    last = TWO.replace("9092:9092", "65534:9092").replace("localhost:9092", "localhost:65534")
+    ((_, (line, _), _),) = told(last)
+    assert line == "kafka2: ports: 65535:9092 in place of 65534:9092"
+    assert [lines for _, lines, _ in told(last.replace("65534", "65535"))] == [[]]
+
+
 def test_each_of_several_findings_has_its_own_lines() -> None:
     clients = """
   ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111"}}

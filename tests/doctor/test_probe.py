@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import ssl
 import threading
@@ -120,6 +121,20 @@ def test_refused() -> None:
     assert not contact.connected
     assert [item.error for item in contact.attempts] == ["refused"]
     assert str(contact.attempts[0]) == f"127.0.0.1:{port} refused the connection"
+
+
+@pytest.mark.parametrize(
+    ("port", "error"), [(0, "no-port"), (1, "refused"), (65_535, "refused"), (65_536, "no-port")]
+)
+def test_what_is_no_port_is_not_tried(
+    port: int, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(address: object, timeout: float) -> None:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    contact = reach(Address("h", port), found("h", "127.0.0.1"))
+    assert [item.error for item in contact.attempts] == [error]
 
 
 def test_first_address_dead_second_alive() -> None:
