@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from components import validation
+from components.aws.validation import AwsValidationProvider
 from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
@@ -40,6 +42,17 @@ def properties(folder: Path, **changes: Any) -> dict[str, Any]:
         "verdict": None,
         **changes,
     }
+
+
+def test_on_aws_the_command_has_the_stacks_credentials_and_ends_with_the_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[bool] = []
+    monkeypatch.setattr(validation.owner, "exit_with_parent", lambda: ends.append(True))
+    provider = AwsValidationProvider()
+    provider.configure(SimpleNamespace(config={"aws:profile": "kafka"}))
+    assert ends == [True]
+    assert provider.environment({})["AWS_PROFILE"] == "kafka"
 
 
 class ChildDouble:

@@ -326,6 +326,11 @@ def test_which_cluster_it_is_of(env: dict[str, str], cluster: str) -> None:
     assert broker(APACHE, env).cluster == cluster
 
 
+def test_on_the_hosts_network_loopback_is_what_others_there_ask_too() -> None:
+    asked = {"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}
+    assert broker(CONFLUENT, asked, network_mode="host").cluster == "localhost:2181"
+
+
 @pytest.mark.parametrize(
     ("roles", "told"),
     [
