@@ -48,7 +48,7 @@ def test_on_aws_the_command_has_the_stacks_credentials_and_ends_with_the_provide
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends: list[bool] = []
-    monkeypatch.setattr(validation.owner, "exit_with_parent", lambda: ends.append(True))
+    monkeypatch.setattr("components.owner.exit_with_parent", lambda: ends.append(True))
     provider = AwsValidationProvider()
     provider.configure(SimpleNamespace(config={"aws:profile": "kafka"}))
     assert ends == [True]
