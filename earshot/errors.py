@@ -9,13 +9,22 @@ The facts stay on the exception, the text is derived from them: reporters need n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+# `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
+_USER = re.compile(r"(?:[A-Za-z_][\w.-]{0,100}|(?<=//)):[^\s/@,:;]{1,1000}@", re.ASCII)
+
+
+def without_users(text: str) -> str:
+    """``text`` without the users and passwords that stand before a host in it."""
+    return _USER.sub("***@", text)
 
 
 class EarshotError(Exception):
     """What is wrong (object), what was found, what is allowed, and how to fix it.
 
-    ``str(error)`` is the one message a user sees.
+    ``str(error)`` is the one message a user sees; no password before a host stands in it.
     """
 
     exit_code = 2
@@ -23,11 +32,11 @@ class EarshotError(Exception):
     def __init__(
         self, object: str, *, observed: str = "", allowed: str = "", remedy: str = ""
     ) -> None:
-        self.object = object
-        self.observed = observed
+        self.object = without_users(object)
+        self.observed = without_users(observed)
         self.allowed = allowed
         self.remedy = remedy
-        super().__init__(object)
+        super().__init__(self.object)
 
     def __str__(self) -> str:
         text = self.object

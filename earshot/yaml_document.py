@@ -267,7 +267,7 @@ def _no_yaml(shown: str, error: Exception) -> EarshotError:
             remedy="fix that line (indent with blanks, never with tabs)",
         )
     # a control character has no line of its own; a date such as 2024-99-99 is a ValueError
-    message = str(error).splitlines()[0]
+    message = str(error).splitlines()[0].partition(": '")[0]  # what is quoted may be a password
     return EarshotError(shown, observed=f"is no YAML ({message})", allowed="a YAML file")
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.remedies import with_lines
+from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
-from earshot.listeners.secrets import without_users
 from earshot.rules import (
     kl002_kafka,
     kl014_start_script,

@@ -180,11 +180,11 @@ def _is_of_kafka(finding: Finding, facts: ClusterFacts) -> bool:
 
 def _computed(written: UserDataFile) -> Iterator[Finding]:
     """What only the instance knows: neither a preview nor an update ever checks it."""
-    for key, text in written.computed.items():
+    for key in written.computed:
         if key in written.places or key.endswith("listeners"):
             where = "a listener's host" if key in written.places else key
             yield kl011_resolves.RULE.finding(
-                f"{where} is computed on the instance: {text}",
+                f"{where} is computed on the instance: {written.told(key)}",
                 "a name that the program gives it",
                 state=FindingState.UNKNOWN,
                 remedy="advertise the name of a resource (an Elastic IP, a record), or prove the "

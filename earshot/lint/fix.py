@@ -98,8 +98,11 @@ def with_lines(text: str, shown: str, lines: Sequence[Line]) -> str | None:
 
 
 def difference(before: str, after: str, shown: str) -> str:
-    """What becomes of ``before``, as a unified diff; `***` stands for what may be a secret."""
-    lines = difflib.unified_diff(_shown(before), _shown(after), shown, f"{shown} (fixed)")
+    """What becomes of ``before``, as a unified diff; `***` stands for what may be a secret.
+
+    The lines around it are left out: which of them hold a secret is not certain.
+    """
+    lines = difflib.unified_diff(_shown(before), _shown(after), shown, f"{shown} (fixed)", n=0)
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

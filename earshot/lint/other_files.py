@@ -46,6 +46,6 @@ def _unknown(file: UserDataFile) -> Iterator[str]:
     path = file.path or "the properties"
     if not file.whole:
         yield f"{path}: what stands in it before is not known"
-    for key, text in file.computed.items():
+    for key in file.computed:
         what = "the host" if key in file.places else key
-        yield f"{path}: {what} is not known, the instance computes {text}"
+        yield f"{path}: {what} is not known, the instance computes {file.told(key)}"

@@ -6,21 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from earshot.errors import without_users
 from earshot.lint.model import Place
-from earshot.listeners.secrets import reveals, without_users
+from earshot.listeners.secrets import MASK, SECRET_NAME, before_secret, reveals
 from earshot.report.visible import visible
 
-MASK = "***"
 MAX_CHARACTERS = 10_000
 """A longer line is data, and not shown."""
 _CUT = "..."
-_WORDS = "(?:PASSWORD|PASSPHRASE|SECRET|TOKEN|JAAS|CREDENTIAL|KEY)"
-# `KAFKA_SSL_KEY_PASSWORD: x`, `"sasl.jaas.config"=x`, but no listener's address (TOKEN://host);
-# `{name: KAFKA_SSL_KEY_PASSWORD, value: x}`
-_SECRET = re.compile(
-    rf"{_WORDS}[\w.-]{{0,100}}[\"']?\s*(?:,\s*[\"']?value[\"']?\s*)?[:=](?!//)\s*", re.IGNORECASE
-)
-_NAMED = re.compile(rf"\bname[\"']?\s*:\s*[\"']?[\w.-]*{_WORDS}", re.IGNORECASE)
 _VALUE = re.compile(r"\s*(?:-\s+)?[\"']?value[\"']?\s*:\s*")
 """Of a pair of lines, as in a manifest: `name: KAFKA_SSL_KEY_PASSWORD`, `value: x`."""
 _MARKED = re.compile(r"(?:[&!]\S*(?:\s+|$))*(?:#.*)?")
@@ -70,7 +63,7 @@ def masked(lines: Sequence[str], number: int) -> str:
     blanks = line[: len(line) - len(line.lstrip())]
     if len(line) > MAX_CHARACTERS or _within_a_secret(lines, number - 1):
         return blanks + MASK
-    match = _SECRET.search(line) or _value_of_a_secret(lines, number - 1)
+    match = before_secret(line) or _value_of_a_secret(lines, number - 1)
     head = line[: match.end()] if match else line
     if reveals("", head) or reveals("sasl.jaas.config", head) or without_users(head) != head:
         return blanks + MASK
@@ -82,7 +75,7 @@ def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None
     before, after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
     beside = () if lines[index].lstrip().startswith("-") else before
     own = (*beside, *(item for item in after if not item.lstrip().startswith("-")))
-    named = any(_NAMED.search(item, 0, MAX_CHARACTERS) for item in own)
+    named = any(SECRET_NAME.search(item, 0, MAX_CHARACTERS) for item in own)
     return _VALUE.match(lines[index].rstrip()) if named else None
 
 
@@ -90,7 +83,7 @@ def _within_a_secret(lines: Sequence[str], index: int) -> bool:
     """Whether a line above begins a value that goes on here, and its name is a secret's."""
     own = _KEY_OR_ITEM.match(lines[index]) is not None
     for above, is_parent in _beginnings(lines, index):
-        match = _SECRET.search(above, 0, MAX_CHARACTERS)
+        match = before_secret(above, MAX_CHARACTERS)
         if match is None:
             continue
         begins_here = not _MARKED.fullmatch(above[match.end() :])

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
+from earshot.listeners.secrets import without_secrets
+
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
@@ -61,12 +63,12 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 def shown(value: object) -> str:
-    """``value`` as it stands in a message: short, on one line, printable."""
+    """``value`` as it stands in a message: short, on one line, printable, without secrets."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    text = ascii(value)
+    text = without_secrets(ascii(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -7,7 +7,10 @@ file, Pulumi's state, a container's environment, an instance's user data.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
+
+from earshot.errors import without_users
 
 INSTEAD = (
     "a reference that the broker itself resolves (`${file:/path:key}`, with `config.providers`), "
@@ -20,6 +23,7 @@ INSTEAD = (
 # plugins that share a broker's properties call theirs (tiered storage, schema registry).
 _SECRET = re.compile(
     r"(.+\.)?(password|passphrase|secret|token|jaas\.config|credentials?(\.json)?|user\.info"
+    r"|pass|passwd|pwd|creds"
     r"|(secret|master|keystore|private|access|account|api)\.key)",
     re.IGNORECASE,
 )
@@ -37,13 +41,32 @@ _IN_ANY_VALUE = re.compile(
     re.IGNORECASE,
 )
 
-# `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
-_USER = re.compile(r"[A-Za-z_][\w.-]{0,100}:[^\s/@,:;]{1,1000}@", re.ASCII)
+MASK = "***"
+_WORDS = r"(?:PASS|PWD|PW\b|SECRET|TOKEN|JAAS|CRED|AUTH|KEY)"
+# `KAFKA_SSL_KEY_PASSWORD: x`, `"sasl.jaas.config"=x`, but no listener's address (TOKEN://host);
+# `{name: KAFKA_SSL_KEY_PASSWORD, value: x}`; `${DB_PASSWORD-x}`; `--password x`, `curl -u user:x`
+_BEFORE_SECRET = re.compile(
+    rf"{_WORDS}[\w.-]{{0,100}}[\"']?\s*(?:,\s*[\"']?value[\"']?\s*)?[:=](?!//)\s*"
+    rf"|\$\{{\w{{0,100}}{_WORDS}\w{{0,100}}[-+?]"
+    rf"|--?[\w.-]{{0,100}}{_WORDS}[\w.-]{{0,100}}[\"']?[\s,]+[\"']?"
+    r"|(?<!\S)(?:-u|--user)[\"']?[\s,=]+[\"']?[^\s:]{1,100}:"
+    r"|\bAuthorization:\s*|\bBearer\s+",
+    re.IGNORECASE,
+)
+SECRET_NAME = re.compile(rf"\bname[\"']?\s*:\s*[\"']?[\w.-]*{_WORDS}", re.IGNORECASE)
+"""In a manifest, where a variable's value stands beside its name."""
 
 
-def without_users(text: str) -> str:
-    """``text`` without the users and passwords that stand before a host in it."""
-    return _USER.sub("***@", text)
+def before_secret(text: str, end: int = sys.maxsize) -> re.Match[str] | None:
+    """What leads to a value that may be a secret in ``text``, of which so many characters count."""
+    return _BEFORE_SECRET.search(text, 0, end)
+
+
+def without_secrets(text: str) -> str:
+    """One line up to what may be a secret in it, and `MASK` for the rest."""
+    match = before_secret(text)
+    head = without_users(text[: match.end()] if match else text)
+    return head + MASK if match and match.end() < len(text) else head
 
 
 def revealed(properties: Mapping[str, object]) -> list[str]:

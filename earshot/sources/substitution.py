@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from earshot.errors import EarshotError
+from earshot.listeners.secrets import before_secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATOR = re.compile(r":?[-?+]")
@@ -98,7 +99,7 @@ class _Substitution:
             raise EarshotError(
                 self.where or f"variable {name}",
                 observed=f"the variable {name} is required, and not set"
-                + (f" ({rest})" if rest else ""),
+                + (f" ({rest})" if rest and not before_secret(f"{name}={self.where}=") else ""),
                 remedy=f"set {name} in the environment, in .env, or in a file for --env-file",
             )
         return str(value)

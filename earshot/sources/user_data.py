@@ -19,6 +19,7 @@ from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, read_properties
+from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
@@ -74,6 +75,10 @@ class UserDataFile:
         for place in self.places:
             found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
         return found
+
+    def told(self, key: str) -> str:
+        """What of `computed` may be shown for ``key``."""
+        return MASK if before_secret(f"{key}=") else without_secrets(self.computed[key])
 
     @property
     def places(self) -> frozenset[str]:

@@ -117,7 +117,7 @@ def _splice(text: str, random: Random) -> str:
 def _graft(text: str, random: Random) -> str:
     """The same document with another value somewhere."""
     try:
-        document = yaml.safe_load(text)
+        document = yaml.load(text, yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return _slip(text, random)
     at, key = document, None
@@ -130,7 +130,7 @@ def _graft(text: str, random: Random) -> str:
         (*SCALARS, [at], {"a": at}, document if random.random() < 0.1 else at)
     )
     try:
-        return yaml.safe_dump(document, allow_unicode=random.random() < 0.5)
+        return str(yaml.dump(document, None, yaml.CSafeDumper, allow_unicode=random.random() < 0.5))
     except (yaml.YAMLError, ValueError, RecursionError):
         return text
 

@@ -146,9 +146,11 @@ def test_the_ends_of_lines_stay() -> None:
 
 
 def test_a_diff_shows_no_secret() -> None:
-    before = "A_PASSWORD: hunter2\nB: 1\n"
-    assert difference(before, before.replace("1", "2"), "a.yml") == (
-        "--- a.yml\n+++ a.yml (fixed)\n@@ -1,3 +1,3 @@\n A_PASSWORD: ***\n-B: 1\n+B: 2\n\n"
+    """Not even one beside a change, whose name tells nobody that it is one."""
+    before = "A: hunter2\nB: 1 # --password hunter2\nC: hunter2\n"
+    assert difference(before, before.replace("1", "4"), "a.yml") == (
+        "--- a.yml\n+++ a.yml (fixed)\n@@ -2 +2 @@\n"
+        "-B: 1 # --password ***\n+B: 4 # --password ***\n"
     )
 
 

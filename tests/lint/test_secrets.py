@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
 
-from earshot.cli import lint
+from earshot.cli import lint, run
 from earshot.cli.lint import Choice
 from earshot.lint.formats import Format
 
@@ -54,6 +55,26 @@ CLIENT = """
     image: ui
     environment:
 """
+USER_DATA = f"""#!/bin/bash
+curl -u admin:{PLANTED} http://u:{PLANTED}@h/x
+cat > /etc/kafka/server.properties <<EOF
+process.roles=broker,controller
+node.id=x
+ssl.keystore.password={PLANTED}
+sasl.jaas.config=x required password="{PLANTED}$(date)";
+listeners=PLAINTEXT://u:{PLANTED}@:9092,PLAINTEXT://:9093
+advertised.listeners=PLAINTEXT://$(curl -H 'Authorization: {PLANTED}' http://h):9092
+EOF
+"""
+ENCODED = base64.b64encode(PLANTED.encode()).decode()
+SECRET = f"""
+apiVersion: v1
+kind: Secret
+metadata: {{name: kafka}}
+data: {{KAFKA_SSL_KEY_PASSWORD: {ENCODED}}}
+stringData:
+  KAFKA_SASL_JAAS_CONFIG: {JAAS}
+"""
 
 INPUTS = {
     "jaas.yml": f"{MISTAKEN}      KAFKA_LISTENER_NAME_SASL_SSL_PLAIN_SASL_JAAS_CONFIG: {JAAS}\n",
@@ -86,7 +107,46 @@ INPUTS = {
     "pod.yaml": f"{POD}        - {{name: KAFKA_SSL_KEY_PASSWORD, value: {PLANTED}}}\n"
     f'        - {{name: KAFKA_LISTENERS, value: "PLAINTEXT://u:{PLANTED}@:9092"}}\n',
     "strimzi.yaml": f"{STRIMZI}{PLANTED}}}}}}}\n",
+    **{
+        f"{number}-beside.yml": f"{MISTAKEN}      {line}\n{CLIENT}"
+        f"      {line}\n      BOOTSTRAP_SERVERS: kafka:9092\n"
+        for number, line in enumerate(
+            [
+                f"SASL_PASSWORD: {PLANTED}",
+                f"DATABASE_URL: http://u:{PLANTED}@db/x",
+                f"REDIS: redis://:{PLANTED}@db/x",
+                f"X: 'a ${{PW:-{PLANTED}}}'",
+                f"DB_PASS: {PLANTED}",
+                f"CREDS: {PLANTED}",
+                f"ANYTHING: {PLANTED}",
+            ]
+        )
+    },
+    **{
+        f"{number}-command.yml": f"{MISTAKEN}  ui:\n    image: ui\n    command: {command}\n"
+        for number, command in enumerate(
+            [
+                f"run --bootstrap-server localhost:9092 --password {PLANTED}",
+                f"run --password {PLANTED} --bootstrap-server nobody:9092",
+                f"run --bootstrap-server nobody:9092 --ssl.key.pass={PLANTED}",
+                f"[run, --bootstrap-server, 'nobody:9092', --api-key, {PLANTED}]",
+                f"sh -c 'curl -u admin:{PLANTED} http://x && run --bootstrap-server nobody:9092'",
+            ]
+        )
+    },
+    "override.yml": f"{SHORT}{{A: b}}\n    command: kafka-server-start x --override node.id=x "
+    f"--override ssl.keystore.password={PLANTED} --override listeners=A://u:{PLANTED}@:9092\n",
+    "port.yml": MISTAKEN.replace('["9092:9092"]', f'["9092:9092", "u:{PLANTED}@1:1"]'),
+    "number.yml": f"{SHORT}{{KAFKA_SSL_KEY_PASSWORD: !!int {PLANTED}}}\n",
+    "needed.yml": f"{SHORT}{{KAFKA_SSL_KEY_PASSWORD: '${{NO_PASSWORD?{PLANTED}}}'}}\n",
+    "given.env": f"KAFKA_NODE_ID=x\nSASL_PASSWORD={PLANTED}\nKAFKA_LISTENERS=A://u:{PLANTED}@:1,\n",
+    "user-data.sh": USER_DATA,
+    "secret.yaml": f"{SECRET}---{POD}        - {{name: KAFKA_SSL_KEY_PASSWORD, value: {PLANTED}}}\n"
+    '        - {name: KAFKA_NODE_ID, value: "x"}\n      envFrom: [{secretRef: {name: kafka}}]\n',
+    "broken-secret.yaml": f"{SECRET}  kafka: [{ENCODED}\n",
 }
+ENDS = {"override.yml": 1, "user-data.sh": 1, "given.env": 1, "0-command.yml": 1}
+"""Exit codes of some: their mistakes are found."""
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +166,13 @@ def test_in_no_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         code = lint.run([file], Choice(write_baseline=baseline), format, ())
         shown = "".join(capsys.readouterr()) + baseline.read_text()
         assert file.name in shown or code == 0
-        assert PLANTED not in shown
-    lint.run([file], Choice(), Format.TEXT, ())
-    assert PLANTED not in "".join(capsys.readouterr())
+        assert PLANTED not in shown and ENCODED not in shown
+    code = lint.run([file], Choice(), Format.TEXT, ())
+    assert code == ENDS.get(name, code)
+    for arguments in (["lint", name, "--diff"], ["--debug", "lint", name], ["adopt", name]):
+        run(arguments)
+        shown += "".join(capsys.readouterr())
+    assert PLANTED not in shown and ENCODED not in shown
 
 
 @pytest.mark.parametrize("name", [".env", "given.env"])

@@ -18,10 +18,12 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.catalogue import RULES
+from policies.containers import CONTAINER_TYPE
 from policies.pack import NOT_OF_ONE, policies
 from tests.config.read import read_local
 from tests.doubles.dns_server import dns_server
 from tests.policies.calls import UNKNOWN, Pack
+from tests.policies.programs import Program
 from toolchain.paths import POLICIES
 
 
@@ -209,3 +211,31 @@ def test_the_strict_configuration_names_all_that_can_stop() -> None:
 
 def test_an_address_that_is_another_machines_is_stopped_on_this_one() -> None:
     assert "kl012" in Pack().analyze(GATE_TYPE, gate(planned("192.0.2.9")))
+
+
+def test_no_password_of_any_resource_is_said() -> None:
+    """Whatever is wrong with it, and wherever a password stands."""
+    planted = "Pl4ntedS3cret"
+    kafka = [
+        "KAFKA_NODE_ID=1",
+        "KAFKA_PROCESS_ROLES=broker,controller",
+        f"KAFKA_LISTENERS=PLAINTEXT://u:{planted}@:9092,CONTROLLER://:9093",
+        f"KAFKA_SSL_KEYSTORE_PASSWORD={planted}",
+        f'KAFKA_SASL_JAAS_CONFIG=x required password="{planted}";',
+    ]
+    command = ["run", "--password", planted, "--bootstrap-server", f"u:{planted}@nobody:9092"]
+    ui = {"name": "ui", "image": "ui", "envs": [f"A=http://u:{planted}@h"], "command": command}
+    data = (
+        "#!/bin/sh\ncat > server.properties <<EOF\nnode.id=x\nprocess.roles=broker\n"
+        f'sasl.jaas.config=x required password="{planted}$(date)";\nlisteners=A://u:{planted}@:1\n'
+        f"advertised.listeners=A://$(curl --token {planted} http://h):1\nEOF\n"
+    )
+    program = Program()
+    program.add(
+        CONTAINER_TYPE, "kafka", {"name": "kafka", "image": "apache/kafka:4.1.1", "envs": kafka}
+    )
+    program.add(CONTAINER_TYPE, "ui", ui)
+    program.add("aws:ec2/instance:Instance", "instance", {"userData": data})
+    before, end = program.run(Pack(), preview=True)
+    assert {"kafka", "instance"} <= set(before)
+    assert planted not in f"{before}{end}"
