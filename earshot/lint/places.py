@@ -131,6 +131,8 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     parts = dict(_pairs(section))
     if name in parts:
         return parts[name][0]
+    if name == "advertised.listeners" and "command" in parts and _advertises(parts["command"][1]):
+        return parts["command"][0]
     variables = spellings(name)
     environment = parts.get("environment")
     if environment is None:
@@ -141,6 +143,12 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
                 return item if isinstance(item, yaml.Node) else None
         return None
     return next((key for found, (key, _) in _pairs(environment[1]) if found in variables), None)
+
+
+def _advertises(command: yaml.Node) -> bool:
+    """Whether a flag there says what is advertised, as Redpanda's or `--override` do."""
+    parts = command.value if isinstance(command, yaml.SequenceNode) else [command]
+    return any("advertise" in str(item.value) for item in parts)
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:

@@ -31,6 +31,10 @@ services:
       - KAFKA_LISTENERS=A://:1
       - CLUSTER_ID
   bare: {image: x}
+  flags:
+    command: [start, --advertise-kafka-addr=a:1]
+  others:
+    command: start
 """
 
 
@@ -54,6 +58,8 @@ def place(container: str, *inputs: str, text: str = TEXT) -> tuple[int, int]:
         ("kafka", ("gone",), (4, 3)),  # the service
         ("kafka", (), (4, 3)),
         ("listed", ("listeners",), (14, 9)),
+        ("flags", ("advertised.listeners",), (18, 5)),
+        ("others", ("advertised.listeners",), (19, 3)),
         ("listed", ("CLUSTER_ID",), (15, 9)),
         ("listed", ("node.id",), (11, 3)),
         ("broker", ("listeners",), (14, 9)),  # by its container's name
