@@ -85,8 +85,14 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
     above = laid_over(file)
-    over = () if above is None else ((text_of(above), str(above)),)
-    return _compose(text, file, variables, said, over)
+    if above is None or not is_compose(text, shown):
+        return _compose(text, file, variables, said)
+    over = (text_of(above), str(above))
+    if is_compose(*over):
+        return _compose(text, file, variables, said, (over,))
+    alone = _compose(text, file, variables, said)
+    why = f"{above.name} names no service: it is left out, and `docker compose` lays it over this"
+    return replace(alone, unchecked=(*alone.unchecked, why)) if alone.kind else alone
 
 
 def _is_cut_by_braces(text: str, shown: str) -> bool:

@@ -73,3 +73,15 @@ def test_a_base_without_the_word_is_checked_for_the_sake_of_its_override(tmp_pat
     (tmp_path / "compose.override.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
     assert choose([tmp_path]).files == (tmp_path / "compose.yml",)
     assert [it.finding.rule for it in check(tmp_path / "compose.yml", {}).mistakes] == ["KL017"]
+
+
+@pytest.mark.parametrize("text", ["", "networks: {a: {external: true}}", "just a text"])
+def test_an_override_without_services_leaves_the_base_as_it_is(text: str, tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
+    (tmp_path / "compose.override.yml").write_text(text)
+    linted = check(tmp_path / "compose.yml", {})
+    assert [item.finding.rule for item in linted.mistakes] == ["KL017"]
+    assert linted.unchecked == (
+        "compose.override.yml names no service: it is left out, and `docker compose` lays it over "
+        "this",
+    )
