@@ -74,6 +74,8 @@ def test_the_way_back() -> None:
     stack = RegisteredStack([VPC, *subnets])
     assert list(stack.pointing(VPC.urn, "vpcId", SUBNETS, VPCS)) == subnets[:1]
     assert stack.pointing(VPC.urn, "otherId", SUBNETS, VPCS) == ()
+    assert stack.pointing(VPC.urn, "vpcId", GROUPS, VPCS) == ()
+    assert stack.pointing(VPC.urn, "vpcId", SUBNETS, GROUPS) == ()
     assert stack.get("urn::a") == subnets[0]
     assert stack.get("urn::none") is None
 

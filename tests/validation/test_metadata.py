@@ -62,6 +62,7 @@ def test_a_broker_without_the_listener_says_nothing_of_it() -> None:
     uneven = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["c:1", ""])
     assert match_listener(uneven, Address("x", 9), answer("x:9", "c:1", "d:1")) == "EXTERNAL"
     assert match_listener(uneven, Address("x", 9), answer("x:9", "a:1", "b:1")) == "INTERNAL"
+    assert match_listener(uneven, Address("c", 1), None) == "EXTERNAL"
 
 
 def test_a_port_of_two_listeners_decides_nothing() -> None:
