@@ -7,50 +7,41 @@ that somebody changes between the two by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import yaml
 
 from earshot.yaml_document import yaml_nodes
 
 _ENTRY = re.compile(
-    r"^[ \t]*#[# \t]*(?:-[ \t]+)?[\"']?(?P<name>[A-Z][A-Z0-9_]*ADVERTISED_[A-Z_]+)"
-    r"(?:[ \t]*[:=])[ \t]*(?P<value>[^#\n]*)",
+    r"^[ \t]*#[# \t]*(?:-[ \t]+)?[\"']?(?P<name>[A-Z][A-Z0-9_]{0,40}ADVERTISED_[A-Z_]{1,40})"
+    r"[ \t]*[:=][ \t]*(?P<value>[^#\n]*)",
     re.ASCII | re.MULTILINE,
 )
 """`# KAFKA_ADVERTISED_LISTENERS: …`, `# - KAFKA_ADVERTISED_LISTENERS=…`."""
-_IMAGE = re.compile(r"[# \t]*(?:image|build|container_name)[ \t]*:", re.ASCII)
-Commented = Mapping[str, tuple[str, ...]]
+_KEY = re.compile(r"[# \t]*(?:image|build|container_name)[ \t]*:", re.ASCII)
+"""Only a whole service has it."""
+Commented = Mapping[str, Sequence[str]]
 """The values in comments, by the name of their variable."""
 
 
 def commented_out(text: str, shown: str) -> Mapping[str, Commented]:
     """By service, what its comments hold. Raises EarshotError for what is no YAML."""
-    matches = list(_ENTRY.finditer(text))
-    if not matches:
+    if not _ENTRY.search(text):
         return {}
     starts = _starts(text, shown)
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for match in matches:
-        if _is_of_a_service_in_comments(text, match.start()):
-            continue
-        line = text.count("\n", 0, match.start())
-        own = [(start, name) for start, name in starts if start <= line]
-        if own and own[-1][1]:
-            values = found.setdefault(own[-1][1], {})
-            value = match["value"].strip().strip("\"'")
-            values[match["name"]] = (*values.get(match["name"], ()), value)
+    found: dict[str, dict[str, list[str]]] = {}
+    service, is_anothers = "", False
+    for number, line in enumerate(text.split("\n")):
+        while starts and starts[0][0] <= number:
+            service = starts.pop(0)[1]
+        # what follows the keys of a service that stands in comments is that one's
+        is_anothers = line.lstrip().startswith("#") and (is_anothers or bool(_KEY.match(line)))
+        match = _ENTRY.match(line)
+        if match and service and not is_anothers:
+            values = found.setdefault(service, {}).setdefault(match["name"], [])
+            values.append(match["value"].strip().strip("\"'"))
     return found
-
-
-def _is_of_a_service_in_comments(text: str, start: int) -> bool:
-    """Whether the comments right above begin with a service's own keys."""
-    for above in reversed(text[:start].splitlines()):
-        if not above.lstrip().startswith("#"):
-            return False
-        if _IMAGE.match(above):
-            return True
-    return False
 
 
 def _starts(text: str, shown: str) -> list[tuple[int, str]]:
@@ -63,7 +54,7 @@ def _starts(text: str, shown: str) -> list[tuple[int, str]]:
             found += [(name.start_mark.line, str(name.value)) for name, _ in _pairs(value)]
     if not any(key.value == "services" for key, _ in _pairs(root)):
         found = [(key.start_mark.line, str(key.value)) for key, _ in _pairs(root)]
-    return sorted(found)
+    return sorted(found, key=lambda item: item[0])
 
 
 def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:

@@ -19,7 +19,7 @@ NAME = "KAFKA_ADVERTISED_LISTENERS"
 @pytest.mark.parametrize("heading", ["services:\n", ""])
 def test_an_entry_belongs_to_the_service_that_it_stands_in(line: str, heading: str) -> None:
     text = f"{heading}  a:\n    image: x\n    {line}\n  b: {{image: y}}\n"
-    assert commented_out(text, "c.yml") == {"a": {NAME: ("PLAINTEXT://localhost:9092",)}}
+    assert commented_out(text, "c.yml") == {"a": {NAME: ["PLAINTEXT://localhost:9092"]}}
 
 
 @pytest.mark.parametrize(
