@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 _WILDCARD = re.compile(r"\*(\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?){2,}", re.ASCII)
 """A whole first label, and two or more behind it: OpenSSL takes no `*.com`."""
-_UNDER_WILDCARD = re.compile(r"[a-z0-9-]+", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,17 @@ class SubjectNames:
         """Whether a client that connects to ``host`` accepts a certificate with these names.
 
         ``host`` is a name or an address without brackets. A name that ends in a dot is covered by
-        none: Java's clients refuse it whatever the certificate says.
+        none, nor is one with an underscore, nor numbers that Java takes for an address (`10.1`):
+        Java's clients refuse them whatever the certificate says.
         """
         address = _address(host)
         if address is not None:
             return address in self.addresses
         wanted = host.lower()
-        if not wanted.isascii() or not all(wanted.split(".")):
+        labels = wanted.split(".")
+        if not all(map(_LABEL.fullmatch, labels)):
+            return False
+        if len(labels) <= 4 and all(map(str.isdigit, labels)):
             return False
         return any(_matches(pattern.lower(), wanted) for pattern in self.dns)
 
@@ -69,4 +73,4 @@ def _matches(pattern: str, wanted: str) -> bool:
     if not _WILDCARD.fullmatch(pattern):
         return pattern == wanted and "*" not in pattern
     first, _, rest = wanted.partition(".")
-    return rest == pattern[2:] and bool(_UNDER_WILDCARD.fullmatch(first))
+    return bool(first) and rest == pattern[2:]

@@ -1,4 +1,4 @@
-"""Variables for the container of a broker, in a file by themselves: what Kafka refuses, and advice.
+"""Variables for a broker's container, in a file by themselves: what Kafka refuses, and advice.
 
 Which image they are for is told by their names at most, and the service may set others.
 """

@@ -11,6 +11,7 @@ from earshot.stack_files import project_of
 
 if TYPE_CHECKING:
     from earshot.certificates.given import Files, GivenNode
+    from earshot.certificates.shown import ShownCertificate
 
 
 def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
@@ -45,3 +46,13 @@ def given_certificates(
     from earshot.certificates.given import read_given
 
     return read_given(files, nodes).nodes
+
+
+def expiry_note(shown: Mapping[int, ShownCertificate]) -> tuple[str, ...]:
+    """Which of them ends first, and when; nothing where there are none."""
+    if not shown:
+        return ()
+    node, first = min(shown.items(), key=lambda item: item[1].not_after)
+    return (
+        f"certificates of others: that of node {node} ends first, on {first.not_after:%Y-%m-%d}",
+    )

@@ -12,7 +12,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
-from earshot.placement.given import given_certificates
+from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
 
@@ -51,7 +51,8 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
         )
         planned = planned.model_copy(update={"security": security})
     shown = {id: item.shown for id, item in given.items()}
-    return LocalPlan(planned, named.names, named.notes, root, shown)
+    notes = (*named.notes, *expiry_note(shown))
+    return LocalPlan(planned, named.names, notes, root, shown)
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -59,5 +59,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     assert {id: str(item.names) for id, item in local.certificates.items()} == dict.fromkeys(
         (1, 2, 3), ", ".join(hosts)
     )
+    ends = (now + timedelta(days=90)).date()
+    assert local.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
     found = check_planned(spec, local, ResolverPolicy()).findings
     assert {(it.rule, it.severity) for it in found} == {("KL010", Severity.WARNING)}  # one key
