@@ -443,7 +443,8 @@ class Traffic:
 @contextlib.contextmanager
 def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     """Within, records are written and read."""
-    AdminClient(dict(settings)).create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
+    admin = AdminClient(dict(settings))
+    admin.create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
     found = Traffic(settings, topic)
     threads = [threading.Thread(target=it) for it in (found.produce, found.consume)]
     for thread in threads:
@@ -498,13 +499,13 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(stack
     assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
     others(certs, {**hosts, 2: ["elsewhere.example.com"]})
     pids = stack.deployment.pids()
-    told = stack.deployment.refused()
-    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
-    assert stack.deployment.pids() == pids
-    others(certs, hosts)
     assert "certificates of another source while brokers run" in stack.deployment.refused()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
+    told = stack.deployment.refused()
+    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
+    assert stack.deployment.pids() == {}
+    others(certs, hosts)
     stack.deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
