@@ -18,6 +18,7 @@ import yaml
 from components.local.process import stop
 from components.local.record import read_record, running
 from tests.e2e.ports import consecutive_ports
+from tests.e2e.project import SHORT_LIVED
 from toolchain.environment import variables
 from toolchain.paths import ROOT
 
@@ -147,6 +148,7 @@ def deployment(
     environment = {
         **os.environ,
         **variables("local", {"PATH": os.environ["PATH"]}),
+        **SHORT_LIVED,
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,

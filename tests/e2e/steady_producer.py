@@ -21,7 +21,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 """By partition; the first leads."""
-PER_SECOND = 50
+PER_SECOND = 20
+"""Enough to have some on their way whenever a broker goes; more would slow the brokers down."""
 MOST_RECORDS = 60_000
 PAYLOAD = 200
 """Bytes."""

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import docker
 import psutil
 import pytest
 
@@ -69,11 +70,12 @@ class Lone:
         the new one has begun to start. It must fail."""
         before = self.running
         self.change()
-        with ThreadPoolExecutor(1) as pool:
+        client = self.host.engine.client()
+        with ThreadPoolExecutor(1) as pool, contextlib.closing(client):
             update = pool.submit(
                 self.stack.pulumi, "up", "--yes", "--skip-preview", *flags, timeout=PATIENCE
             )
-            while self.running in ("", before) or "INFO" not in self._log():
+            while not self._starts(client, before):
                 assert not update.done(), update.result().stdout
                 time.sleep(0.1)
             disturb()
@@ -99,10 +101,12 @@ class Lone:
         (found,) = (it for it in psutil.Process().children() if it.name() == "pulumi")
         return found
 
-    def _log(self) -> str:
-        with contextlib.suppress(AssertionError):  # gone meanwhile
-            return self.stack.engine.run("logs", self.name)
-        return ""
+    def _starts(self, client: docker.DockerClient, before: str) -> bool:
+        """Whether a container other than ``before`` runs and has written its first lines."""
+        for item in client.api.containers(filters={"name": f"^/{self.name}$"}):
+            with contextlib.suppress(docker.errors.APIError):  # gone meanwhile
+                return item["Id"] != before and b"INFO" in client.api.logs(self.name)
+        return False
 
 
 @pytest.fixture(scope="module")

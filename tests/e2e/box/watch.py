@@ -12,7 +12,8 @@ from tests.doubles.aws.server import MotoServer
 from tests.e2e.box.fleet import Fleet
 from tests.e2e.box.state import look
 
-LOOK_SECONDS = 0.3
+LOOK_SECONDS = 1.0
+"""A look is five questions to moto, which cost both processes 60 ms."""
 
 
 class Watch:
