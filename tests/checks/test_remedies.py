@@ -142,6 +142,27 @@ services:
 """
 
 
+def test_a_client_that_knows_one_broker_by_name_begins_with_that_one() -> None:
+    brokers = "".join(
+        f"""
+  kafka{id}:
+    image: apache/kafka:4.1.1
+    environment:
+      KAFKA_NODE_ID: {id}
+      KAFKA_PROCESS_ROLES: broker,controller
+      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
+      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093
+      KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka{id}:9092
+      {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"""
+        for id in (1, 2)
+    )
+    client = '  ui: {image: ui, environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka2:9999"}}'
+    assert told(f"services:{brokers}\n{client}\n") == [
+        ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka2:9092"], True)
+    ]
+
+
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
     assert told(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
