@@ -12,6 +12,8 @@ from components.gate import GATE_TYPE
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
 from earshot.placement.docker import DockerPlan, plan_docker
+from earshot.rules.catalogue import RULES
+from earshot.rules.finding import Severity
 from earshot.sources.compose import read_compose
 from earshot.sources.docker_stack import NETWORK, REMOTE_IMAGE
 from policies.containers import CONTAINER_TYPE
@@ -40,7 +42,8 @@ def inputs(changed: dict[str, str] | None = None, **more: Any) -> dict[str, Any]
 
 
 def mandatory(found: dict[str, list[str]]) -> set[str]:
-    return set(found) - {"advice", "not-known-yet"}
+    advisory = {rule.id.lower() for rule in RULES if rule.severity is Severity.WARNING}
+    return set(found) - {"advice", "not-known-yet"} - advisory
 
 
 def second(**more: Any) -> dict[str, Any]:
