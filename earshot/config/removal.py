@@ -13,8 +13,8 @@ from earshot.listeners.problems import shown
 UNUSED: Final = "unused"
 ANYWAY: Final = "anyway"
 _ALLOWED = "unused, anyway, or a date as 2030-12-31, from which on it goes"
-_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T00:00:00Z)?", re.ASCII)
-"""Pulumi hands a date over that stands without quotes as the midnight that begins it."""
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?: 00:00:00 \+0000 UTC)?", re.ASCII)
+"""A date without quotes reaches the program as the midnight that begins it (Pulumi 3.259)."""
 
 
 def _remove(value: Any) -> str:

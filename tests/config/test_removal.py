@@ -28,7 +28,7 @@ def read(value: Any, placement: str = "local") -> str:
         ("anyway", "anyway"),
         ("2030-12-31", "2030-12-31"),
         (date(2030, 12, 31), "2030-12-31"),
-        ("2030-12-31T00:00:00Z", "2030-12-31"),
+        ("2030-12-31 00:00:00 +0000 UTC", "2030-12-31"),
     ],
 )
 def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
@@ -42,7 +42,7 @@ def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
         ("2030-02-30", "'2030-02-30'"),
         ("31.12.2030", "'31.12.2030'"),
         ("20301231", "'20301231'"),
-        ("2030-12-31T08:00:00Z", "'2030-12-31T08:00:00Z'"),
+        ("2030-12-31 08:00:00 +0000 UTC", "'2030-12-31 08:00:00 +0000 UTC'"),
         (datetime(2030, 12, 31, 8, tzinfo=UTC), "'2030-12-31T08:00:00+00:00'"),
         (20301231, "20301231"),
         (True, "true"),
