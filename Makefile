@@ -65,13 +65,13 @@ check: ## format, lint, strict types, arrows between rooms (changes nothing)
 architecture: setup ## print who imports whom, as a Mermaid diagram
 	@$(VENV_PYTHON) -m toolchain.architecture
 
-bench: setup ## measure validation, doctor, rules, previews, and containers where an engine answers
+bench: setup ## measure validation, doctor, rules, lint, names, packs, previews, and containers
 	@$(VENV_PYTHON) -m bench
 
 kafka-judge: setup ## ask Kafka of nine releases about generated settings, and compare (minutes)
 	@$(VENV_PYTHON) -m tests.judge $(JUDGE)
 
-fuzz: setup ## run earshot lint on 100,000 damaged files (a quarter of an hour)
+fuzz: setup ## run earshot lint on 100,000 damaged files (eight minutes)
 	@$(VENV_PYTHON) -m tests.fuzz $(FUZZ)
 
 mutants: ## write single mistakes into a copy and count those that the unit tests notice (as root)

@@ -61,13 +61,11 @@ def added_listener(
     name = next((item for item in names if item not in taken), None)
     ports = {item.bind.port for item in endpoints}
     ports |= {item.container_port for item in broker.container.published}
-    port = next(item for item in range(first_port, 65_536) if item not in ports)
+    port = next((item for item in range(first_port, 65_536) if item not in ports), None)
+    if name is None or port is None:
+        return None
     bind = Address("0.0.0.0", port)
-    return (
-        None
-        if name is None
-        else (bind, AddedListener(whole, broker, name, bind, (beside, protocol)))
-    )
+    return bind, AddedListener(whole, broker, name, bind, (beside, protocol))
 
 
 def protocols_of(whole: Whole, broker: Broker) -> dict[str, str]:

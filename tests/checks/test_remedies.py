@@ -487,6 +487,22 @@ def test_of_a_large_file_so_many_lines_are_tried(
     assert with_lines((), (), check) == ()
 
 
+def test_where_all_ports_are_published_none_is_left_for_another_listener() -> None:
+    """Found by `make fuzz`."""
+    text = """
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["1-65535:1-65535"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
+"""
+    ((_, _, is_only_way),) = told(text)
+    assert not is_only_way
+
+
 def test_lines_that_cure_several_findings_are_tried_once() -> None:
     all_services = services(TWO)
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
