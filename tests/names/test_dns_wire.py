@@ -87,6 +87,7 @@ def test_addresses_of_the_other_family() -> None:
         (answer(f"{OWNER} 60 IN CNAME b.example.com."), dns.resolver.NoAnswer),
         (answer(f"{OWNER} 60 IN AAAA 2001:db8::1"), dns.resolver.NoAnswer),
     ],
+    ids=["no name", "no name beyond another", "nothing", "another name alone", "of IPv6 alone"],
 )
 def test_no_addresses(told: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
