@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -28,6 +29,13 @@ from earshot.errors import EarshotError
 
 NODE = "{node}"
 """In a file's name, what a node's id takes the place of."""
+_UNUSABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
 _PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -80,25 +88,25 @@ def _node(
 ) -> GivenNode:
     own, *others = _certificates(certificate, _read(certificate))
     private = _key(key, _read(key), password)
-    if private.public_key().public_bytes(*_PUBLIC) != own.public_key().public_bytes(*_PUBLIC):
-        raise EarshotError(
-            str(key),
-            observed=f"holds another key than that of the first certificate in {certificate}",
-            allowed="the key that the certificate was issued for",
-        )
     try:
+        public = own.public_key().public_bytes(*_PUBLIC)
         path, missing = chain(own, others, trusted)
         for_servers, for_clients = uses(own)
         names = read_certificate(_pem(own)).names
         name = principal(own.subject)
-    except ValueError as reason:
+    except _UNUSABLE as reason:
         raise EarshotError(
             str(certificate),
             observed=f"holds a certificate that cannot be used ({reason})",
             remedy="have it issued anew",
         ) from None
+    if private.public_key().public_bytes(*_PUBLIC) != public:
+        raise EarshotError(
+            str(key),
+            observed=f"holds another key than that of the first certificate in {certificate}",
+            allowed="the key that the certificate was issued for",
+        )
     sent = [item for item in path if item is own or item.subject != item.issuer]
-    public = own.public_key().public_bytes(*_PUBLIC)
     shown = ShownCertificate(
         names,
         max(item.not_valid_before_utc for item in path),
@@ -126,7 +134,7 @@ def _read(path: Path) -> bytes:
 def _certificates(path: Path, text: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(text)
-    except ValueError:
+    except _UNUSABLE:
         raise EarshotError(
             str(path),
             observed="holds no certificate that can be read",
@@ -146,7 +154,7 @@ def _key(
         )
     try:
         found = load_pem_private_key(text, password if is_encrypted else None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise EarshotError(
             str(path),
             observed="holds a key that the given password does not open"
