@@ -1,7 +1,7 @@
 """KL019: what leaves the machine is encrypted.
 
 Who carries a packet can read and change it where there is no TLS (RFC 8446, section 1). Of settings
-alone it is certain for addresses that lead elsewhere; of a plan, for listeners of scope external.
+alone it is certain for addresses that lead elsewhere; of a plan, for full names of scope external.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     for node in facts.plan.nodes:
         for listener in node.listeners:
             host = str(listener.host)
-            is_external = Scope.EXTERNAL in listener.scopes and not listener.protocol.tls
-            if listener.known and (is_external or leaves_machine(listener.protocol, host)):
+            is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
+            in_clear = is_external and not listener.protocol.tls
+            if listener.known and (in_clear or leaves_machine(listener.protocol, host)):
                 yield RULE.finding(
                     f"is {listener.protocol}, and advertises {listener.advertised}: whoever is on "
                     "the way reads and changes what is sent",
