@@ -7,7 +7,6 @@ shared by an alias, and what a merge key (`<<`) or another file brings.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,6 +101,8 @@ def difference(before: str, after: str, shown: str) -> str:
 
     The lines around it are left out: which of them hold a secret is not certain.
     """
+    import difflib  # slow to import, and rarely needed
+
     lines = difflib.unified_diff(_shown(before), _shown(after), shown, f"{shown} (fixed)", n=0)
     return "".join(f"{line.rstrip()}\n" for line in lines)
 

@@ -5,7 +5,6 @@ Keys are written as `pulumi config set --path` takes them, but a listener stands
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -84,6 +83,8 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         return "is missing"
     if kind in ("extra_forbidden", "invalid_key"):
         known = _fields(model, item["loc"][:-1])
+        import difflib  # slow to import, and rarely needed
+
         near = difflib.get_close_matches(str(item["loc"][-1]), known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         return f"is no key that earshot knows{hint}; allowed: {', '.join(known)}"
