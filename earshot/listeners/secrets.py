@@ -48,7 +48,7 @@ _WORDS = r"(?:PASS|PWD|PW\b|SECRET|TOKEN|JAAS|CRED|AUTH|KEY)"
 _BEFORE_SECRET = re.compile(
     rf"{_WORDS}[\w.-]{{0,100}}[\"']?\s*(?:,\s*[\"']?value[\"']?\s*)?[:=](?!//)\s*"
     rf"|\$\{{\w{{0,100}}{_WORDS}\w{{0,100}}[-+?]"
-    rf"|--?[\w.-]{{0,100}}{_WORDS}[\w.-]{{0,100}}[\"']?[\s,]+[\"']?"
+    rf"|(?<![\w.-])--?[\w.-]{{0,100}}{_WORDS}[\w.-]{{0,100}}[\"']?[\s,]+[\"']?"
     r"|(?<!\S)(?:-u|--user)[\"']?[\s,=]+[\"']?[^\s:]{1,100}:"
     r"|\bAuthorization:\s*|\bBearer\s+",
     re.IGNORECASE,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.listeners.secrets import revealed
+from earshot.listeners.secrets import revealed, without_secrets
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -87,3 +87,24 @@ def test_a_secret_is_told(key: str, value: str) -> None:
 )
 def test_a_reference_or_a_place_is_none(key: str, value: str) -> None:
     assert revealed({key: value}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("$(hostname -f)", "$(hostname -f)"),
+        ("curl --token abc http://h", "curl --token ***"),
+        ("curl -u me:abc http://h", "curl -u me:***"),
+        ("curl -H 'Authorization: abc'", "curl -H 'Authorization: ***"),
+        ("a --my-api-key=abc", "a --my-api-key=***"),
+        ("['--password', 'abc']", "['--password', '***"),
+        ("http://me:abc@h/x and redis://:abc@h", "http://***@h/x and redis://***@h"),
+        ("${DB_PASSWORD-abc} ${HOST-h}", "${DB_PASSWORD-***"),
+        ("{'a': {'password': 'abc'}}", "{'a': {'password': ***"),
+        ("TOKEN://kafka:9092", "TOKEN://kafka:9092"),
+        ("1@kafka1:9093,2@kafka2:9093", "1@kafka1:9093,2@kafka2:9093"),
+        ("password=", "password="),
+    ],
+)
+def test_a_line_up_to_what_may_be_a_secret(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
