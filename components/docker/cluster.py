@@ -10,19 +10,25 @@ import pulumi
 import pulumi_docker as docker
 from pulumi.dynamic import Resource
 
+from components.certificates import Certificates
 from components.docker import labels
 from components.docker.container_address import ContainerAddress
 from components.docker.identity import TO_BE_MADE, ClusterIdentity
+from components.docker.keys import DockerKeys
 from components.docker.leftovers import clearing
 from components.docker.on_engines import Wanted
 from components.docker.preflight import ImagePreflight
 from components.docker.providers import GRACE, EnginePreflightProvider, ReadinessProvider
+from components.docker.users import DockerUsersProvider, reached
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
+from components.users import Users
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of
 from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.security import node_name
 from earshot.placement import DockerPlan, NodeContainer
+from earshot.placement.docker_names import KEYS
 
 LOGS = {"max-size": "50m", "max-file": "3"}
 
@@ -94,7 +100,7 @@ class DockerCluster(pulumi.ComponentResource):
         """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
-        self.plan = planned.plan
+        self.plan, self._root = planned.plan, state_dir / "kafka"
         self._wanted = Wanted(name, "", "", self.plan, planned.containers, planned.hosts)
         child = pulumi.ResourceOptions(parent=self)
         self.cluster_id = ClusterIdentity(
@@ -124,6 +130,7 @@ class DockerCluster(pulumi.ComponentResource):
             self._opts(),
             last=wanted,
         )
+        self._certificates = self._issued()
         self.incarnations: dict[str, pulumi.Output[str]] = {}
         self._containers: dict[int, docker.Container] = {}
         last: pulumi.Resource = self._image_preflight
@@ -131,8 +138,60 @@ class DockerCluster(pulumi.ComponentResource):
             last = begin(self._opts(depends_on=[last]))
         for node in self.plan.nodes:
             last = self._node(node, after=last)
-        self.ready = self._readiness("cluster", self.plan.nodes, last, whole=True)
+        self.ready = self._with_users(self._readiness("cluster", self.plan.nodes, last, whole=True))
         self.register_outputs({"incarnations": self.incarnations})
+
+    @property
+    def expires(self) -> pulumi.Output[str] | None:
+        """When the first of the cluster's certificates ends; None where it has none."""
+        return None if self._certificates is None else self._certificates.expires
+
+    def _issued(self) -> Certificates | None:
+        if self._spec.security is None:
+            return None
+        opts = self._opts(depends_on=[self._image_preflight])
+        return Certificates(self.stack, self._spec.security, self.plan, self._root, opts)
+
+    def _with_users(self, ready: pulumi.Resource) -> pulumi.Resource:
+        """``ready``, or where there are users, what they are ready with."""
+        if self._spec.security is None or self._certificates is None:
+            return ready
+        return Users(
+            DockerUsersProvider(),
+            self.stack,
+            self._spec.security,
+            self._root,
+            self.cluster_id,
+            self._certificates.passwords,
+            reached(self.stack, self._spec, self._planned),
+            pulumi.ResourceOptions(parent=self._gate, depends_on=[ready]),
+        )
+
+    def _keys(self, node: Node, host: _Host, name: str) -> DockerKeys | None:
+        """The node's key store, where its container finds it."""
+        if self._certificates is None:
+            return None
+        container = self._planned.containers[node.id]
+        volume = docker.Volume(
+            f"{name}-keys",
+            name=container.keys,
+            driver="local",
+            labels=self.preflight.deployment.apply(
+                lambda deployment: _labels(labels.of_keys(self.stack, deployment))
+            ),
+            opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
+        )
+        return DockerKeys(
+            name,
+            self._planned.hosts[container.host],
+            volume,
+            KEYS,
+            host.image.image_id,
+            node_name(node.id),
+            self._certificates.of_node(node),
+            str(self._root),
+            self._opts(depends_on=[volume]),
+        )
 
     def _engine_preflight(self) -> EnginePreflight:
         approved_digest: pulumi.Input[str] = "off"
@@ -156,7 +215,8 @@ class DockerCluster(pulumi.ComponentResource):
 
     def _address(self, node: Node) -> ContainerAddress:
         container = self._planned.containers[node.id]
-        return ContainerAddress.of(self.plan, node, container, self._planned.hosts[container.host])
+        host = self._planned.hosts[container.host]
+        return ContainerAddress.of(self.plan, node, container, host, self._root)
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; without ``depends_on`` it waits for the preflight."""
@@ -182,19 +242,22 @@ class DockerCluster(pulumi.ComponentResource):
                 ignore_changes=["labels", "driver", "driverOpts"],
             ),
         )
+        keys = self._keys(node, host, name)
         self._containers[node.id] = docker.Container(
             name,
-            **self._settings(node, host, volume),
+            **self._settings(node, host, volume, keys),
             opts=self._opts(
                 provider=host.provider,
-                depends_on=[after],
+                depends_on=[after, *([keys] if keys else [])],
                 delete_before_replace=True,
                 hooks=host.hooks,
             ),
         )
         return self._readiness(name, (node,), self._containers[node.id])
 
-    def _settings(self, node: Node, host: _Host, volume: docker.Volume) -> dict[str, Any]:
+    def _settings(
+        self, node: Node, host: _Host, volume: docker.Volume, keys: DockerKeys | None
+    ) -> dict[str, Any]:
         """All inputs of a node's container. Defaults too: where the engine filled one in, the next
         update would find a difference."""
         container = self._planned.containers[node.id]
@@ -221,7 +284,12 @@ class DockerCluster(pulumi.ComponentResource):
             ],
             "network_mode": "bridge",
             "volumes": [
-                docker.ContainerVolumeArgs(volume_name=volume.name, container_path=node.log_dir)
+                docker.ContainerVolumeArgs(
+                    volume_name=volume.name if item.volume == container.volume else item.volume,
+                    container_path=item.path,
+                    read_only=item.read_only or None,
+                )
+                for item in container.mounts
             ],
             "dns": list(self._spec.dns),
             "healthcheck": docker.ContainerHealthcheckArgs(
@@ -231,9 +299,9 @@ class DockerCluster(pulumi.ComponentResource):
                 start_period="1m0s",
                 retries=3,
             ),
-            "labels": self.preflight.deployment.apply(
-                lambda own: _labels(labels.of_container(self.stack, own, self.plan, node))
-            ),
+            "labels": pulumi.Output.all(
+                self.preflight.deployment, keys.certificate if keys else ""
+            ).apply(lambda found: _labels(self._container_labels(node, *found))),
             "restart": "unless-stopped",
             "must_run": True,
             "start": True,
@@ -254,6 +322,9 @@ class DockerCluster(pulumi.ComponentResource):
             "log_driver": "json-file",
             "log_opts": LOGS,
         }
+
+    def _container_labels(self, node: Node, deployment: str, certificate: str) -> dict[str, str]:
+        return labels.of_container(self.stack, deployment, self.plan, node, certificate)
 
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False

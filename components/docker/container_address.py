@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from components.docker.kafka_protocol import Endpoint
+from components.docker.tls_exchange import NodeKeys
 from earshot.config.docker import DockerHost
 from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.security import node_name
 from earshot.placement import NodeContainer
 
 if TYPE_CHECKING:
@@ -35,7 +38,15 @@ class ContainerAddress:
     cert_path: str | None = None
 
     @classmethod
-    def of(cls, plan: ClusterPlan, node: Node, container: NodeContainer, host: DockerHost) -> Self:
+    def of(
+        cls,
+        plan: ClusterPlan,
+        node: Node,
+        container: NodeContainer,
+        host: DockerHost,
+        root: Path | None = None,
+    ) -> Self:
+        """``root`` is the folder with the keys of a secured cluster."""
         return cls(
             node_id=node.id,
             name=container.name,
@@ -43,7 +54,7 @@ class ContainerAddress:
             host=host.name,
             broker=node.is_broker,
             voter=node.is_controller,
-            endpoint=_endpoint(plan, node, container.name),
+            endpoint=_endpoint(plan, node, container.name, root),
             engine=host.engine,
             cert_path=host.cert_path,
         )
@@ -53,7 +64,13 @@ class ContainerAddress:
         """Read from a resource's inputs, where numbers are floats and None is left out."""
         given = dict(props)
         where = given.pop("door")
-        endpoint = Endpoint(where["host"], int(where["port"]), where["plaintext"])
+        keys = where.get("keys")
+        endpoint = Endpoint(
+            where["host"],
+            int(where["port"]),
+            where["plaintext"],
+            NodeKeys(**keys) if keys else None,
+        )
         return cls(**{**given, "node_id": int(given["node_id"]), "endpoint": endpoint})
 
     def to_props(self) -> dict[str, Any]:
@@ -64,21 +81,27 @@ class ContainerAddress:
     @property
     def can_be_asked(self) -> bool:
         """Whether its broker can be asked about the cluster."""
-        return self.broker and self.endpoint.plaintext
+        return self.broker and self.endpoint.answers
 
     def __str__(self) -> str:
         return f"container {self.name} on Docker host {self.host}"
 
 
-def _endpoint(plan: ClusterPlan, node: Node, name: str) -> Endpoint:
-    """The inter-broker listener if it is plaintext, else any plaintext one, else the first."""
+def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> Endpoint:
+    """The inter-broker listener if it answers, else any that does, else the first."""
     if not node.is_broker:  # it may be bound to the container's name alone
         (listener, *_) = node.listeners
         return replace(Endpoint.of(listener), host=name)
     listeners = [item for item in node.listeners if item.name != plan.controller]
     listeners.sort(key=lambda item: item.name != plan.inter_broker)
-    endpoints = [Endpoint.of(item) for item in listeners]
-    return next((endpoint for endpoint in endpoints if endpoint.plaintext), endpoints[0])
+    endpoints = [Endpoint.of(item, _keys(plan, node, item, root)) for item in listeners]
+    return next((endpoint for endpoint in endpoints if endpoint.answers), endpoints[0])
+
+
+def _keys(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) -> NodeKeys | None:
+    if plan.security is None or root is None:
+        return None
+    return NodeKeys(str(root), node_name(node.id), listener.advertised.host)
 
 
 class Engines(contextlib.AbstractContextManager["Engines"]):

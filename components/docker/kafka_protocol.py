@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from components.docker.tls_exchange import NodeKeys, exchange
 from components.node_data import METADATA_TOPIC
 from earshot.engine import root_cause
+from earshot.errors import EarshotError
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol
 
@@ -41,11 +43,25 @@ class Endpoint:
     port: int
     plaintext: bool
     """Otherwise Kafka answers nothing without keys or passwords."""
+    keys: NodeKeys | None = None
+    """Where it asks for a certificate, and the stack has one."""
 
     @classmethod
-    def of(cls, listener: Listener) -> Endpoint:
+    def of(cls, listener: Listener, keys: NodeKeys | None = None) -> Endpoint:
+        """``keys`` are for listeners that ask for a certificate."""
         host = "127.0.0.1" if listener.bind_host in _ANY else listener.bind_host.strip("[]")
-        return cls(host, listener.bind_port, listener.protocol is Protocol.PLAINTEXT)
+        protocol = listener.protocol
+        return cls(
+            host,
+            listener.bind_port,
+            protocol is Protocol.PLAINTEXT,
+            keys if protocol is Protocol.SSL else None,
+        )
+
+    @property
+    def answers(self) -> bool:
+        """Whether it tells earshot what a broker knows."""
+        return self.plaintext or self.keys is not None
 
     def health(self) -> list[str]:
         """A health check: Kafka itself must answer on this listener, or with TLS or SASL accept.
@@ -138,6 +154,13 @@ head -c "$((16#${size:-0}))" <&3"""
 def _ask(client: docker.DockerClient, container: str, endpoint: Endpoint, request: bytes) -> bytes:
     from docker.errors import DockerException
 
+    if endpoint.keys is not None:
+        try:
+            return exchange(
+                client, container, (endpoint.host, endpoint.port), endpoint.keys, request
+            )
+        except (DockerException, OSError, EarshotError) as reason:
+            raise NoAnswer(root_cause(reason)) from None
     command = ["timeout", str(ANSWER_SECONDS), "bash", "-c", _ASK, "ask"]
     command += [endpoint.host, str(endpoint.port), _escaped(request)]
     try:

@@ -22,6 +22,9 @@ KAFKA: Final = "earshot.kafka-version"
 """On a volume: the version that it was made for, and that formatted it if it ever started. Labels
 of a volume never change."""
 
+CERTIFICATE: Final = "earshot.certificate"
+"""On a container of a secured node: the fingerprint of the certificate that it was made with."""
+
 THROWAWAY: Final = "earshot.throwaway"
 """On a short-lived container for one command, of no deployment."""
 
@@ -30,12 +33,21 @@ def of_network(stack: str, deployment: str) -> dict[str, str]:
     return {STACK: stack, DEPLOYMENT: deployment}
 
 
-def of_container(stack: str, deployment: str, plan: ClusterPlan, node: Node) -> dict[str, str]:
-    return of_network(stack, deployment) | {
+def of_keys(stack: str, deployment: str) -> dict[str, str]:
+    """Of a volume with keys, which is made anew wherever it is lost."""
+    return of_network(stack, deployment)
+
+
+def of_container(
+    stack: str, deployment: str, plan: ClusterPlan, node: Node, certificate: str = ""
+) -> dict[str, str]:
+    """``certificate`` is a fingerprint; empty for a node that has none of the stack's."""
+    found = of_network(stack, deployment) | {
         NODE: str(node.id),
         ROLES: ",".join(node.roles),
         VOTERS: voters(plan),
     }
+    return found | {CERTIFICATE: certificate} if certificate else found
 
 
 def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dict[str, str]:

@@ -68,6 +68,8 @@ class EnginePreflightProvider(CheckedProvider):
                         found.remove(force=True, v=True)
                     for network in client.networks.list(filters=_of_deployment(props)):
                         network.remove()
+                    for volume in client.volumes.list(filters=_of_deployment(props)):
+                        volume.remove()  # with keys; one with data is of a cluster
 
 
 class ReadinessProvider(OwnedProvider):

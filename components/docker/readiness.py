@@ -1,8 +1,8 @@
 """Waiting for containers: running, on their network, answering, in sync.
 
 All requests run inside the containers, by way of the engine: this machine may reach none of their
-ports. Listeners with TLS or SASL answer nothing without keys, so a node with no other listener is
-ready when it accepts connections.
+ports. Listeners with TLS or SASL answer nothing without keys: where the stack has none, a node with
+no other listener is ready when it accepts connections.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _hindrance(
 ) -> str | None:
     """Why a node is not ready yet, or None."""
     client = engines.of(address)
-    if not address.endpoint.plaintext:
+    if address.broker and not address.can_be_asked:
         return _health(engines, address, id)
     try:
         if address.broker:

@@ -8,10 +8,27 @@ from components.docker.on_engines import Wanted
 from components.docker.settings import Running
 from components.refusals import REMEMBER
 from components.rolling import Links, unrollable
+from earshot.listeners.security import node_name
+from earshot.placement.docker_names import KEYS
 
 
 def problems(running: Iterable[Running], wanted: Wanted) -> list[str]:
     """Why they cannot; their own environment has the settings that they were started with."""
-    links = {it.seen.node: Links.of_settings(it.values) for it in running}
+    found = list(running)
+    links = {it.seen.node: Links.of_settings(it.values) for it in found}
     stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
-    return unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
+    refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
+    others = [it for it in found if _is_secured(it) is (wanted.plan.security is None)]
+    if len(others) > 1 and not refused:
+        what = "go" if wanted.plan.security is None else "come"
+        refused.append(
+            f"`security` would {what} while brokers run: those restarted first would ask for "
+            "certificates that the others do not show, or show "
+            f"none where the others ask. {stop[0].upper()}{stop[1:]}"
+        )
+    return refused
+
+
+def _is_secured(node: Running) -> bool:
+    """Whether the stack has issued what it shows."""
+    return f"{KEYS}/{node_name(node.seen.node)}.pem" in node.values.values()

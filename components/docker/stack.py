@@ -14,6 +14,7 @@ from components.docker.cluster import DockerCluster
 from components.docker.on_engines import port_of
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.placement import DockerPlan, plan_docker, plan_step
 from earshot.placement.docker import network_name
 from earshot.placement.standpoint import docker_standpoints
@@ -36,7 +37,11 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
         return BegunChange(stack, begun, state, opts)
 
     cluster = DockerCluster(stack, spec, planned, state, wanted=wanted.plan, begin=begin)
-    proof = prove(stack, spec, contract, cluster, state, standpoints)
+    client_config = None
+    if cluster.expires is not None:
+        pulumi.export("certificates_expire", cluster.expires)
+        client_config = state / "kafka" / FOLDER / VALIDATOR_FILE
+    proof = prove(stack, spec, contract, cluster, state, standpoints, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from components.docker import labels
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
+from earshot.remote.archive import folder_archive
 
 if TYPE_CHECKING:
     import docker
@@ -59,6 +61,37 @@ def ask(
             observed=text or f"{command[0]} ended with status {status}",
         )
     return (output or b"").decode(errors="replace")
+
+
+def fill(
+    client: docker.DockerClient, image: str, volume: str, folder: str, files: Mapping[str, str]
+) -> None:
+    """Puts ``files`` (texts by name) into ``volume``, mounted at ``folder``.
+
+    There the image's own user alone may read them. They go through the engine's own connection,
+    and what it tells about containers has nothing of them. Raises NotAsked.
+    """
+    from docker.errors import DockerException
+
+    place = PurePosixPath(folder)
+    mounted = {volume: {"bind": folder, "mode": "rw"}}
+    try:
+        with _sleeping(client, image, "none", mounted) as container:
+            owner = (_number(container, "-u"), _number(container, "-g"))
+            content = {name: text.encode() for name, text in files.items()}
+            container.put_archive(
+                str(place.parent), folder_archive(place.name, content, 0o400, owner)
+            )
+    except (DockerException, OSError, ValueError) as reason:
+        raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None
+
+
+def _number(container: Container, of: str) -> int:
+    """The id of the container's own user (`-u`) or group (`-g`). Raises ValueError."""
+    status, output = container.exec_run(["id", of])
+    if status != 0:
+        raise ValueError(f"it does not tell its user: {output.decode(errors='replace').strip()}")
+    return int(output)
 
 
 def ask_any(

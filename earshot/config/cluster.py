@@ -180,7 +180,8 @@ class ClusterSpec(Frozen):
         if not self.SECURES:
             yield (
                 f"security: found with placement {self.placement}, which makes no certificates and "
-                "users yet; allowed: placement local, or protocols by `protocol` and `extra`"
+                "users yet; allowed: placements local and docker, or protocols by `protocol` and "
+                "`extra`"
             )
             return
         if self.security.tls.files is not None and self.placement != "local":

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
@@ -154,6 +154,8 @@ _LISTENERS = (
 class DockerSpec(ClusterSpec):
     """Brokers as containers."""
 
+    SECURES: ClassVar[bool] = True
+
     placement: Literal["docker"]
     broker_ids: tuple[Whole, ...] | None = None
     """Default: 1, 2, 3, …"""
@@ -235,6 +237,7 @@ class DockerSpec(ClusterSpec):
     @model_validator(mode="after")
     def _fits_docker(self) -> Self:
         refuse([*self._id_problems(), *self._host_problems(), *self._image_problems()])
+        refuse(list(self._secured_problems()))
         return self
 
     def _id_problems(self) -> Iterator[str]:
@@ -297,6 +300,21 @@ class DockerSpec(ClusterSpec):
                     f"listeners.{item.name}.scopes: found host with {len(self.hosts)} Docker "
                     "hosts; a client is given the address of every broker, and localhost leads to "
                     "those of its own host only. Give the listener the scope external"
+                )
+
+    def _secured_problems(self) -> Iterator[str]:
+        if self.security is None:
+            return
+        if len(self.hosts) > 1:
+            yield (
+                f"security: found with {len(self.hosts)} Docker hosts, where it has not been run; "
+                "allowed: one host, or protocols by `protocol` and `extra`"
+            )
+        for item in self.listeners:
+            if item.name == self.inter_broker_name and item.advertised:
+                yield (
+                    f"listeners.{item.name}.advertised: found with `security`; allowed: between "
+                    "brokers, the containers' own names, by which users are made, too"
                 )
 
     def _image_problems(self) -> Iterator[str]:

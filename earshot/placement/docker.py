@@ -11,14 +11,28 @@ from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.images import IMAGE_NOTE
-from earshot.listeners.model import ClusterPlan, Node
+from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 from earshot.listeners.render import environment
-from earshot.placement.docker_names import DATA, docker_names
+from earshot.placement.docker_names import DATA, KEYS, docker_names
 from earshot.placement.plan import NodeNames, plan
 
 ROOMY = 512
 """MiB of heap in which Kafka's own default for the log cleaner (128 MiB) has room."""
 SMALL_CLEANER = {"log.cleaner.dedupe.buffer.size": "2097152"}
+
+
+@dataclass(frozen=True)
+class VolumeMount:
+    """A volume of an engine, and where a container has it."""
+
+    volume: str
+    path: str
+    read_only: bool = False
+
+    def inputs(self) -> dict[str, Any]:
+        """As an item of `volumes` of `docker.Container`."""
+        read_only = {"readOnly": True} if self.read_only else {}
+        return {"volumeName": self.volume, "containerPath": self.path, **read_only}
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,14 @@ class NodeContainer:
     ports: tuple[PublishedPort, ...]
     environment: dict[str, str]
     """All but the cluster's id, which no plan decides."""
+    keys: str = ""
+    """The volume with its key store; empty where it needs none."""
+
+    @property
+    def mounts(self) -> tuple[VolumeMount, ...]:
+        """Its volumes, each with its place."""
+        found = (VolumeMount(self.volume, DATA),)
+        return (*found, VolumeMount(self.keys, KEYS, read_only=True)) if self.keys else found
 
     def variables(self, cluster_id: str) -> dict[str, str]:
         """The whole environment of a node of this cluster."""
@@ -58,7 +80,7 @@ class NodeContainer:
                 for item in self.ports
             ],
             "networksAdvanced": [{"name": self.network, "aliases": [self.name]}],
-            "volumes": [{"volumeName": self.volume, "containerPath": DATA}],
+            "volumes": [item.inputs() for item in self.mounts],
         }
 
 
@@ -83,6 +105,9 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
     made = plan(settled, named.names)
+    if spec.security is not None:
+        security = SecurityPlan(folder=KEYS, mechanism=spec.security.mechanism)
+        made = made.model_copy(update={"security": security})
     ports = {
         node.id: tuple(
             PublishedPort(item.container_port, item.host_port, item.host_ip)
@@ -143,6 +168,8 @@ def _containers(
                 IMAGE_NOTE: spec.image_name,  # its container is given the image's id
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
+            # no container's name has an underscore, so that no volume with data is called so
+            keys=f"{network_name(stack)}-{name}_keys" if spec.security else "",
         )
     return containers
 

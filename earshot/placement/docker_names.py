@@ -17,6 +17,8 @@ from earshot.placement.plan import NodeNames
 
 DATA = "/var/lib/kafka/data"
 """Where apache/kafka and cp-kafka let their own user write."""
+KEYS = "/etc/kafka/secrets"
+"""Where both have a place for keys."""
 LOOPBACK = "127.0.0.1"
 
 

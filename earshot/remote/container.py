@@ -7,7 +7,7 @@ import io
 import secrets
 import tarfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
+from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
 from earshot.remote.leftovers import labels_of, remove_leftovers
 from earshot.spark.run import ValidationOptions
@@ -119,14 +120,37 @@ def validate_on(
     Progress lines go to ``say``. Raises EarshotError where there is no report. The container, and
     the network made for it, are gone at the end, however it ends.
     """
+    files = _client_files(options.client)
+    files["contract.json"] = contract.to_json().encode()
+    command = _command(session.standpoint.name, options, end.left() - MARGIN)
+    with ended(session, contract.cluster, command, files, end, say) as (container, said_last):
+        report = _report(container, said_last)
+    return _placed(report, session)
+
+
+@contextlib.contextmanager
+def ended(
+    session: DockerHostSession,
+    cluster: str,
+    command: Sequence[str],
+    files: Mapping[str, bytes],
+    end: Deadline,
+    say: Say,
+    program: Sequence[str] = (),
+) -> Iterator[tuple[Container, list[str]]]:
+    """A container that has run ``command`` to its end, and the last lines that it said.
+
+    It had ``files`` in FOLDER, for its user alone. ``program`` runs in place of the image's own.
+    Raises EarshotError where the engine fails, or at ``end``.
+    """
     from docker.errors import DockerException
 
     name = f"earshot-{session.standpoint.name}-{secrets.token_hex(4)}"
-    labels = labels_of(contract.cluster)
+    labels = labels_of(cluster)
     try:
         with (
             _network(session, name, labels) as network,
-            _container(session, name, network, labels, contract, options, end) as container,
+            _container(session, name, network, labels, command, files, program) as container,
         ):
             container.start()
             lines = _Lines(container, say)
@@ -134,12 +158,11 @@ def validate_on(
                 _await(container, end)
             finally:
                 lines.finish()
-            report = _report(container, lines.last)
+            yield container, lines.last
     except (DockerException, OSError) as reason:
         raise EarshotError(
             f"Docker engine of {session.where}", observed=f"ended the run: {root_cause(reason)}"
         ) from None
-    return _placed(report, session)
 
 
 @contextlib.contextmanager
@@ -161,15 +184,14 @@ def _container(
     name: str,
     network: str,
     labels: Mapping[str, str],
-    contract: Contract,
-    options: ValidationOptions,
-    end: Deadline,
+    command: Sequence[str],
+    files: Mapping[str, bytes],
+    program: Sequence[str],
 ) -> Iterator[Container]:
-    files = _client_files(options.client)
-    files["contract.json"] = contract.to_json().encode()
+    given: dict[str, Any] = {"entrypoint": list(program)} if program else {}
     container = session.client.containers.create(
         session.image,
-        command=_command(session.standpoint.name, options, end.left() - MARGIN),
+        command=list(command),
         name=name,
         hostname=None if network == HOST_NETWORK else f"earshot-{session.standpoint.name}",
         network=network,
@@ -180,9 +202,12 @@ def _container(
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         log_config={"type": "json-file"},  # read below, whatever the engine's default is
+        **given,
     )
     try:
-        container.put_archive(str(Path(FOLDER).parent), _archive(files))
+        folder = Path(FOLDER)
+        content = folder_archive(folder.name, files, 0o600, (NOBODY, NOBODY))
+        container.put_archive(str(folder.parent), content)
         yield container
     finally:
         with _engine_may_be_gone():
@@ -223,21 +248,6 @@ def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
             files[key] = content
             values[key] = f"{FOLDER}/{key}"
     return files | {"client.properties": write_properties(NodeSettings(values)).encode()}
-
-
-def _archive(files: Mapping[str, bytes]) -> bytes:
-    """The folder of a run, for its user's eyes only."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        folder = tarfile.TarInfo(Path(FOLDER).name)
-        folder.type, folder.mode, folder.uid, folder.gid = tarfile.DIRTYPE, 0o700, NOBODY, NOBODY
-        archive.addfile(folder)
-        for name, content in files.items():
-            member = tarfile.TarInfo(f"{folder.name}/{name}")
-            member.size, member.mode = len(content), 0o600
-            member.uid = member.gid = NOBODY
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 class _Lines:

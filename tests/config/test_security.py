@@ -156,7 +156,7 @@ def test_a_listener_that_is_missing_is_told_before_its_security() -> None:
     assert "none of EXTERNAL has the scope internal" in refusal(secured(listeners=listeners))
 
 
-@pytest.mark.parametrize("placement", ["local"])
+@pytest.mark.parametrize("placement", ["local", "docker"])
 def test_security_alone_puts_no_listener_into_plain_text(placement: str) -> None:
     spec = read_spec({"placement": placement, "security": {}}, "x")
     first, *others = spec.listeners
@@ -173,14 +173,30 @@ def test_the_listener_between_brokers_is_the_one_that_the_file_names() -> None:
         {"name": "BROKERS", "port": 19093, "scopes": "internal"},
     ]
     spec = read_spec(
-        {"placement": "local", "listeners": listeners, "inter_broker": "BROKERS", "security": {}},
+        {"placement": "docker", "listeners": listeners, "inter_broker": "BROKERS", "security": {}},
         "x",
     )
     assert [str(item.protocol) for item in spec.listeners] == ["SASL_SSL", "SSL"]
 
 
+def test_containers_that_are_not_made_for_it_are_not_secured() -> None:
+    hosts = [{"name": "a", "external": "a.example"}, {"name": "b", "external": "b.example"}]
+    found = {"placement": "docker", "security": {}}
+    assert refusal({**found, "hosts": hosts}) == (
+        "x: security: found with 2 Docker hosts, where it has not been run; allowed: one host, or "
+        "protocols by `protocol` and `extra`"
+    )
+    listeners = [
+        {"name": "INTERNAL", "port": 1, "scopes": "internal", "advertised": {1: "b1.example"}}
+    ]
+    assert refusal({**found, "listeners": listeners}) == (
+        "x: listeners.INTERNAL.advertised: found with `security`; allowed: between brokers, the "
+        "containers' own names, by which users are made, too"
+    )
+
+
 def test_a_placement_that_makes_no_certificates_says_so() -> None:
     assert refusal(document(security={})) == (
         "x: security: found with placement aws, which makes no certificates and users yet; "
-        "allowed: placement local, or protocols by `protocol` and `extra`"
+        "allowed: placements local and docker, or protocols by `protocol` and `extra`"
     )

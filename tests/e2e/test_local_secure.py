@@ -16,21 +16,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from earshot.certificates.authority import read_certificate
-from earshot.certificates.store import Store
 from earshot.listeners.properties import read_properties
 from earshot.report.json import read_report
-from earshot.validation.client import Errors, failure_of, translate
+from earshot.validation.client import failure_of
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.made import Made, made
 from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.secured import Secured, holders, refused, watched
 from tests.e2e.tls_offer import offered
 from toolchain.paths import ROOT
 
@@ -50,53 +49,12 @@ def secure_cluster() -> dict[str, Any]:
 
 
 @dataclass
-class Secured:
-    """The stack, and all that processes could be seen to say while it came up."""
-
-    deployment: Deployment
-    said: set[str] = field(default_factory=set)
-    """Command lines and environments of every process of this machine."""
-
-    @property
-    def store(self) -> Store:
-        return Store(self.deployment.root / "security")
-
-    @property
-    def secrets(self) -> dict[str, str]:
-        """By file, a password or the lines of a key, which nothing else may hold."""
-        found = {}
-        for path in self.store.folder.iterdir():
-            text = path.read_text()
-            if path.suffix == ".password":
-                found[path.name] = text.strip()
-            elif "PRIVATE KEY" in text:
-                found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
-        return found
+class LocalSecured(Secured[Deployment]):
+    """The same of brokers whose files lie on this machine."""
 
     def settings(self, node: int) -> Mapping[str, str]:
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
         return read_properties(text).values
-
-    def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
-        """librdkafka's settings from the file that `earshot client` writes."""
-        file = self.deployment.folder / f"{user}.properties"
-        told = self.earshot("client", "--user", user, "--listener", listener, "--output", str(file))
-        assert told.returncode == 0, told.stdout
-        assert file.stat().st_mode & 0o777 == 0o600
-        values = read_properties(file.read_text()).values
-        file.unlink()
-        return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
-
-    def earshot(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "earshot", command, "--stack", "test", *arguments],
-            cwd=self.deployment.folder,
-            env=self.deployment.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-        )
 
     def examined(self, contract: str, client: str) -> Report:
         """What the doctor says of ``contract`` with the properties in ``client``."""
@@ -109,41 +67,12 @@ class Secured:
         )
         return read_report(told.stdout, "stdout")
 
-    def report(self) -> Report:
-        file = self.deployment.root.parent / "report.json"
-        return read_report(file.read_bytes(), "report.json")
-
-
-@contextlib.contextmanager
-def watched(said: set[str]) -> Iterator[None]:
-    """Within, what every process shows of itself is added to ``said``."""
-    over = threading.Event()
-
-    def watch() -> None:
-        seen: set[tuple[int, float]] = set()
-        while not over.wait(0.05):
-            for process in psutil.process_iter():
-                with contextlib.suppress(psutil.Error, OSError):
-                    key = (process.pid, process.create_time())
-                    if key not in seen:
-                        said.update(process.cmdline())
-                        said.update(process.environ().values())
-                        seen.add(key)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers, up and proved by Spark once; each test leaves them up."""
     with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as made:
-        secured = Secured(made)
+        secured = LocalSecured(made)
         with watched(secured.said):
             made.up()
         assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
@@ -152,29 +81,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield secured
 
 
-def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
-    """The files below ``folder`` that hold one of ``secrets``."""
-    found = set()
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            content = path.read_bytes()
-            if any(secret.encode() in content for secret in secrets.values()):
-                found.add(str(path.relative_to(folder)))
-    return found
-
-
-def refused(settings: Mapping[str, Any]) -> str:
-    """The word for why a client gets no metadata."""
-    errors = Errors()
-    given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
-    admin = AdminClient(given)
-    with pytest.raises(KafkaException) as caught:
-        admin.list_topics(timeout=3)
-    admin.poll(0)
-    return errors.explain(caught.value).error
-
-
-def test_every_listener_is_proved_and_secured(stack: Secured) -> None:
+def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     report = stack.report()
     assert len(report.cells) == 6 and {it.verdict for it in report.cells} == {Verdict.PASS}
     assert {it.verdict for it in report.replication} == {Verdict.PASS}
@@ -188,7 +95,7 @@ def test_every_listener_is_proved_and_secured(stack: Secured) -> None:
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
 
 
-def test_listeners_offer_sound_versions_and_ciphers_alone(stack: Secured) -> None:
+def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -> None:
     places = {}
     for node in stack.deployment.pids():
         for entry in stack.settings(node)["advertised.listeners"].split(","):
@@ -209,14 +116,14 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: Secured) -> Non
         }
 
 
-def test_a_second_update_changes_nothing(stack: Secured) -> None:
+def test_a_second_update_changes_nothing(stack: LocalSecured) -> None:
     before = stack.deployment.pids()
     output = stack.deployment.up("--refresh")
     assert "created" not in output and "updated" not in output
     assert stack.deployment.pids() == before
 
 
-def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured) -> None:
+def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     folder, secrets = stack.deployment.folder, stack.secrets
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
@@ -236,12 +143,12 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured) -> None:
         planted.unlink()
 
 
-def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: Secured) -> None:
+def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:
     told = stack.earshot("doctor")
     assert told.returncode == 0, told.stdout
 
 
-def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: Secured) -> None:
+def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecured) -> None:
     client = stack.client()
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
@@ -289,7 +196,7 @@ DIAGNOSES = [
 
 @pytest.mark.parametrize(("wrong", "listener", "kind", "told"), DIAGNOSES)
 def test_the_doctor_names_what_is_wrong(
-    stack: Secured, wrong: str, listener: str, kind: str, told: str
+    stack: LocalSecured, wrong: str, listener: str, kind: str, told: str
 ) -> None:
     """A client or a contract with one mistake, against the real brokers."""
     folder = stack.deployment.folder
@@ -329,7 +236,7 @@ def test_the_doctor_names_what_is_wrong(
         assert (cell.cause.kind, told in cell.cause.observed) == (kind, True), cell.cause
 
 
-def test_a_user_without_permission_is_told_what_it_lacks(stack: Secured) -> None:
+def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) -> None:
     folder = stack.deployment.folder
     stack.earshot("client", "--user", "app", "--listener", "EXTERNAL", "-o", "c.properties")
     contract = stack.deployment.root.parent / "contract.json"
@@ -339,14 +246,14 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: Secured) -> None
     assert kinds == {"topic-authorization"}
 
 
-def test_who_says_nothing_of_itself_gets_not_even_names(stack: Secured) -> None:
+def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> None:
     client = stack.client()
     bare = {"bootstrap.servers": client["bootstrap.servers"]}
     assert refused(bare) in ("protocol", "disconnected", "timeout", "unreachable")
     assert refused({**client, "sasl.password": "wrong"}) == "authentication"
 
 
-def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: Secured) -> None:
+def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: LocalSecured) -> None:
     before, pids = certificates(stack), stack.deployment.pids()
     stack.deployment.cluster["listeners"][1]["advertised"] = {2: "127.0.0.1"}
     try:
@@ -362,7 +269,7 @@ def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: Sec
         stack.deployment.up()
 
 
-def certificates(stack: Secured) -> dict[str, str]:
+def certificates(stack: LocalSecured) -> dict[str, str]:
     """Fingerprints by the name of a node's key store."""
     return {
         path.stem: read_certificate(path.read_text()).fingerprint
@@ -370,7 +277,7 @@ def certificates(stack: Secured) -> dict[str, str]:
     }
 
 
-def test_a_password_is_made_anew_and_a_user_is_taken_away(stack: Secured) -> None:
+def test_a_password_is_made_anew_and_a_user_is_taken_away(stack: LocalSecured) -> None:
     old = stack.client()
     (stack.store.folder / "app.password").unlink()
     pids = stack.deployment.pids()
@@ -389,7 +296,7 @@ def test_a_password_is_made_anew_and_a_user_is_taken_away(stack: Secured) -> Non
         stack.deployment.up()
 
 
-def test_another_mechanism_is_rolled_out_with_new_logins(stack: Secured) -> None:
+def test_another_mechanism_is_rolled_out_with_new_logins(stack: LocalSecured) -> None:
     old = stack.client()
     stack.deployment.cluster["security"]["mechanism"] = "SCRAM-SHA-256"
     stack.deployment.up()
@@ -457,7 +364,9 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
             thread.join()
 
 
-def test_all_certificates_are_renewed_under_traffic_and_no_record_is_lost(stack: Secured) -> None:
+def test_all_certificates_are_renewed_under_traffic_and_no_record_is_lost(
+    stack: LocalSecured,
+) -> None:
     before, pids = certificates(stack), stack.deployment.pids()
     tls = stack.deployment.cluster["security"]["tls"]
     with traffic(stack.client(), "app-renewed") as going:
@@ -486,7 +395,9 @@ def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
         (folder / f"{id}.key").write_text(node.key_pem("geheim"))
 
 
-def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(stack: Secured) -> None:
+def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
+    stack: LocalSecured,
+) -> None:
     """Last, for it brings the cluster up anew."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():

@@ -13,6 +13,7 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.properties import read_environment
 from earshot.placement import DockerPlan, plan_docker, plan_step
 from earshot.rules.evaluate import evaluate
 from earshot.transition.steps import transition
@@ -74,6 +75,8 @@ def test_a_small_heap_gets_a_small_log_cleaner(heap: str, small: bool) -> None:
         {"brokers": 1},
         {"hosts": [{"external": "kafka.example.com"}]},
         {"broker_ids": [0, 1, 2], "names": {0: "kafka0"}},
+        {"security": {}},
+        {"security": {}, "controllers": {"mode": "separate"}},
     ],
 )
 def test_what_is_computed_passes_the_rules_for_containers(settings: dict[str, Any]) -> None:
@@ -165,3 +168,37 @@ def test_a_node_that_the_file_has_no_more_is_asked_for() -> None:
     assert isinstance(spec, DockerSpec)
     with pytest.raises(EarshotError, match="node 3: is part of a step that was interrupted"):
         plan_step(spec, "mine", last, before.plan, {})
+
+
+SECRETS = ("password=", "PRIVATE KEY", "keystore.key", "SSL_KEY_PASSWORD", "KEYSTORE_PASSWORD")
+
+
+@pytest.mark.parametrize("controllers", [{}, {"mode": "separate"}])
+def test_a_secured_node_is_told_of_files_and_of_no_secret(controllers: dict[str, Any]) -> None:
+    made = planned(security={"users": [{"name": "app"}]}, controllers=controllers)
+    for node in made.plan.nodes:
+        container = made.containers[node.id]
+        values = read_environment(container.environment).values
+        stores = {values[key] for key in values if key.endswith("ssl.keystore.location")}
+        assert stores == {f"/etc/kafka/secrets/node-{node.id}.pem"}
+        trusted = {values[key] for key in values if key.endswith("ssl.truststore.location")}
+        assert trusted == {"/etc/kafka/secrets/ca.pem"}
+        assert values["authorizer.class.name"].endswith("StandardAuthorizer")
+        assert not [word for word in SECRETS if word in str(container.inputs(OWN_ID))]
+        assert [it.inputs() for it in container.mounts] == [
+            {
+                "volumeName": f"earshot-mine-{container.name}",
+                "containerPath": "/var/lib/kafka/data",
+            },
+            {
+                "volumeName": f"earshot-mine-{container.name}_keys",
+                "containerPath": "/etc/kafka/secrets",
+                "readOnly": True,
+            },
+        ]
+
+
+def test_no_volume_with_keys_is_called_like_one_with_data() -> None:
+    made = planned(brokers=2, names={1: "kafka", 2: "kafka-keys"}, security={})
+    volumes = [it.volume for node in made.containers.values() for it in node.mounts]
+    assert len(set(volumes)) == 4

@@ -24,6 +24,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
 from earshot.remote import container, leftovers
+from earshot.remote.archive import folder_archive
 from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession
 from earshot.remote.leftovers import OWNER_LABEL, labels_of
 from earshot.report import render
@@ -68,7 +69,8 @@ def test_a_file_that_is_missing_is_named() -> None:
 
 
 def test_files_are_for_the_containers_user_alone() -> None:
-    with tarfile.open(fileobj=io.BytesIO(container._archive({"a": b"1"}))) as archive:
+    made = folder_archive("run", {"a": b"1"}, 0o600, (65534, 65534))
+    with tarfile.open(fileobj=io.BytesIO(made)) as archive:
         members = archive.getmembers()
     assert [(it.name, it.isdir(), oct(it.mode), it.uid) for it in members] == [
         ("run", True, "0o700", 65534),

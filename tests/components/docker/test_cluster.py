@@ -31,6 +31,9 @@ READY = "pulumi-python:dynamic/earshot:DockerReadiness"
 GROUND = "pulumi-python:dynamic/earshot:DockerGround"
 PREFLIGHT = "pulumi-python:dynamic/earshot:DockerPreflight"
 IDENTITY = "pulumi-python:dynamic/earshot:ClusterIdentity"
+CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
+KEYS = "pulumi-python:dynamic/earshot:DockerKeys"
+USERS = "pulumi-python:dynamic/earshot:Users"
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 GATE = "earshot:gate:AdvertisedListeners"
 
@@ -84,6 +87,9 @@ class _Answers(mocks.Mocks):
             outputs["deployment"] = "made-up"
         if args.typ == IDENTITY:
             outputs["cluster_id"] = OWN_ID
+        if args.typ == CERTIFICATES:
+            outputs["certificates"] = {name: f"print of {name}" for name in outputs["hosts"]}
+            outputs |= {"passwords": {"app": "digest"}, "expires": "2027-01-01"}
         if args.typ == READY:
             outputs["incarnation"] = f"incarnation of {args.name}"
         return f"id of {args.name}", outputs
@@ -301,3 +307,54 @@ def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
     assert [item.name for item in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
     deployed(**spec.model_dump(exclude={"placement"}, exclude_unset=True))
     assert list(engine.of(CONTAINER)) == ["broker-1", "broker-2", "broker-3"]
+
+
+SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
+
+
+def test_a_container_is_made_with_its_keys_and_anew_with_another_certificate(
+    engine: Engine,
+) -> None:
+    deployed(brokers=2, security=SECURITY)
+    issued = engine.of(CERTIFICATES)["s"]
+    assert issued.inputs["hosts"] == {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}
+    (preflight,) = engine.of(PREFLIGHT).values()
+    assert issued.depends_on(preflight)
+    keys, volumes = engine.of(KEYS), engine.of(VOLUME)
+    for id in (1, 2):
+        container, own = engine.of(CONTAINER)[f"broker-{id}"], keys[f"broker-{id}"]
+        assert container.depends_on(own)
+        assert own.inputs["certificate"] == f"print of node-{id}"
+        assert own_labels(container.inputs)[labels.CERTIFICATE] == f"print of node-{id}"
+        volume = volumes[f"broker-{id}-keys"].inputs
+        assert own.inputs["volume"] == volume["name"] == f"earshot-s-kafka-{id}_keys"
+        assert own_labels(volume) == {labels.STACK: "s", labels.DEPLOYMENT: "made-up"}
+        assert not volumes[f"broker-{id}-keys"].request.retainOnDelete
+        assert container.inputs["volumes"] == [
+            {"volumeName": f"earshot-s-kafka-{id}", "containerPath": "/var/lib/kafka/data"},
+            {
+                "volumeName": f"earshot-s-kafka-{id}_keys",
+                "containerPath": "/etc/kafka/secrets",
+                "readOnly": True,
+            },
+        ]
+
+
+def test_users_are_made_from_a_container_once_all_brokers_serve(engine: Engine) -> None:
+    deployed(brokers=2, security=SECURITY, dns=["192.0.2.53"])
+    (users,) = engine.of(USERS).values()
+    assert users.depends_on(engine.of(READY)["cluster"])
+    assert users.inputs["brokers"] == {"1": "kafka-1:19092", "2": "kafka-2:19092"}
+    assert users.inputs["logins"] == {"1": "kafka-1:9092", "2": "kafka-2:9092"}
+    assert users.inputs["users"] == {"app": ["app-"]}
+    assert users.inputs["passwords"] == {"app": "digest"}
+    where = users.inputs["standpoint"]
+    assert (where["network"], where["kind"], where["dns"]) == (
+        "earshot-s", "container", ["192.0.2.53"],
+    )  # fmt: skip
+
+
+def test_a_cluster_without_security_has_no_keys_and_no_users(engine: Engine) -> None:
+    deployed(brokers=1)
+    assert not engine.of(CERTIFICATES) and not engine.of(KEYS) and not engine.of(USERS)
+    assert list(engine.of(VOLUME)) == ["broker-1"]

@@ -29,6 +29,7 @@ class EngineDouble:
         self.fails = False
         self.containers = SimpleNamespace(list=self._containers)
         self.networks = SimpleNamespace(list=self._networks)
+        self.volumes = SimpleNamespace(list=self._volumes)
 
     def _containers(self, *, filters: dict[str, str], all: bool = False) -> list[Any]:
         self.done.append(f"containers {filters['label']} {all}")
@@ -46,6 +47,10 @@ class EngineDouble:
     def _networks(self, *, filters: dict[str, str]) -> list[Any]:
         self.done.append(f"networks {filters['label']}")
         return [SimpleNamespace(remove=lambda: self.done.append("remove network"))]
+
+    def _volumes(self, *, filters: dict[str, str]) -> list[Any]:
+        self.done.append(f"volumes {filters['label']}")
+        return [SimpleNamespace(remove=lambda: self.done.append("remove volume"))]
 
 
 @pytest.fixture
@@ -92,6 +97,8 @@ def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble) -> No
         *(f"remove {id} True True" for id in ("1", "9", None)),
         f"networks {LABEL}",
         "remove network",
+        f"volumes {LABEL}",
+        "remove volume",
     ]
 
 

@@ -40,7 +40,12 @@ TWO_HOSTS: dict[str, Any] = {
         {"name": "b", "engine": "ssh://ops@b.lan", "external": "b.example", "internal": "b.lan"},
     ],
 }
-CASES = {"one host": ONE_HOST, "two hosts": TWO_HOSTS}
+SECURED: dict[str, Any] = {
+    "brokers": 1,
+    "hosts": [{"external": "kafka.example.com"}],
+    "security": {"users": [{"name": "app", "prefixes": ["app-"]}]},
+}
+CASES = {"one host": ONE_HOST, "two hosts": TWO_HOSTS, "secured": SECURED}
 
 
 def registered_now(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -117,3 +117,22 @@ def test_what_does_not_count_leaves_the_others_to_be_looked_at(
     assert len(problems(after, Seen((*others, *own)))) == 1
     assert problems(before, Seen(tuple(own))) == []
     assert problems(after, Seen((replace(first, id="bare"),))) == []
+
+
+TLS = [{**ONE[0], "protocol": "SSL"}]
+SSL_CONTROLLERS = {"mode": "separate", "count": 3, "protocol": "SSL"}
+
+
+@pytest.mark.parametrize(("secured", "what"), [(True, "come"), (False, "go")])
+def test_security_does_not_come_or_go_while_nodes_run(
+    monkeypatch: pytest.MonkeyPatch, secured: bool, what: str
+) -> None:
+    own_keys = wanted(listeners=TLS, controllers=SSL_CONTROLLERS)
+    stacks_keys = wanted(listeners=TLS, controllers=SSL_CONTROLLERS, security={})
+    before, after = (own_keys, stacks_keys) if secured else (stacks_keys, own_keys)
+    assert said(monkeypatch, before, after) == (
+        f"`security` would {what} while brokers run: those restarted first would ask for "
+        "certificates that the others do not show, or show none where the others ask. Stop the "
+        "cluster first (`make down STACK=s`; data is kept)"
+    )
+    assert said(monkeypatch, after, after) == ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from docker.errors import APIError, ImageNotFound
@@ -108,3 +110,53 @@ def test_an_engine_that_answers_no_more_is_no_answer() -> None:
     engine.images.get = lost
     with pytest.raises(NotAsked, match="Connection reset by peer"):
         throwaway.ask_any(engine, ["kafka"], ["look"], volumes={})
+
+
+class FilledEngine(FakeEngine):
+    """An engine whose containers have a user, and take archives."""
+
+    def __init__(self, answer: Any, refuses: bool = False) -> None:
+        super().__init__(answer)
+        self.refuses = refuses
+        self.put: list[tuple[str, list[tuple[str, str, int, int]]]] = []
+
+    def _create(self, image: str, **given: Any) -> Any:
+        container = super()._create(image, **given)
+        container.put_archive = self._put
+        return container
+
+    def _put(self, path: str, data: bytes) -> None:
+        if self.refuses:
+            raise APIError("500", explanation="read-only")
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            members = [(it.name, oct(it.mode), it.uid, it.gid) for it in archive.getmembers()]
+        self.put.append((path, members))
+
+
+def fill(engine: FilledEngine) -> None:
+    throwaway.fill(cast(Any, engine), "kafka", "keys", "/etc/secrets", {"node-1.pem": "SECRET"})
+
+
+def test_files_in_a_volume_are_for_the_images_user_and_in_no_description() -> None:
+    engine = FilledEngine((0, b"1000\n"))
+    fill(engine)
+    assert engine.put == [
+        ("/etc", [("secrets", "0o700", 1000, 1000), ("secrets/node-1.pem", "0o400", 1000, 1000)])
+    ]
+    assert engine.given["volumes"] == {"keys": {"bind": "/etc/secrets", "mode": "rw"}}
+    assert "SECRET" not in str(engine.given)
+    assert engine.left == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        (FilledEngine((127, b"id: not found")), "it does not tell its user: id: not found"),
+        (FilledEngine((0, b"1000\n"), refuses=True), "read-only"),
+    ],
+)
+def test_a_volume_that_cannot_be_filled_is_said(engine: FilledEngine, said: str) -> None:
+    with pytest.raises(NotAsked) as caught:
+        fill(engine)
+    assert caught.value.observed == said
+    assert engine.left == []

@@ -1,0 +1,96 @@
+"""A node's key store on its engine: in a volume of its own, written before its container starts.
+
+The engine tells of a volume what it is called, not what is in it: no key is in a container's
+description, its environment, a layer of its image or a state.
+"""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_docker as docker
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+
+from components.certificates import store_of
+from components.checked import Props, on_lines_of_its_own
+from components.docker import throwaway
+from components.docker.container_address import Engines, engine_failed
+from components.owner import OwnedProvider
+from earshot.config.docker import DockerHost
+from earshot.listeners.security import AUTHORITY
+
+
+class KeysProvider(OwnedProvider):
+    """Writes the key store, and the authority's certificate beside it."""
+
+    _DECIDES = ("host", "volume", "folder", "image", "store", "certificate")
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        changed = any(olds.get(key) != news[key] for key in self._DECIDES)
+        return DiffResult(changes=changed or _made(olds) != olds.get("made"))
+
+    def create(self, props: Props) -> CreateResult:
+        return CreateResult(props["volume"], _filled(props))
+
+    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+        return UpdateResult(_filled(news))
+
+    def read(self, id_: str, props: Props) -> ReadResult:
+        return ReadResult(id_, props)
+
+
+class DockerKeys(Resource, module="earshot", name="DockerKeys"):
+    """What a node shows to others, and whom it trusts."""
+
+    certificate: pulumi.Output[str]
+    """The fingerprint of the certificate that is there."""
+
+    def __init__(
+        self,
+        name: str,
+        host: DockerHost,
+        volume: docker.Volume,
+        folder: str,
+        image: pulumi.Input[str],
+        store: str,
+        certificate: pulumi.Output[str],
+        root: str,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """``folder`` is the volume's place in the node's container, whose image has the id
+        ``image``; ``store`` is what the key store is called below ``root`` on this machine."""
+        props = {
+            "host": host.model_dump(mode="json"),
+            "volume": volume.name,
+            "folder": folder,
+            "image": image,
+            "store": store,
+            "certificate": certificate,
+            "root": root,
+            "made": None,
+        }
+        super().__init__(KeysProvider(), name, props, opts)
+
+
+def _filled(props: Props) -> Props:
+    store, name = store_of(props), props["store"]
+    with on_lines_of_its_own(), Engines() as engines:
+        files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
+        client = engines.of(DockerHost.model_validate(props["host"]))
+        throwaway.fill(client, props["image"], props["volume"], props["folder"], files)
+    return {**props, "made": _made(props)}
+
+
+def _made(props: Props) -> str:
+    """When the volume was made: another one of its name is empty. Raises EarshotError where its
+    engine does not tell; empty where there is none."""
+    from docker.errors import DockerException, NotFound
+
+    host = DockerHost.model_validate(props["host"])
+    with Engines() as engines:
+        client = engines.of(host)
+        try:
+            return str(client.api.inspect_volume(props["volume"])["CreatedAt"])
+        except NotFound:
+            return ""
+        except (DockerException, OSError) as reason:
+            raise engine_failed(f"volume {props['volume']}", host, reason) from None

@@ -1,0 +1,79 @@
+"""The way to brokers in containers, for those who make users and permissions: a container, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.certificates import store_of
+from components.checked import Props
+from components.users import UsersProvider
+from earshot.config.docker import DockerSpec
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.security import node_name
+from earshot.listeners.terms import Scope
+from earshot.placement import DockerPlan
+from earshot.placement.standpoint import Candidate, Kind, Standpoint
+from earshot.remote.container import docker_session
+from earshot.remote.users import carry_out_on
+from earshot.users.order import Order
+from earshot.validation.deadline import Deadline
+
+SECONDS = 180.0
+"""For all users of a cluster, once the validator image is there."""
+
+
+class DockerUsersProvider(UsersProvider):
+    """Brokers that a container on their network reaches by their names."""
+
+    def access(self, props: Props) -> Mapping[str, str]:
+        store, first = store_of(props), next(iter(props["brokers"]))
+        pem = store.key_store(node_name(int(first))).read_text()
+        return {
+            "security.protocol": "SSL",
+            "ssl.ca.pem": store.authority(),
+            "ssl.certificate.pem": pem,
+            "ssl.key.pem": pem,
+        }
+
+    def carry_out(self, order: Order, props: Props) -> None:
+        standpoint = Standpoint.model_validate(props["standpoint"])
+        with docker_session(standpoint, props["stack"], _say) as session:
+            carry_out_on(session, props["stack"], order, Deadline(SECONDS), _say)
+
+
+def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]:
+    """From where on which engine brokers are reached, and how."""
+    (host,), plan = planned.hosts, planned.plan
+    network = next(iter(planned.containers.values())).network
+    standpoint = Standpoint(
+        name=Scope.INTERNAL,
+        scope=Scope.INTERNAL,
+        kind=Kind.CONTAINER,
+        engines=(Candidate(engine=host.engine, cert_path=host.cert_path),),
+        network=network,
+        base=spec.validator.base,
+        dns=spec.dns,
+    )
+    between = {node.id: _between(plan, node) for node in plan.brokers}
+    return {
+        "stack": stack,
+        "standpoint": standpoint.model_dump(mode="json"),
+        "brokers": {str(id): str(item.advertised) for id, item in between.items()},
+        # a certificate holds all advertised hosts, so that one address's host goes with any port
+        "logins": {
+            str(node.id): f"{between[node.id].advertised.host}:{item.bind_port}"
+            for node in plan.brokers
+            if (item := next((it for it in node.listeners if it.protocol.sasl), None))
+        },
+    }
+
+
+def _between(plan: ClusterPlan, node: Node) -> Listener:
+    listener = node.listener(plan.inter_broker)
+    assert listener is not None  # the spec holds the inter-broker listener for every broker
+    return listener
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

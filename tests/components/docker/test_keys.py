@@ -1,0 +1,116 @@
+"""Key stores on engines: what is written where, and when it is written again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import DockerException, NotFound
+
+from components.docker import throwaway
+from components.docker.container_address import Engines
+from components.docker.keys import KeysProvider
+from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
+from earshot.listeners.security import AUTHORITY
+
+
+class EngineDouble:
+    """Knows when each volume was made, and what was written into it."""
+
+    def __init__(self) -> None:
+        self.volumes: dict[str, Any] = {"keys": "monday"}
+        self.written: list[tuple[str, str, dict[str, str]]] = []
+        self.api = SimpleNamespace(inspect_volume=self._inspect)
+
+    def _inspect(self, name: str) -> dict[str, str]:
+        found = self.volumes.get(name, NotFound(name))
+        if isinstance(found, Exception):
+            raise found
+        return {"CreatedAt": found}
+
+    def fill(self, image: str, volume: str, folder: str, files: Mapping[str, str]) -> None:
+        assert image == "sha256:abc"
+        self.written.append((volume, folder, dict(files)))
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
+    double = EngineDouble()
+    monkeypatch.setattr(Engines, "of", lambda self, host: double)
+    monkeypatch.setattr(throwaway, "fill", lambda client, *given: client.fill(*given))
+    return double
+
+
+@pytest.fixture
+def props(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    (root / "security").mkdir(parents=True)
+    (root / "security" / AUTHORITY).write_text("authority")
+    (root / "security" / "node-1.pem").write_text("key and certificate")
+    return {
+        "host": DockerHost(external="a").model_dump(mode="json"),
+        "volume": "keys",
+        "folder": "/secrets",
+        "image": "sha256:abc",
+        "store": "node-1",
+        "certificate": "print",
+        "root": str(root),
+    }
+
+
+def made(props: dict[str, Any]) -> dict[str, Any]:
+    outs = KeysProvider().create(props).outs
+    assert outs is not None
+    return outs
+
+
+def test_a_node_gets_its_own_key_store_and_the_authority(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    files = {AUTHORITY: "authority", "node-1.pem": "key and certificate"}
+    assert engine.written == [("keys", "/secrets", files)]
+    assert outs == {**props, "made": "monday"}
+    assert KeysProvider().diff("", outs, props).changes is False
+
+
+@pytest.mark.parametrize("key", ["certificate", "image", "volume", "folder", "store"])
+def test_what_decides_the_files_writes_them_again(
+    engine: EngineDouble, props: dict[str, Any], key: str
+) -> None:
+    assert KeysProvider().diff("", made(props), {**props, key: "other"}).changes
+
+
+def test_a_volume_that_was_made_anew_is_filled_again(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    engine.volumes["keys"] = "tuesday"
+    assert KeysProvider().diff("", outs, props).changes
+    assert KeysProvider().update("", outs, props).outs == {**props, "made": "tuesday"}
+    del engine.volumes["keys"]
+    assert KeysProvider().diff("", outs, props).changes
+
+
+def test_an_engine_that_does_not_tell_is_an_error(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    outs = made(props)
+    engine.volumes["keys"] = DockerException("stopped")
+    with pytest.raises(EarshotError) as caught:
+        KeysProvider().diff("", outs, props)
+    assert caught.value.object == "volume keys"
+    assert "fails (stopped)" in caught.value.observed
+
+
+def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str, Any]) -> None:
+    (Path(props["root"]) / "security" / "node-1.pem").unlink()
+    with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
+        KeysProvider().create(props)
+    assert engine.written == []

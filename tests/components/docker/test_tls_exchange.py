@@ -1,0 +1,121 @@
+"""A request through TLS that is done here, over bytes that a command in a container passes on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket as sockets
+import ssl
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from components.docker.tls_exchange import NodeKeys, exchange
+from earshot.certificates.authority import Subject
+from earshot.certificates.store import Store, Wanted
+from earshot.errors import EarshotError
+from earshot.listeners.security import NODE, NODES
+
+RESPONSE = b"ears" + bytes(range(256)) * 200
+"""More than one record of TLS holds."""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "kafka"
+
+
+def issued(root: Path) -> Store:
+    store = Store(root / "security")
+    nodes = {"node-1": ("kafka-1",)}
+    store.fill(Wanted("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
+    return store
+
+
+class EngineDouble:
+    """Runs the command of an exchange: passes bytes on to a broker, in frames as an engine does."""
+
+    def __init__(self, store: Store, response: bytes) -> None:
+        self.asked: list[bytes] = []
+        self.commands: list[list[str]] = []
+        self._store, self._response = store, response
+        self.api = SimpleNamespace(exec_create=self._create, exec_start=self._start)
+
+    def _create(self, container: str, command: list[str], stdin: bool) -> dict[str, str]:
+        assert container == "kafka-1" and stdin
+        self.commands.append(command)
+        return {"Id": "exec"}
+
+    def _start(self, id: str, socket: bool) -> Any:
+        assert id == "exec" and socket
+        here, there = sockets.socketpair()
+        threading.Thread(target=self._broker, args=(there,), daemon=True).start()
+        return SimpleNamespace(_sock=here, close=lambda: None)
+
+    def _broker(self, connection: sockets.socket) -> None:
+        context = ssl.create_default_context(
+            ssl.Purpose.CLIENT_AUTH, cadata=self._store.authority()
+        )
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(self._store.key_store("node-1"))
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_side=True)
+        with connection, contextlib.suppress(OSError):
+            steps = (tls.do_handshake, lambda: self.asked.append(tls.read()), self._answer(tls))
+            for step in steps:
+                while True:
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        step()
+                        break
+                    self._send(connection, outgoing)
+                    if not (chunk := connection.recv(65536)):
+                        return
+                    incoming.write(chunk)
+            self._send(connection, outgoing)
+
+    def _answer(self, tls: ssl.SSLObject) -> Any:
+        return lambda: tls.write(len(RESPONSE).to_bytes(4, "big") + self._response)
+
+    def _send(self, connection: sockets.socket, outgoing: ssl.MemoryBIO) -> None:
+        connection.sendall(b"\2\0\0\0" + (4).to_bytes(4, "big") + b"said")  # on stderr
+        while content := outgoing.read(5000):
+            connection.sendall(b"\1\0\0\0" + len(content).to_bytes(4, "big") + content)
+
+
+def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
+    keys = NodeKeys(str(root), "node-1", host)
+    return exchange(cast(Any, engine), "kafka-1", ("127.0.0.1", 19092), keys, b"request")
+
+
+def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    assert asked(engine, root) == RESPONSE
+    assert engine.asked == [b"request"]
+    ((*_, host, port),) = engine.commands
+    assert (host, port) == ("127.0.0.1", "19092")
+    assert "PRIVATE" not in str(engine.commands)
+
+
+def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    with pytest.raises(OSError, match="kafka-2"):
+        asked(engine, root, host="kafka-2")
+    assert engine.asked == []
+
+
+def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE[:100])
+    with pytest.raises(OSError, match="nothing came back"):
+        asked(engine, root)
+
+
+def test_keys_that_are_lost_are_named(root: Path) -> None:
+    engine = EngineDouble(issued(root), RESPONSE)
+    (root / "security" / "node-1.pem").unlink()
+    with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
+        asked(engine, root)

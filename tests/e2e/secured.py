@@ -1,0 +1,127 @@
+"""A secured stack in a test: its keys and passwords, its clients, and where secrets must not be."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import psutil
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from earshot.certificates.store import Store
+from earshot.listeners.properties import read_properties
+from earshot.report.json import read_report
+from earshot.validation.client import Errors, translate
+from earshot.validation.result import Report
+from tests.e2e.engine import Deployment
+
+Stack = TypeVar("Stack", bound=Deployment)
+
+
+@dataclass
+class Secured(Generic[Stack]):
+    """The stack, and all that processes could be seen to say while it came up."""
+
+    deployment: Stack
+    said: set[str] = field(default_factory=set)
+    """Command lines and environments of every process of this machine."""
+
+    @property
+    def store(self) -> Store:
+        return Store(self.deployment.root / "security")
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """By file, a password or the lines of a key, which nothing else may hold."""
+        found = {}
+        for path in self.store.folder.iterdir():
+            text = path.read_text()
+            if path.suffix == ".password":
+                found[path.name] = text.strip()
+            elif "PRIVATE KEY" in text:
+                found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
+        return found
+
+    def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
+        """librdkafka's settings from the file that `earshot client` writes."""
+        file = self.deployment.folder / f"{user}.properties"
+        told = self.earshot("client", "--user", user, "--listener", listener, "--output", str(file))
+        assert told.returncode == 0, told.stdout
+        assert file.stat().st_mode & 0o777 == 0o600
+        values = read_properties(file.read_text()).values
+        file.unlink()
+        return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
+
+    def earshot(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        stack = self.deployment.stack
+        return subprocess.run(
+            [sys.executable, "-m", "earshot", command, "--stack", stack, *arguments],
+            cwd=self.deployment.folder,
+            env=self.deployment.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+
+    def report(self) -> Report:
+        file = self.deployment.root.parent / "report.json"
+        return read_report(file.read_bytes(), "report.json")
+
+
+@contextlib.contextmanager
+def watched(
+    said: set[str], look: Callable[[], None] = lambda: None, seconds: float = 0.05
+) -> Iterator[None]:
+    """Within, what every process shows of itself is added to ``said``; ``look`` looks at more."""
+    over = threading.Event()
+
+    def watch() -> None:
+        seen: set[tuple[int, float]] = set()
+        while not over.wait(seconds):
+            look()
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error, OSError):
+                    key = (process.pid, process.create_time())
+                    if key not in seen:
+                        said.update(process.cmdline())
+                        said.update(process.environ().values())
+                        seen.add(key)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
+    """The files below ``folder`` that hold one of ``secrets``."""
+    found = set()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            if any(secret.encode() in content for secret in secrets.values()):
+                found.add(str(path.relative_to(folder)))
+    return found
+
+
+def refused(settings: Mapping[str, Any]) -> str:
+    """The word for why a client gets no metadata."""
+    errors = Errors()
+    given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
+    admin = AdminClient(given)
+    with pytest.raises(KafkaException) as caught:
+        admin.list_topics(timeout=3)
+    admin.poll(0)
+    return errors.explain(caught.value).error

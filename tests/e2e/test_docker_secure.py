@@ -1,0 +1,217 @@
+"""A secured stack of containers on a real engine: the template's one key, and no secret out.
+
+What the engine tells of containers, volumes and images is searched too, while the stack comes up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import docker
+import pytest
+import requests
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from components.docker import labels
+from earshot.certificates.authority import read_certificate
+from earshot.report.json import read_report
+from earshot.validation.client import failure_of
+from earshot.validation.terms import Stage, Verdict
+from tests.e2e.docker_engine import Engine
+from tests.e2e.docker_stack import (
+    DockerStack,
+    docker_cluster,
+    docker_deployment,
+    resolving_with,
+    seen_from_outside,
+)
+from tests.e2e.images.load import base_image
+from tests.e2e.outside import outside
+from tests.e2e.secured import Secured, holders, refused, watched
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+FOLDER = "/etc/kafka/secrets"
+SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
+
+
+@pytest.fixture(scope="module")
+def stack(
+    docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Secured[DockerStack]]:
+    """The template's three brokers with `security`, up and proved once from all three vantages."""
+    folder = tmp_path_factory.mktemp("secure") / "p"
+    with outside() as beyond:
+        cluster = docker_cluster(kafka_image, security=SECURITY)
+        cluster = seen_from_outside(cluster, beyond, base_image(docker_engine))
+        config = resolving_with(beyond)
+        with docker_deployment(folder, docker_engine, cluster, config) as made:
+            secured = Secured(made)
+            with (
+                contextlib.closing(docker_engine.client()) as client,
+                watched(secured.said, lambda: secured.said.update(told(client)), 0.2),
+            ):
+                made.up()
+            yield secured
+
+
+def told(client: docker.DockerClient) -> set[str]:
+    """What the engine tells of its containers, also of those that live a second."""
+    found = set()
+    with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
+        for it in client.api.containers(all=True):
+            with contextlib.suppress(docker.errors.DockerException):
+                found.add(json.dumps(client.api.inspect_container(it["Id"])))
+    return found
+
+
+def described(stack: DockerStack) -> str:
+    """All that the engine tells of the stack, its containers' logs included."""
+    own = f"label={labels.STACK}={stack.stack}"
+    parts = []
+    for kind in ("container", "volume", "network"):
+        words = ("--quiet", "--filter", own)
+        listed = stack.engine.run(kind, "ls", *words, *(["--all"] if kind == "container" else []))
+        parts += [stack.engine.run(kind, "inspect", id) for id in listed.split()]
+    image = stack.cluster["image"]
+    parts += [stack.engine.run("image", "inspect", image), stack.engine.run("history", image)]
+    with contextlib.closing(stack.engine.client()) as client:
+        for id in stack.containers().values():
+            parts.append(client.containers.get(id).logs().decode())
+    return "\n".join(parts)
+
+
+def test_every_listener_is_proved_from_where_its_clients_stand(
+    stack: Secured[DockerStack],
+) -> None:
+    report = stack.report()
+    assert len(report.cells) == 9 and {it.verdict for it in report.cells} == {Verdict.PASS}
+    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    security = {
+        (cell.listener, item.detail.partition(",")[0])
+        for cell in report.cells
+        for item in cell.stages
+        if item.stage is Stage.SECURITY
+    }
+    assert security == {("INTERNAL", "SSL"), ("HOST", "SASL_SSL"), ("EXTERNAL", "SASL_SSL")}
+    assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
+
+
+def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerStack]) -> None:
+    (host,) = stack.deployment.cluster["hosts"]
+    for id, name in stack.deployment.names.items():
+        pem = (stack.store.folder / f"node-{id}.pem").read_text()
+        held = read_certificate(pem)
+        assert set(held.names.dns) == {name, "localhost", host["external"]}
+        own = stack.deployment.inspect(id)["Config"]["Labels"]
+        assert own[labels.CERTIFICATE] == held.fingerprint
+
+
+def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
+    before = stack.deployment.containers()
+    output = stack.deployment.up("--refresh")
+    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    assert stack.deployment.containers() == before
+
+
+def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
+    engine, names = stack.deployment.engine, stack.deployment.names
+    user = engine.run("exec", names[1], "id", "-u").strip()
+    files = [FOLDER, f"{FOLDER}/ca.pem", f"{FOLDER}/node-1.pem"]
+    modes = engine.run("exec", names[1], "stat", "-c", "%a %u %n", *files).split("\n")
+    assert modes[:3] == [f"700 {user} {files[0]}", *(f"400 {user} {it}" for it in files[1:])]
+    assert engine.run("exec", names[1], "ls", FOLDER).split() == ["ca.pem", "node-1.pem"]
+
+
+def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
+    made, secrets = stack.deployment, stack.secrets
+    assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
+    exported = made.pulumi("stack", "export", "--show-secrets").stdout
+    preview = made.pulumi("preview", "--diff", "--show-secrets").stdout
+    shown = [exported, preview, described(made), *stack.said]
+    assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
+    own = {f".earshot/stacks/{made.stack}/kafka/security/{name}" for name in secrets}
+    own.add(f".earshot/stacks/{made.stack}/kafka/security/validator.properties")
+    assert holders(made.folder, secrets) == own
+    for name in own:
+        assert (made.folder / name).stat().st_mode & 0o777 == 0o600, name
+    # what a container writes beside its volumes becomes a layer of whoever commits it
+    for id, name in made.names.items():
+        assert searched(made, name, secrets) == {f"{FOLDER}/node-{id}.pem"}
+
+
+def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
+    """The files of a container, volumes included, that hold one of ``secrets``."""
+    patterns = made.folder / "patterns"
+    patterns.write_text("\n".join(secrets.values()) + "\n")
+    made.engine.run("cp", str(patterns), f"{container}:/patterns")
+    patterns.unlink()
+    places = ("/etc/kafka", "/opt/kafka/config", "/opt/kafka/logs", "/tmp", "/var/lib/kafka")
+    command = f"grep -rlFf /patterns {' '.join(places)}; rm /patterns"
+    as_root = ("exec", "--user=root", container, "bash", "-c", command)
+    return set(made.engine.run(*as_root).split())
+
+
+def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
+    made, secret = stack.deployment, stack.store.password("app")
+    own = f"{labels.STACK}={made.stack}"
+    id = made.engine.run(
+        "create", f"--label={own}", f"--label={labels.NODE}=9", f"--env=KAFKA_P={secret}",
+        made.cluster["image"],
+    ).strip()  # fmt: skip
+    try:
+        assert secret in described(made)
+        made.engine.run("exec", made.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy")
+        found = searched(made, made.names[1], stack.secrets)
+        assert found == {f"{FOLDER}/node-1.pem", "/tmp/copy/node-1.pem"}
+    finally:
+        made.engine.run("rm", "--volumes", id)
+
+
+def test_users_come_in_and_nobody_else(stack: Secured[DockerStack]) -> None:
+    client = stack.client(listener="HOST")
+    admin = AdminClient(client)
+    admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
+    with pytest.raises(KafkaException) as caught:
+        admin.create_topics([NewTopic("other", 3, 3)])["other"].result(20)
+    assert failure_of(caught.value).error == "authorization"
+    bare: dict[str, Any] = {"bootstrap.servers": client["bootstrap.servers"]}
+    assert refused(bare) != "authentication"
+    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+    anonymous = {**client, "security.protocol": "SSL"}
+    for key in ("sasl.username", "sasl.password", "sasl.mechanism", "sasl.mechanisms"):
+        anonymous.pop(key, None)
+    assert refused(anonymous) != "authentication"
+
+
+def test_a_validation_of_the_stack_needs_no_word_of_credentials(
+    stack: Secured[DockerStack],
+) -> None:
+    file = stack.deployment.folder / "host.json"
+    only = ("--only", "host", "--records", "0", "--format", "json", "--output", str(file))
+    told = stack.earshot("validate", *only)
+    assert told.returncode == 3, told.stdout  # the other vantages were not asked for
+    report = read_report(file.read_bytes(), "host.json")
+    own = {cell.verdict for cell in report.cells if cell.vantage == "host"}
+    assert own == {Verdict.PASS} and len(report.cells) == 9
+
+
+def test_a_lost_key_store_is_written_again_and_keys_go_with_the_stack(
+    stack: Secured[DockerStack],
+) -> None:
+    made = stack.deployment
+    before = made.containers()
+    (stack.store.folder / "node-2.pem").unlink()
+    made.cluster["validation"]["records"] = 0
+    made.up()
+    after = made.containers()
+    assert {id for id in after if after[id] != before[id]} == {2}
+    made.destroy()
+    left = made.engine.run("volume", "ls", "--quiet", "--filter", f"name=earshot-{made.stack}")
+    assert sorted(left.split()) == sorted(
+        f"earshot-{made.stack}-{it}" for it in made.names.values()
+    )

@@ -1,0 +1,65 @@
+"""Users that are made in a container: what it gets, and what is told where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from earshot.errors import EarshotError
+from earshot.listeners.terms import Mechanism
+from earshot.remote import users
+from earshot.users.order import Order
+from earshot.validation.deadline import Deadline
+
+SECRET = "not to be shown"
+ORDER = Order(
+    bootstrap="kafka-1:19092",
+    access={"ssl.key.pem": SECRET},
+    mechanism=Mechanism.SCRAM_SHA_512,
+    earlier=Mechanism.SCRAM_SHA_512,
+)
+Given = tuple[list[str], Mapping[str, bytes], Sequence[str]]
+
+
+def carried_out(monkeypatch: pytest.MonkeyPatch, code: int, said: list[str]) -> Given:
+    """What the container was given, which ends with ``code`` after it has ``said`` something."""
+    given: list[Given] = []
+
+    @contextmanager
+    def ended(
+        session: object,
+        cluster: str,
+        command: list[str],
+        files: Mapping[str, bytes],
+        end: Deadline,
+        say: object,
+        program: Sequence[str],
+    ) -> Iterator[tuple[Any, list[str]]]:
+        assert (session, cluster) == ("session", "dev")
+        given.append((command, files, program))
+        yield SimpleNamespace(attrs={"State": {"ExitCode": code}}), said
+
+    monkeypatch.setattr(users, "ended", ended)
+    users.carry_out_on(cast(Any, "session"), "dev", ORDER, Deadline(1), print)
+    return given[0]
+
+
+def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    command, files, program = carried_out(monkeypatch, 0, [])
+    assert command == ["/opt/earshot/run/order.json"]
+    assert program == ("python", "-m", "earshot.users")
+    assert {name: Order.model_validate_json(text) for name, text in files.items()} == {
+        "order.json": ORDER
+    }
+
+
+def test_a_program_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EarshotError) as caught:
+        carried_out(monkeypatch, 2, ["kafka-1:19092: answers nobody"])
+    assert str(caught.value) == (
+        "users and permissions: are not settled (status 2):\n    kafka-1:19092: answers nobody"
+    )
