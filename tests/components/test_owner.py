@@ -66,6 +66,7 @@ def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
         assert child.poll() is None
         with contextlib.suppress(OSError):  # as long as nobody reads
             writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.02)
     child.stdin.close()
     try:
         assert child.wait(20) == 128 + signal.SIGTERM
