@@ -92,7 +92,7 @@ def test_the_page_says_which_steps_of_the_workflow_no_test_runs() -> None:
     names = [item["name"] for job in workflow().values() for item in job]
     untried = {"Install earshot", "Install the policy pack", "Install the program"}
     assert set(names) - untried == {"Lint", "Summary", "Preview", "Analyze"}
-    assert "A test runs `Lint` and `Summary` as they are written here." in PAGE
+    assert "Tests run `Lint`, `Summary`, `Preview` and `Analyze` as they are written here" in PAGE
 
 
 def test_the_workflow_installs_what_the_project_pins() -> None:

@@ -1,0 +1,113 @@
+"""The job `pack` of the workflow in docs/lint.md, on a stack of one container that others wrote.
+
+No Docker engine is needed: a preview makes nothing, and what is analyzed is imported as a state.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doubles.docker.install import VERSION, install_docker_double
+from tests.e2e.project import STACK, Project, prepared
+from tests.lint.test_recipes import workflow
+from toolchain.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+PROVIDER, CONTAINER = "pulumi:providers:docker", "docker:index/container:Container"
+WELL, ILL = "PLAINTEXT://kafka:9092", "PLAINTEXT://kafka:9092,PLAINTEXT://kafka:9093"
+
+
+def variables(advertised: str) -> list[str]:
+    """A broker in a container, well unless Kafka refuses what it advertises."""
+    return [
+        "KAFKA_NODE_ID=1",
+        "KAFKA_PROCESS_ROLES=broker,controller",
+        "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS=1@localhost:9093",
+        "KAFKA_LISTENERS=PLAINTEXT://:9092,CONTROLLER://:9093",
+        f"KAFKA_ADVERTISED_LISTENERS={advertised}",
+    ]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    folder = tmp_path_factory.mktemp("workflow")
+    (folder / "earshot").symlink_to(ROOT)
+    environment = prepared(folder / "p", {"STACK": STACK, "RUNNER_TEMP": str(folder)})
+    install_docker_double(folder / "p" / "home")
+    made = Project(folder / "p", "import pulumi_docker as docker\n", environment)
+    made.runs("stack", "init", STACK)
+    yield made
+
+
+def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
+    """A step of the job, as it is written on the page."""
+    (command,) = [item["run"] for item in workflow()["pack"] if item["name"] == name]
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
+        cwd=project.folder,
+        env=project.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
+def test_the_preview(project: Project, advertised: str, code: int) -> None:
+    project.write(
+        f"""
+        docker.Container(
+            "kafka", name="kafka", image="apache/kafka:4.1.1", envs={variables(advertised)!r}
+        )
+        """
+    )
+    done = step(project, "Preview")
+    assert bool(done.returncode) == bool(code), done.stdout + done.stderr
+    assert ("kl002" in done.stdout) == bool(code)
+
+
+@pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
+def test_the_analysis(project: Project, tmp_path: Path, advertised: str, code: int) -> None:
+    state = json.loads(project.runs("stack", "export"))
+    state["deployment"]["resources"] = resources(advertised)
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(state))
+    project.runs("stack", "import", "--file", str(file))
+    done = step(project, "Analyze")
+    assert bool(done.returncode) == bool(code), done.stdout + done.stderr
+    assert ("kl002" in done.stdout) == bool(code)
+
+
+def resources(advertised: str) -> list[dict[str, object]]:
+    """What a state holds of the program."""
+    head = f"urn:pulumi:{STACK}::project::"
+    root, provider = f"{head}pulumi:pulumi:Stack::project-{STACK}", f"{head}{PROVIDER}::default"
+    inputs = {"name": "kafka", "image": "apache/kafka:4.1.1", "envs": variables(advertised)}
+    return [
+        {"urn": root, "custom": False, "type": "pulumi:pulumi:Stack"},
+        {
+            "urn": provider,
+            "custom": True,
+            "id": "0d3c",
+            "type": PROVIDER,
+            "inputs": {"version": VERSION},
+            "outputs": {"version": VERSION},
+        },
+        {
+            "urn": f"{head}{CONTAINER}::kafka",
+            "custom": True,
+            "id": "c0ffee",
+            "type": CONTAINER,
+            "parent": root,
+            "provider": f"{provider}::0d3c",
+            "inputs": inputs,
+            "outputs": inputs,
+        },
+    ]
