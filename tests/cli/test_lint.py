@@ -404,14 +404,9 @@ services:
     DIFF = """\
 --- a.yml
 +++ a.yml (fixed)
-@@ -7,6 +7,6 @@
-       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-       KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093
-       KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
+@@ -10 +10 @@
 -      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092  # for ui
 +      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092  # for ui
-   ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:9092"}}
-
 """
 
     @pytest.fixture(autouse=True)
