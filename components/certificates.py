@@ -20,7 +20,7 @@ from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, Given, read_given
-from earshot.certificates.store import Store, Wanted
+from earshot.certificates.store import Held, Store, Wanted
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name
@@ -36,10 +36,9 @@ class CertificatesProvider(OwnedProvider):
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
-        store = store_of(news)
-        due = bool(store.due(_wanted(news), _now()))
-        lost = not (store.folder / VALIDATOR_FILE).exists()
-        return DiffResult(changes=changed or due or lost)
+        store, wanted = store_of(news), _wanted(news)
+        due = changed or bool(store.due(wanted, _now()))
+        return DiffResult(changes=due or not _is_told(store, wanted, olds))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult("certificates", self._filled(props))
@@ -54,15 +53,9 @@ class CertificatesProvider(OwnedProvider):
         store = store_of(props)
         with on_lines_of_its_own(), writing("certificates", store.folder):
             held = store.fill(_wanted(props), _now())
-            text = client_properties(store, VALIDATOR, Mechanism(props["mechanism"]))
+            text = _of_validator(store, props)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
-        ends = min(item.not_after for item in held.certificates.values())
-        return {
-            **props,
-            "certificates": dict(held.versions),
-            "passwords": dict(held.passwords),
-            "expires": ends.isoformat(timespec="seconds"),
-        }
+        return {**props, **_told(held)}
 
 
 class Certificates(Resource, module="earshot", name="Certificates"):
@@ -130,6 +123,30 @@ def _wanted(props: Props) -> Wanted:
         given={node_name(id): item.store for id, item in given.nodes.items()},
         authority=given.authority,
     )
+
+
+def _told(held: Held) -> Props:
+    """What others are told of ``held``: none of it is a secret."""
+    ends = min(item.not_after for item in held.certificates.values())
+    return {
+        "certificates": dict(held.versions),
+        "passwords": dict(held.passwords),
+        "expires": ends.isoformat(timespec="seconds"),
+    }
+
+
+def _is_told(store: Store, wanted: Wanted, olds: Props) -> bool:
+    """Whether all that is there has been told: a run may have ended after it was written."""
+    if any(olds.get(key) != value for key, value in _told(store.held(wanted)).items()):
+        return False
+    try:
+        return (store.folder / VALIDATOR_FILE).read_text() == _of_validator(store, olds)
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _of_validator(store: Store, props: Props) -> str:
+    return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]))
 
 
 def _now() -> datetime:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -127,6 +127,16 @@ def read_certificate(pem: str) -> Certificate:
         found.not_valid_after_utc,
         found.fingerprint(hashes.SHA256()).hex(),
     )
+
+
+def is_pair(held: Issued) -> bool:
+    """Whether ``held`` is a certificate and the key that it is for."""
+    try:
+        certificate = x509.load_pem_x509_certificate(held.certificate.encode())
+        key = load_pem_private_key(held.key.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    return key.public_key() == certificate.public_key()
 
 
 def is_issued_by(pem: str, authority: str) -> bool:

@@ -27,6 +27,7 @@ from earshot.certificates.authority import (
     Issued,
     Subject,
     is_issued_by,
+    is_pair,
     issue,
     new_authority,
     read_certificate,
@@ -125,6 +126,10 @@ class Store:
         known |= {AUTHORITY, *([TRUSTED] if wanted.given else [])}
         for name in set(due) - known:
             (self.folder / name).unlink(missing_ok=True)
+        return self.held(wanted)
+
+    def held(self, wanted: Wanted) -> Held:
+        """What is there of ``wanted``. Raises EarshotError where something is missing."""
         certificates = {name: self._certificate(f"{name}.pem") for name in wanted.hosts}
         versions = {
             name: self._version(wanted.given[name]) if name in wanted.given else it.fingerprint
@@ -149,13 +154,26 @@ class Store:
         self._read(f"{user}.pem")
         return self.folder / f"{user}.pem"
 
+    @property
+    def _back_or_anew(self) -> str:
+        return (
+            "put both files back from a copy; or stop the cluster (`make down`), remove "
+            f"{self.folder}, and all certificates and passwords are made anew"
+        )
+
     def _authority(self) -> Issued | None:
-        try:
-            return Issued(
-                (self.folder / AUTHORITY).read_text(), (self.folder / AUTHORITY_KEY).read_text()
-            )
-        except FileNotFoundError:
+        """None where one of its files is missing. Raises EarshotError where they are of no use."""
+        if not all((self.folder / name).exists() for name in (AUTHORITY, AUTHORITY_KEY)):
             return None
+        found = Issued(self._read(AUTHORITY), self._read(AUTHORITY_KEY))
+        if not is_pair(found):
+            raise EarshotError(
+                f"the authority in {self.folder}",
+                observed=f"{AUTHORITY} is no certificate for the key in {AUTHORITY_KEY}, or one of "
+                "them is damaged",
+                remedy=self._back_or_anew,
+            )
+        return found
 
     def _trusts(self, wanted: Wanted, authority: Issued | None) -> bool:
         try:
@@ -171,8 +189,7 @@ class Store:
                 f"the authority in {self.folder}",
                 observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {', '.join(left)} are "
                 "there: nodes with certificates of a new one would not be trusted by the others",
-                remedy="put both files back from a copy; or stop the cluster (`make down`), remove "
-                f"{self.folder}, and all certificates and passwords are made anew",
+                remedy=self._back_or_anew,
             )
         made = new_authority(wanted.stack, now)
         self._write(AUTHORITY_KEY, made.key)

@@ -190,6 +190,22 @@ def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store, los
     )
 
 
+@pytest.mark.parametrize("file", ["ca.key", "ca.pem"])
+def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str) -> None:
+    other = Store(tmp_path / "other")
+    other.fill(WANTED, NOW)
+    for content in ("", "no PEM", (other.folder / file).read_text()):
+        (store.folder / file).write_text(content)
+        with pytest.raises(EarshotError) as caught:
+            store.due(WANTED, NOW)
+        assert str(caught.value) == (
+            f"the authority in {store.folder}: ca.pem is no certificate for the key in ca.key, or "
+            "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
+            f"(`make down`), remove {store.folder}, and all certificates and passwords are made "
+            "anew"
+        )
+
+
 def test_a_lost_authority_is_made_anew_where_no_node_is_left(store: Store) -> None:
     for path in store.folder.glob("node-*.pem"):
         path.unlink()

@@ -80,6 +80,26 @@ def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
     assert CertificatesProvider().diff("", outs, wanted(root)).changes
 
 
+@pytest.mark.parametrize("file", ["app.password", "validator.properties"])
+def test_a_file_that_somebody_wrote_is_a_change(root: Path, file: str) -> None:
+    outs = made(root)
+    (root / "security" / file).write_text("other\n")
+    assert CertificatesProvider().diff("", outs, wanted(root)).changes
+
+
+def test_what_an_interrupted_run_wrote_is_told_by_the_next(root: Path) -> None:
+    outs = made(root)
+    (root / "security" / "app.password").unlink()
+    (root / "security" / "node-1.pem").unlink()
+    CertificatesProvider().update("", outs, wanted(root))  # and no state was written
+    assert CertificatesProvider().diff("", outs, wanted(root)).changes
+    again = CertificatesProvider().update("", outs, wanted(root)).outs
+    assert again is not None
+    assert again["passwords"]["app"] != outs["passwords"]["app"]
+    assert again["certificates"]["node-1"] != outs["certificates"]["node-1"]
+    assert CertificatesProvider().diff("", again, wanted(root)).changes is False
+
+
 def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     authority = made_by_others("CN=Root", now, authority=True, number=1)
