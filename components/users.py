@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Updat
 from components.certificates import store_of
 from components.checked import Props, on_lines_of_its_own
 from components.owner import OwnedProvider
+from components.writing import writing
+from earshot import cache
 from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store
 from earshot.config.security import SecuritySpec
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
@@ -20,6 +24,10 @@ from earshot.listeners.terms import Mechanism, Protocol
 from earshot.users.access import grants
 from earshot.users.order import Order
 from earshot.validation.client import translate
+
+MADE = "users.json"
+"""In the stack's folder of keys: by name, prefixes of all users that its cluster may know."""
+Known = Mapping[str, Sequence[str]]
 
 
 class UsersProvider(OwnedProvider):
@@ -50,8 +58,13 @@ class UsersProvider(OwnedProvider):
         return ReadResult(id_, props)
 
     def _settle(self, olds: Props, news: Props) -> None:
+        store = store_of(news)
         with on_lines_of_its_own():
-            self.carry_out(_order(olds, news, self.access(news)), news)
+            known = _merged(_remembered(store), olds.get("users", {}))
+            # an interrupted run may have made some of them, and a state may be lost
+            _remember(store, _merged(known, news["users"]))
+            self.carry_out(_order(known, olds, news, self.access(news)), news)
+            _remember(store, news["users"])
 
 
 class Users(Resource, module="earshot", name="Users"):
@@ -82,13 +95,35 @@ class Users(Resource, module="earshot", name="Users"):
         super().__init__(provider, name, props, opts)
 
 
-def _order(olds: Props, news: Props, access: Mapping[str, str]) -> Order:
-    """What leads from ``olds`` to ``news``."""
+def _remembered(store: Store) -> Known:
+    """Whom the cluster may know; nobody where that is not known."""
+    try:
+        found = json.loads((store.folder / MADE).read_text())
+        return {str(name): [str(it) for it in prefixes] for name, prefixes in found.items()}
+    except (FileNotFoundError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _remember(store: Store, known: Known) -> None:
+    with writing("users", store.folder):
+        cache.write(store.folder / MADE, json.dumps(known, indent=2) + "\n", 0o600)
+
+
+def _merged(one: Known, other: Known) -> Known:
+    return {
+        name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ()))))
+        for name in (*one, *other)
+    }
+
+
+def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> Order:
+    """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``.
+
+    All passwords are given, whether they are new or not: the cluster may be.
+    """
     store, mechanism = store_of(news), Mechanism(news["mechanism"])
-    old, new = grants(olds.get("users", {})), grants(news["users"])
-    before = olds.get("passwords", {})
+    old, new = grants(known), grants(news["users"])
     earlier = Mechanism(olds.get("mechanism") or mechanism)
-    kept = earlier is mechanism
     logins = {int(id): at for id, at in news["logins"].items()}
     order = Order(
         bootstrap=",".join(news["brokers"].values()),
@@ -101,13 +136,12 @@ def _order(olds: Props, news: Props, access: Mapping[str, str]) -> Order:
     if not logins:
         return order
     text = client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL)
+    before = dict.fromkeys((VALIDATOR, *known))
     changes = {
-        "passwords": {
-            user: store.password(user)
-            for user, digest in news["passwords"].items()
-            if not kept or before.get(user) != digest
-        },
-        "gone": tuple(user for user in before if not kept or user not in news["passwords"]),
+        "passwords": {user: store.password(user) for user in news["passwords"]},
+        "gone": tuple(
+            it for it in before if earlier is not mechanism or it not in news["passwords"]
+        ),
         "logins": logins,
         "client": translate(read_properties(text).values),
     }

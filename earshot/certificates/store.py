@@ -7,6 +7,7 @@
     app.pem               key and certificate of a user
     app.password          the user's password
     validator.properties  how earshot itself comes in
+    users.json            users that the cluster may know, without secrets
 
 All but `ca.pem` and `trusted.pem` are for their owner alone. What is lost is made again, the
 authority only where nothing is left that it has issued.

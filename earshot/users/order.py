@@ -27,7 +27,7 @@ class Order(Frozen):
     allowed: tuple[Grant, ...] = ()
     mechanism: Mechanism
     passwords: dict[str, str] = Field(default_factory=dict, repr=False)
-    """By user, the new ones alone."""
+    """By user, of everybody."""
     earlier: Mechanism
     """That of the passwords which users in ``gone`` have."""
     gone: tuple[str, ...] = ()

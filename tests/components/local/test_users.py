@@ -11,6 +11,7 @@ import pytest
 from components.certificates import CertificatesProvider
 from components.local.quorum import node_directory
 from components.local.users import LocalUsersProvider
+from earshot.errors import EarshotError
 from earshot.users import order
 from earshot.users.access import Grant
 
@@ -102,9 +103,7 @@ def test_users_are_made_after_their_permissions(root: Path, logins: list[Any]) -
     assert logins == [{1: "localhost:2"}]
 
 
-def test_who_leaves_loses_everything_and_others_keep_their_passwords(
-    root: Path, logins: list[Any]
-) -> None:
+def test_who_leaves_loses_everything_and_others_keep_theirs(root: Path, logins: list[Any]) -> None:
     outs = made(root)
     old = users(root, outs)
     new = users(root, outs, users={}, passwords={"validator": outs["passwords"]["validator"]})
@@ -114,9 +113,53 @@ def test_who_leaves_loses_everything_and_others_keep_their_passwords(
     assert asked[0].asked[1:] == [
         ("forbid", ALLOWED[1:]),
         ("allow", ALLOWED[:1]),
-        ("set", [], "SCRAM-SHA-512"),
+        ("set", ["validator"], "SCRAM-SHA-512"),
         ("remove", ["app"], "SCRAM-SHA-512"),
     ]
+
+
+def test_who_leaves_while_the_stack_is_down_loses_everything(
+    root: Path, logins: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a stack that is down nor a run that failed has told a state who is known."""
+    outs = made(root)
+    fail = ["broker 1 does not answer"]
+
+    def wait(brokers: Any, client: Any) -> None:
+        if fail:
+            raise EarshotError(fail.pop())
+
+    monkeypatch.setattr(order, "await_logins", wait)
+    with pytest.raises(EarshotError):
+        LocalUsersProvider().create(users(root, outs))
+    new = users(root, outs, users={}, passwords={"validator": outs["passwords"]["validator"]})
+    for _ in range(2):
+        LocalUsersProvider().create(new)
+    assert asked[1].asked[1] == ("forbid", ALLOWED[1:])
+    assert asked[1].asked[-1] == ("remove", ["app"], "SCRAM-SHA-512")
+    assert asked[2].asked[1] == ("forbid", []) and asked[2].asked[-1][1] == []
+    assert (root / "security" / "users.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_first_listener_with_passwords_gives_them_to_everybody(
+    root: Path, logins: list[Any]
+) -> None:
+    outs = made(root)
+    LocalUsersProvider().create(users(root, outs, logins={}))
+    old, new = users(root, outs, logins={}), users(root, outs)
+    assert LocalUsersProvider().diff("", old, new).changes
+    LocalUsersProvider().update("", old, new)
+    assert asked[1].asked[-2:] == [
+        ("set", ["app", "validator"], "SCRAM-SHA-512"),
+        ("remove", [], "SCRAM-SHA-512"),
+    ]
+
+
+def test_another_cluster_gets_all_passwords(root: Path, logins: list[Any]) -> None:
+    old = users(root, made(root))
+    LocalUsersProvider().create(old)
+    LocalUsersProvider().update("", old, {**old, "cluster_id": "new"})
+    assert asked[1].asked[-2] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
 def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: list[Any]) -> None:
