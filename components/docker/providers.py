@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
@@ -23,6 +23,7 @@ from components.docker.readiness import fits, majority_runs, repair, wait_for
 from components.owner import OwnedProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
+from earshot.remote.leftovers import remove_leftovers
 
 GRACE: Final = 60
 """Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
@@ -60,16 +61,19 @@ class EnginePreflightProvider(CheckedProvider):
 
     def delete(self, _id: str, props: Props) -> None:
         """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
+        own = _of_deployment(props)
         with Engines() as engines:
             for host in hosts_of(props):
                 with _docker_errors_ignored():
                     client = engines.of(host)
-                    for found in client.containers.list(all=True, filters=_of_deployment(props)):
-                        found.remove(force=True, v=True)
-                    for network in client.networks.list(filters=_of_deployment(props)):
-                        network.remove()
-                    for volume in client.volumes.list(filters=_of_deployment(props)):
-                        volume.remove()  # with keys; one with data is of a cluster
+                    with _docker_errors_ignored():
+                        # of those who proved listeners or made users: they have passwords
+                        remove_leftovers(client, props["stack"])
+                    containers = {"filters": own, "all": True, "ignore_removed": True}
+                    _remove(client.containers, containers, force=True, v=True)
+                    _remove(client.networks, {"filters": own})
+                    # with keys; one with data is of a cluster
+                    _remove(client.volumes, {"filters": own})
 
 
 class ReadinessProvider(OwnedProvider):
@@ -150,6 +154,14 @@ def _hosts(*props: Props) -> tuple[DockerHost, ...]:
 
 def _of_deployment(props: Props) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
+
+
+def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
+    """Removes what ``collection`` lists, each whatever becomes of the others."""
+    with _docker_errors_ignored():
+        for found in collection.list(**listed):
+            with _docker_errors_ignored():
+                found.remove(**options)
 
 
 def _nodes(props: Props) -> list[tuple[ContainerAddress, str]]:

@@ -1,4 +1,7 @@
-"""`python -m earshot.users FILE`: carries out the order in a file, where brokers are reached."""
+"""`python -m earshot.users FILE`: carries out the order in a file, where brokers are reached.
+
+The file, which has passwords, is gone from then on, also where nobody removes its container.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from earshot.users.order import Order, carry_out
 def main(file: Path) -> int:
     """The exit code; an error goes to stderr."""
     try:
-        carry_out(Order.model_validate_json(file.read_text(encoding="utf-8")))
+        text = file.read_text(encoding="utf-8")
+        file.unlink()
+        carry_out(Order.model_validate_json(text))
     except EarshotError as error:
         print(error, file=sys.stderr)
         return 2

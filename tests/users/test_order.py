@@ -48,6 +48,7 @@ def test_the_program_carries_out_what_stands_in_the_file(
     (tmp_path / "order.json").write_text(given.model_dump_json())
     assert program.main(tmp_path / "order.json") == 0
     assert done == [given]
+    assert not (tmp_path / "order.json").exists(), "it has passwords"
 
 
 class Noted:

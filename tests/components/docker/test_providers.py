@@ -15,6 +15,7 @@ from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, Wanted
 from components.docker.providers import EnginePreflightProvider
 from earshot.errors import EarshotError
+from earshot.remote.leftovers import CLUSTER_LABEL
 from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
 
 HOSTS = [{"name": "a", "engine": "tcp://a:1", "external": "a"}, {"name": "b", "external": "b"}]
@@ -27,11 +28,14 @@ class EngineDouble:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.fails = False
+        self.held = False
         self.containers = SimpleNamespace(list=self._containers)
         self.networks = SimpleNamespace(list=self._networks)
         self.volumes = SimpleNamespace(list=self._volumes)
 
-    def _containers(self, *, filters: dict[str, str], all: bool = False) -> list[Any]:
+    def _containers(
+        self, *, filters: dict[str, str], all: bool = False, ignore_removed: bool = False
+    ) -> list[Any]:
         self.done.append(f"containers {filters['label']} {all}")
         if self.fails:
             raise DockerException("stopped")
@@ -46,7 +50,12 @@ class EngineDouble:
 
     def _networks(self, *, filters: dict[str, str]) -> list[Any]:
         self.done.append(f"networks {filters['label']}")
-        return [SimpleNamespace(remove=lambda: self.done.append("remove network"))]
+        return [SimpleNamespace(remove=self._remove_network, attrs={})]
+
+    def _remove_network(self) -> None:
+        self.done.append("remove network")
+        if self.held:
+            raise DockerException("it has active endpoints")
 
     def _volumes(self, *, filters: dict[str, str]) -> list[Any]:
         self.done.append(f"volumes {filters['label']}")
@@ -90,9 +99,14 @@ def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble
     assert engine.done == [f"containers {LABEL} False"] * 2, "it is only to go more smoothly"
 
 
-def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble) -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held: bool) -> None:
+    engine.held = held
+    of_runs = f"{CLUSTER_LABEL}={wanted().stack}"
     EnginePreflightProvider().delete("id", props(wanted()))
     assert engine.done == [
+        f"containers {of_runs} True",
+        f"networks {of_runs}",
         f"containers {LABEL} True",
         *(f"remove {id} True True" for id in ("1", "9", None)),
         f"networks {LABEL}",
