@@ -16,6 +16,7 @@ from components.docker import throwaway
 from components.docker.container_address import Engines, engine_failed
 from components.owner import OwnedProvider
 from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY
 
 
@@ -75,8 +76,16 @@ def _filled(props: Props) -> Props:
     store, name = store_of(props), props["store"]
     with on_lines_of_its_own(), Engines() as engines:
         files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
-        client = engines.of(DockerHost.model_validate(props["host"]))
-        throwaway.fill(client, props["image"], props["volume"], props["folder"], files)
+        host = DockerHost.model_validate(props["host"])
+        client = engines.of(host)
+        try:
+            throwaway.fill(client, props["image"], props["volume"], props["folder"], files)
+        except throwaway.NotAsked as reason:
+            raise EarshotError(
+                f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
+                observed=f"cannot be written: {reason.object}: {reason.observed}",
+                remedy="see that the engine runs and has space, then run the same command again",
+            ) from None
     return {**props, "made": _made(props)}
 
 

@@ -114,3 +114,19 @@ def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str
     with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
         KeysProvider().create(props)
     assert engine.written == []
+
+
+def test_keys_that_cannot_be_written_are_named(
+    engine: EngineDouble, props: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise throwaway.NotAsked("a container of the image x", observed="no space left on device")
+
+    monkeypatch.setattr(engine, "fill", full)
+    with pytest.raises(EarshotError) as caught:
+        KeysProvider().create(props)
+    assert str(caught.value).strip() == (
+        "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
+        "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
+        "the same command again"
+    )
