@@ -57,11 +57,14 @@ def _ports(planned: DockerPlan) -> dict[str, Any]:
 
 
 def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
-    """By node id, one port of the host for each of the container that any plan publishes."""
+    """By node id, one port of the host for each of the container that any plan publishes.
+
+    That of the first plan, which was proved: what a step keeps of old listeners it has of that one.
+    """
     found: dict[int, dict[int, PublishedPort]] = {}
     for made in running:
         for id, ports in made.own.items():
             for props in ports:
                 port = port_of(props)
-                found.setdefault(int(id), {})[port.container_port] = port
+                found.setdefault(int(id), {}).setdefault(port.container_port, port)
     return {id: list(ports.values()) for id, ports in found.items()}

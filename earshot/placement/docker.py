@@ -180,8 +180,7 @@ def _ports_at(
     """The published ports of ``node``, which has listeners of the wanted plan and older ones."""
     old = list(held)
     for item in node.listeners:
-        new = wanted.plan.node(node.id).listener(item.name)
-        is_new = new is not None and new.bind_port == item.bind_port
+        is_new = wanted.plan.node(node.id).listener(item.name) == item
         listed = wanted.containers[node.id].ports if is_new else old
         yield from (port for port in listed if port.container_port == item.bind_port)
 

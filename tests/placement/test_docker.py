@@ -139,6 +139,17 @@ def test_a_port_that_the_file_has_no_more_stays_while_its_listener_does() -> Non
     assert published(both) == {1: ["127.0.0.1:39000->9092", "127.0.0.1:9192->9192"]}
 
 
+def test_a_listener_that_is_kept_as_it_was_keeps_its_port_of_the_host() -> None:
+    """While brokers move to REPL, HOST has its old protocol, and the old address with it."""
+    before = planned(brokers=2, listeners=[INTERNAL, HOST])
+    moved = HOST | {"protocol": "SASL_PLAINTEXT", "published": {1: 39000, 2: 39001}}
+    both = at_step(before, 1, brokers=2, listeners=[REPL, moved])
+    for id, container in both.containers.items():
+        (kept,) = (it for it in both.plan.node(id).listeners if it.name == "HOST")
+        assert (str(kept), kept.protocol) == (f"HOST://localhost:{9091 + id}", "PLAINTEXT")
+        assert [str(it) for it in container.ports] == [f"127.0.0.1:{9091 + id}->9092"]
+
+
 def test_between_brokers_of_several_hosts_all_is_published() -> None:
     hosts = [{"name": "a", "external": "a.example"}, {"name": "b", "external": "b.example"}]
     before = planned(brokers=2, hosts=hosts, listeners=[INTERNAL])

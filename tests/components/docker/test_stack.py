@@ -66,3 +66,12 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     asked = engine.of(PREFLIGHT)["s"].inputs
     assert asked["last"]["inter_broker"] == "REPL" and asked["plan"]["inter_broker"] == "INTERNAL"
     assert engine.of(GROUND)["s"].inputs["remove"] == "unused"
+
+
+def test_an_old_listener_has_the_port_of_what_was_proved() -> None:
+    proved, begun = (
+        plan_docker(spec_of(INTERNAL, HOST | {"published": {1: port}}), "s")
+        for port in (9092, 39000)
+    )
+    found = stack._published([Made(it.plan, stack._ports(it)) for it in (proved, begun)])
+    assert [port.host_port for port in found[1]] == [9092]
