@@ -127,11 +127,10 @@ def _wanted(props: Props) -> Wanted:
 
 def _told(held: Held) -> Props:
     """What others are told of ``held``: none of it is a secret."""
-    ends = min(item.not_after for item in held.certificates.values())
     return {
         "certificates": dict(held.versions),
         "passwords": dict(held.passwords),
-        "expires": ends.isoformat(timespec="seconds"),
+        "expires": held.expires.isoformat(timespec="seconds"),
     }
 
 

@@ -129,6 +129,12 @@ def read_certificate(pem: str) -> Certificate:
     )
 
 
+def ends(pem: str) -> datetime:
+    """When the first of the certificates in ``pem`` ends; raises ValueError where there is none."""
+    found = x509.load_pem_x509_certificates(pem.encode())
+    return min(item.not_valid_after_utc for item in found)
+
+
 def is_pair(held: Issued) -> bool:
     """Whether ``held`` is a certificate and the key that it is for."""
     try:

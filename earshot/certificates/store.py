@@ -16,6 +16,7 @@ authority only where nothing is left that it has issued.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from earshot.certificates.authority import (
     Certificate,
     Issued,
     Subject,
+    ends,
     is_issued_by,
     is_pair,
     issue,
@@ -74,6 +76,8 @@ class Held:
     """By the same, what differs where a node has to read another chain or trusts others."""
     passwords: Mapping[str, str]
     """By user, which password it is: another one has another digest."""
+    expires: datetime
+    """When the first certificate ends, of those that are sent along with others, too."""
 
 
 class Store:
@@ -92,7 +96,7 @@ class Store:
             if authority is None or self._is_due(name, hosts, authority, wanted, now)
         ]
         passwords = [f"{user}.password" for user in wanted.users]
-        missing = [name for name in passwords if not (self.folder / name).exists()]
+        missing = [name for name in passwords if not self._is_filled(name)]
         trusted = [TRUSTED] if wanted.given else []
         untrue = [name for name in trusted if not self._trusts(wanted, authority)]
         kept = {AUTHORITY, *stores, *passwords, *trusted}
@@ -139,7 +143,8 @@ class Store:
         return Held(
             certificates,
             versions,
-            {user: _digest(self.password(user)) for user in wanted.users},
+            {user: self._digest(user) for user in wanted.users},
+            min(ends(self._read(f"{name}.pem")) for name in wanted.hosts),
         )
 
     def authority(self) -> str:
@@ -175,6 +180,9 @@ class Store:
                 remedy=self._back_or_anew,
             )
         return found
+
+    def _is_filled(self, name: str) -> bool:
+        return (self.folder / name).exists() and self._read(name).strip() != ""
 
     def _trusts(self, wanted: Wanted, authority: Issued | None) -> bool:
         try:
@@ -214,6 +222,11 @@ class Store:
             or not is_issued_by(pem, authority.certificate)
         )
 
+    def _digest(self, user: str) -> str:
+        # nobody without the authority's key can try passwords, which may be somebody's own
+        key = self._read(AUTHORITY_KEY).encode()
+        return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
+
     def _certificate(self, name: str) -> Certificate:
         return read_certificate(self._read(name))
 
@@ -233,8 +246,3 @@ class Store:
 
     def _write(self, name: str, text: str, mode: int = 0o600) -> None:
         cache.write(self.folder / name, text, mode)
-
-
-def _digest(password: str) -> str:
-    # of 192 random bits, which nobody finds by trying
-    return hashlib.sha256(password.encode()).hexdigest()[:12]

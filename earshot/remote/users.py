@@ -11,6 +11,8 @@ from earshot.validation.deadline import Deadline
 
 FILE: Final = "order.json"
 PROGRAM: Final = ("python", "-m", "earshot.users")
+_WHAT: Final = "users and permissions"
+_AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the same command again"
 
 
 def carry_out_on(
@@ -22,10 +24,15 @@ def carry_out_on(
     """
     files = {FILE: order.model_dump_json().encode()}
     command = [f"{FOLDER}/{FILE}"]
-    with ended(session, cluster, command, files, end, say, program=PROGRAM) as (container, said):
-        if code := container.attrs["State"]["ExitCode"]:
-            told = "".join(f"\n    {line}" for line in said)
-            raise EarshotError(
-                "users and permissions",
-                observed=f"are not settled (status {code}){':' if told else ''}{told}",
-            )
+    try:
+        with ended(session, cluster, command, files, end, say, program=PROGRAM) as (made, said):
+            code = made.attrs["State"]["ExitCode"]
+    except EarshotError as error:
+        raise EarshotError(
+            _WHAT, observed=f"are not settled ({error.line})", remedy=_AGAIN
+        ) from None
+    if code:
+        told = "".join(f"\n    {line}" for line in said)
+        raise EarshotError(
+            _WHAT, observed=f"are not settled (status {code}){':' if told else ''}{told}"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import CLIENTS, principal
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation.client import translate
+from tests.certificates.made import made
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 WANTED = Wanted(
@@ -90,6 +92,16 @@ def test_a_password_is_long_and_known_by_its_digest(store: Store) -> None:
     assert {user for user in before if before[user] != after[user]} == {"app"}
 
 
+def test_a_password_of_somebody_s_own_is_taken_and_cannot_be_tried(store: Store) -> None:
+    (store.folder / "app.password").write_text("geheim\n")
+    assert store.due(WANTED, NOW) == []
+    digest = store.fill(WANTED, NOW).passwords["app"]
+    assert store.password("app") == "geheim"
+    assert digest != hashlib.sha256(b"geheim").hexdigest()[:12]
+    (store.folder / "app.password").write_text("\n")
+    assert store.due(WANTED, NOW) == ["app.password"]
+
+
 def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
     for name in ("notes.txt", ".hidden.pem"):
         (store.folder / name).write_text("mine")
@@ -141,6 +153,24 @@ def test_what_others_have_made_is_taken_as_it_is(tmp_path: Path, store: Store) -
     assert made.due(wanted, NOW + timedelta(days=89)) == [*FILES[1:]]
     assert held.versions["node-2"] == held.certificates["node-2"].fingerprint
     assert held.versions["node-1"] != held.certificates["node-1"].fingerprint
+
+
+def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> None:
+    root = made("CN=Root", NOW, authority=True, days=900, number=1)
+    issuing = made("CN=Issuing", NOW, root, authority=True, days=40, number=2)
+    node = made("CN=b1", NOW, issuing, hosts=["localhost"], days=300, number=3)
+    wanted = Wanted(
+        stack="s",
+        nodes={"node-1": ("localhost",)},
+        node=Subject("node", "nodes"),
+        users=("validator",),
+        days=90,
+        renew_days=30,
+        given={"node-1": node.key_pem() + node.pem + issuing.pem},
+        authority=root.pem,
+    )
+    held = Store(tmp_path).fill(wanted, NOW)
+    assert held.expires == issuing.certificate.not_valid_after_utc
 
 
 def test_what_others_change_is_taken_over_and_told_to_the_nodes(store: Store) -> None:

@@ -25,7 +25,9 @@ ORDER = Order(
 Given = tuple[list[str], Mapping[str, bytes], Sequence[str]]
 
 
-def carried_out(monkeypatch: pytest.MonkeyPatch, code: int, said: list[str]) -> Given:
+def carried_out(
+    monkeypatch: pytest.MonkeyPatch, code: int, said: list[str], fails: str = ""
+) -> Given:
     """What the container was given, which ends with ``code`` after it has ``said`` something."""
     given: list[Given] = []
 
@@ -41,6 +43,8 @@ def carried_out(monkeypatch: pytest.MonkeyPatch, code: int, said: list[str]) -> 
     ) -> Iterator[tuple[Any, list[str]]]:
         assert (session, cluster) == ("session", "dev")
         given.append((command, files, program))
+        if fails:
+            raise EarshotError("the container", observed=fails)
         yield SimpleNamespace(attrs={"State": {"ExitCode": code}}), said
 
     monkeypatch.setattr(users, "ended", ended)
@@ -62,4 +66,15 @@ def test_a_program_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.Monk
         carried_out(monkeypatch, 2, ["kafka-1:19092: answers nobody"])
     assert str(caught.value) == (
         "users and permissions: are not settled (status 2):\n    kafka-1:19092: answers nobody"
+    )
+
+
+def test_a_container_that_does_not_end_is_told_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(EarshotError) as caught:
+        carried_out(monkeypatch, 0, [], fails="did not end within 180 s")
+    assert str(caught.value) == (
+        "users and permissions: are not settled (the container: did not end within 180 s)\n"
+        "  fix: see that the engine runs, and the brokers' logs, then run the same command again"
     )
