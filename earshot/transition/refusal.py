@@ -99,6 +99,15 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
             ),
             STOP,
         )
+    elif subjects := _other_subjects(current, wanted):
+        yield (
+            (
+                f"nodes would show certificates for {_listed(subjects)} while brokers run: Kafka "
+                "permits nodes what they do by these subjects, and those that are restarted later "
+                "do not know them"
+            ),
+            f"have the certificates issued for the same subjects as before; or {STOP}",
+        )
     for old, new, address in _other_ids(current, wanted):
         yield (
             (
@@ -112,6 +121,16 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
 def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
     sources = [plan.security.trusted for plan in (current, wanted) if plan.security]
     return len(set(sources)) > 1
+
+
+def _other_subjects(current: ClusterPlan, wanted: ClusterPlan) -> list[str]:
+    """Those of the certificates of the same nodes, where they are not the ones before."""
+    if current.security is None or wanted.security is None or len(current.nodes) < 2:
+        return []
+    ids = ({node.id for node in plan.nodes} for plan in (current, wanted))
+    before, after = (set(plan.security.principals) for plan in (current, wanted) if plan.security)
+    same = before == after or len(set(map(frozenset, ids))) > 1
+    return [] if same else sorted(after - before) or sorted(after)
 
 
 def _other_ids(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[int, int, str]]:
