@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -56,6 +57,18 @@ def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> 
 def is_here(address: str) -> bool:
     """Whether the engine at ``address`` runs on this machine: only a socket of its own tells."""
     return address.startswith("unix://")
+
+
+def in_clear(host: HasEngine, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether what the engine of ``host`` is sent leaves this machine without encryption."""
+    address = address_of(host, environment)
+    if not address.startswith("tcp://") or _folder(host, address, environment) is not None:
+        return False
+    name = urlsplit(address).hostname or ""
+    try:
+        return not ip_address(name).is_loopback
+    except ValueError:
+        return name != "localhost"
 
 
 @contextlib.contextmanager

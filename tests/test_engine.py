@@ -15,7 +15,7 @@ import pytest
 from docker.errors import APIError
 
 from earshot import engine
-from earshot.engine import address_of, connect, is_here, root_cause
+from earshot.engine import address_of, connect, in_clear, is_here, root_cause
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Candidate
 from tests.doubles.certificates import self_signed
@@ -39,6 +39,24 @@ def test_the_engine_is_the_named_one_or_dockers_own(
 def test_only_a_socket_of_this_machine_is_here() -> None:
     assert is_here("unix:///run/user/1000/docker.sock")
     assert not is_here("ssh://host") and not is_here("tcp://127.0.0.1:2375")
+
+
+@pytest.mark.parametrize(
+    ("named", "environment", "expected"),
+    [
+        ("tcp://a:2375", {}, True),
+        (None, {"DOCKER_HOST": "tcp://a:2375"}, True),
+        (None, {"DOCKER_HOST": "tcp://a:2376", "DOCKER_TLS_VERIFY": "1"}, False),
+        ("tcp://127.0.0.1:2375", {}, False),
+        ("tcp://localhost:2375", {}, False),
+        ("ssh://a", {}, False),
+        (None, {}, False),
+    ],
+)
+def test_what_an_engine_is_sent_is_in_clear_over_a_network_without_tls(
+    named: str | None, environment: dict[str, str], expected: bool
+) -> None:
+    assert in_clear(Candidate(engine=named), environment) is expected
 
 
 def refused(candidate: Candidate, environment: dict[str, str] | None = None) -> EarshotError:

@@ -24,7 +24,7 @@ from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
 from components.users import Users
 from earshot.config.docker import DockerHost, DockerSpec
-from earshot.engine import address_of
+from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement import DockerPlan, NodeContainer
@@ -149,6 +149,12 @@ class DockerCluster(pulumi.ComponentResource):
     def _issued(self) -> Certificates | None:
         if self._spec.security is None:
             return None
+        for host in filter(in_clear, self._planned.hosts):
+            pulumi.log.warn(
+                f"keys and passwords reach the engine at {address_of(host)} in clear: let it take "
+                "TLS (`hosts[].cert_path`), or name it by ssh://",
+                self,
+            )
         opts = self._opts(depends_on=[self._image_preflight])
         return Certificates(self.stack, self._spec.security, self.plan, self._root, opts)
 

@@ -358,3 +358,17 @@ def test_a_cluster_without_security_has_no_keys_and_no_users(engine: Engine) -> 
     deployed(brokers=1)
     assert not engine.of(CERTIFICATES) and not engine.of(KEYS) and not engine.of(USERS)
     assert list(engine.of(VOLUME)) == ["broker-1"]
+
+
+@pytest.mark.parametrize(("security", "said"), [(SECURITY, 1), (None, 0)])
+def test_keys_on_their_way_in_clear_are_named(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, security: object, said: int
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, _resource: warned.append(text))
+    deployed(brokers=1, hosts=[{"engine": "tcp://a:2375"}], security=security)
+    text = (
+        "keys and passwords reach the engine at tcp://a:2375 in clear: let it take TLS "
+        "(`hosts[].cert_path`), or name it by ssh://"
+    )
+    assert warned == said * [text]
