@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from earshot.config.aws import AwsSpec
+from earshot.config.aws_parts import ClientsSpec
 from earshot.config.listener import ListenerSpec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener
@@ -21,6 +22,7 @@ def written(spec: AwsSpec) -> dict[str, Any]:
     return {
         "listeners": [item.model_dump(mode="json", exclude_none=True) for item in spec.listeners],
         "clear_text": dict(spec.clear_text),
+        "clients": spec.clients.model_dump(mode="json"),
     }
 
 
@@ -34,10 +36,17 @@ def spec_at(
     """
     if plan_aws(spec, stack).plan == step:
         return spec
-    specs, reasons = [spec], dict[str, str]()
+    specs, reasons, clients = [spec], dict[str, str](), spec.clients
     for known in before:
         listeners = tuple(ListenerSpec.model_validate(it) for it in known["listeners"])
-        specs.append(spec.model_copy(update={"listeners": listeners}))
+        older = spec.model_copy(update={"listeners": listeners})
+        if older.external and not spec.external:
+            # a file without external listeners cannot say who comes in on those that are left
+            clients = ClientsSpec.model_validate(
+                {**known["clients"], "groups": spec.clients.groups}
+            )
+            older = older.model_copy(update={"clients": clients})
+        specs.append(older)
         reasons |= known["clear_text"]
     wanted = tuple(_listeners(stack, step, specs))
     found = spec.model_copy(
@@ -45,6 +54,7 @@ def spec_at(
             "listeners": wanted,
             "inter_broker": step.inter_broker,
             "extra": dict(step.extra),
+            "clients": clients,
             "clear_text": {
                 name: why
                 for name, why in (reasons | spec.clear_text).items()

@@ -82,3 +82,17 @@ def test_an_interrupted_step_is_taken_back_on_the_way_to_another() -> None:
         known = [written(before), written(read_aws(brokers=3, **moved))]
         assert plan_aws(spec_at(third, "s", step.plan, known), "s").plan == step.plan
     assert plan_aws(spec_at(third, "s", current, [written(before)]), "s").plan == current
+
+
+def test_who_may_come_in_from_outside_may_do_so_until_the_last_external_listener_goes() -> None:
+    """The file names no ranges for no external listener."""
+    before = read_aws(brokers=3, **TWO_LISTENERS)
+    found = steps(before, read_aws(brokers=3, listeners=[REPL]))
+    assert [names(it) for it in found] == [
+        ["INTERNAL", "EXTERNAL", "REPL"],
+        ["INTERNAL", "EXTERNAL", "REPL"],
+        ["REPL"],
+    ]
+    assert [it.clients for it in found] == [before.clients, before.clients, found[-1].clients]
+    for step in found[:2]:
+        assert any(it.opens(9092) for group in plan_aws(step, "s").groups for it in group.ingress)
