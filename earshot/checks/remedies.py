@@ -1,5 +1,5 @@
 """The lines to write against a finding of a whole file, each proved: with them the file is checked
-again, and the finding is gone and none has come.
+again, the finding is gone and none has come, and published ports still lead to listeners.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from earshot.checks.copied_security import obstacle
 from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import Candidate, Whole
 from earshot.errors import EarshotError
+from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
 from earshot.rules.finding import Finding, Line
 from earshot.sources.compose import Service
@@ -47,12 +48,30 @@ def with_lines(
             if candidate.lines not in tried:
                 after = check(applied(services, candidate.lines))
                 tried[candidate.lines] = {_kind(item) for item in after}
-            if tried[candidate.lines] <= before - {_kind(finding)}:
+            cures = tried[candidate.lines] <= before - {_kind(finding)}
+            if cures and not _loses_a_port(whole, candidate.lines):
                 proved.append(candidate)
             if len(tried) == trials:
                 break
         found.append(_with_best(finding, proved) if proved else _with_reason(whole, finding))
     return tuple(found)
+
+
+def _loses_a_port(whole: Whole, lines: Iterable[Line]) -> bool:
+    """Whether a port that stays published no longer leads to a listener: an image that derives what
+    it listens on from what is advertised moves it with that."""
+    later = {item.service: item for item in deployment(applied(whole.services, lines)).brokers}
+    return any(
+        port in later[broker.service].container.published
+        for broker in whole.deployment.brokers
+        for port in _with_listener(broker) - _with_listener(later[broker.service])
+    )
+
+
+def _with_listener(broker: Broker) -> set[PublishedPort]:
+    """Its published ports behind which it listens."""
+    binds = [item.bind.port for item in broker.endpoints or ()]
+    return {port for bind in binds for port in broker.container.published_at(bind)}
 
 
 def _with_reason(whole: Whole, finding: Finding) -> Finding:

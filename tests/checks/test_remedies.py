@@ -28,6 +28,7 @@ KRAFT = """
       KAFKA_PROCESS_ROLES: broker,controller
       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
       KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093"""
+ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 MAP = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"
 EXAMPLES = [path for id in ("KL015", "KL016", "KL017") for path in files(id)]
 
@@ -501,6 +502,36 @@ services:
 """
     ((_, _, is_only_way),) = told(text)
     assert not is_only_way
+
+
+# cp-kafka listens where it advertises, if nothing says where it listens
+@pytest.mark.parametrize(
+    ("host", "lines"),
+    [
+        (
+            "kafka",
+            [
+                f"kafka: {ADVERTISED}: PLAINTEXT://kafka:9092,EXTERNAL://localhost:29092",
+                "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,EXTERNAL://0.0.0.0:19092",
+                f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+                "kafka: ports: 29092:19092 in place of 29092:9092",
+            ],
+        ),
+        ("192.168.0.5", ["kafka: ports: 9092:9092 in place of 29092:9092"]),
+    ],
+)
+def test_no_line_leaves_a_published_port_without_a_listener(host: str, lines: list[str]) -> None:
+    text = f"""
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.1
+    ports: ["29092:9092"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{host}:9092
+"""
+    ((_, told_lines, is_only_way),) = told(text)
+    assert (told_lines, is_only_way) == (lines, False)
 
 
 def test_lines_that_cure_several_findings_are_tried_once() -> None:
