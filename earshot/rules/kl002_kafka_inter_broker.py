@@ -50,11 +50,16 @@ def advertised(view: StrictSettings) -> Iterator[Objection]:
     if not view.is_broker or view.inter_broker in view.advertised_to_clients:
         return
     by_default = not view.has(NAME)
+    by_protocol = by_default and view.has(PROTOCOL)
+    if by_protocol and view.inter_broker_protocol not in list(Protocol):
+        return  # I6 says so
     yield Objection(
         "I4" if by_default else "I3",
-        NAME,
-        f"{view.inter_broker}{' (by default)' if by_default else ''} is not advertised",
+        PROTOCOL if by_protocol else NAME,
+        f"{view.inter_broker}{' (by default)' if by_default and not by_protocol else ''} "
+        "is not advertised",
         f"one of {', '.join(view.advertised_to_clients) or 'the advertised listeners'}",
+        remedy=f"name the listener by {NAME} in place of {PROTOCOL}" if by_protocol else "",
         listener=view.inter_broker,
     )
 
