@@ -184,7 +184,7 @@ def _stack_rule(evaluations: Evaluations, rule: Rule) -> Policy:
 
 def _stack_advice(evaluations: Evaluations) -> Policy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_stack(evaluations, args, report, _is_mild)
+        _report_of_stack(evaluations, args, report, _is_advice_at_the_end)
         for urn, remark in evaluations.outcome(args).remarks:
             report(remark, urn)
 
@@ -260,6 +260,12 @@ def _is_unknown(finding: Finding) -> bool:
 def _is_mild(finding: Finding) -> bool:
     """Whether it is a violation less severe than its rule's."""
     return finding.state is FindingState.VIOLATED and finding.severity is not _severity_of(finding)
+
+
+def _is_advice_at_the_end(finding: Finding) -> bool:
+    """Whether it is mild, or of a rule that warns and has no policy of its own for the whole."""
+    rules = [rule.id for rule in STACK_RULES]
+    return _is_mild(finding) or (_stops(finding) and finding.rule not in rules)
 
 
 def _severity_of(finding: Finding) -> Severity:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from earshot.checks.container_names import evidence
 from earshot.checks.deployment import mistakes
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.facts.deployment import GATEWAYS
@@ -118,7 +119,9 @@ class ContainerRun:
         services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
         urns = {service.name: urn for urn, service in services.items()}
         gated = {item.urn for item in listed if item.behind_gate}
-        for finding in mistakes(tuple(services.values())):
+        whole = tuple(services.values())
+        found = mistakes(whole)
+        for finding in (*found, *advice_on_services(whole, found)):
             urn = urns[finding.container]
             if urn in gated and not finding.is_certain_error:
                 continue

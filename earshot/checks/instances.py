@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
-from earshot.checks.launches import mistakes_in_user_data
+from earshot.checks.launches import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
 from earshot.facts.settings import node_id
 from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
 from earshot.rules import (
     kl002_kafka,
@@ -37,6 +38,7 @@ RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RUL
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
 resource can fix. KL004 is checked between instances."""
 _ADDRESSES = ("listeners", "advertised.listeners")
+_VOTERS = ("controller.quorum.voters",)
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,16 @@ class Broker:
     findings: tuple[Finding, ...] = ()
 
     def has_said(self, finding: Finding) -> bool:
-        """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise
-        needs no second rule."""
+        """Whether its own inputs showed the same of this listener; what Kafka refuses to advertise,
+        or as the place of a voter, needs no second rule."""
         key = (finding.rule, finding.listener, finding.scope)
         if any((item.rule, item.listener, item.scope) == key for item in self.findings):
             return True
-        refused = (kl002_kafka.RULE.id, finding.listener)
+        refused = [item for item in self.findings if item.rule == kl002_kafka.RULE.id]
         return finding.rule == kl003_kind_of_address.RULE.id and any(
-            (item.rule, item.listener) == refused for item in self.findings
+            item.listener == finding.listener
+            or (finding.scope is Scope.CONTROLLER and item.inputs == _VOTERS)
+            for item in refused
         )
 
 
@@ -113,7 +117,9 @@ class InstanceRun:
         self._brokers[holder] = [self._broker(holder, item, policy) for item in written]
         listed = self._brokers[holder]
         computed = (found for item in listed for found in _computed(item.written))
-        return (*(found for item in listed for found in item.findings), *computed)
+        said = tuple(found for item in listed for found in item.findings)
+        advice = () if said else advice_in_user_data(item.written for item in listed)
+        return (*said, *computed, *advice)
 
     def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> Broker:
         facts = replace(instance_facts(written), waivers=policy.waived)

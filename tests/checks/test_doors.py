@@ -18,6 +18,7 @@ from earshot.checks.containers import ContainerRun, Registered
 from earshot.checks.deployment import mistakes
 from earshot.checks.instances import InstanceRun
 from earshot.checks.properties import mistakes_in_properties
+from earshot.checks.security_advice import advice_on_services
 from earshot.checks.variables import mistakes_in_variables
 from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
@@ -70,7 +71,7 @@ def brokers(draw: st.DrawFn) -> list[Box]:
             "KAFKA_PROCESS_ROLES": draw(odd("broker,controller", "broker")),
             "KAFKA_LISTENERS": f"INTERNAL://:19092,HOST://{bound}:9092,CONTROLLER://:9093",
             "KAFKA_ADVERTISED_LISTENERS": f"INTERNAL://{inner}:{draw(odd(19092, 9092))},"
-            f"HOST://{draw(odd('localhost', name, 'box.example.com'))}:{outside}",
+            f"HOST://{draw(odd('localhost', name, 'box.example.com', '203.0.113.9'))}:{outside}",
             "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INTERNAL:PLAINTEXT,HOST:PLAINTEXT"
             + draw(odd(",CONTROLLER:PLAINTEXT", "")),
             "KAFKA_INTER_BROKER_LISTENER_NAME": draw(odd("INTERNAL", "HOST", "NONE")),
@@ -208,7 +209,9 @@ FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 @FEW
 @given(BOXES)
 def test_a_compose_file_and_a_program_get_the_same_verdict(boxes: list[Box]) -> None:
-    wanted = verdict(mistakes(compose(sorted(boxes, key=lambda box: box.name))))
+    services = compose(sorted(boxes, key=lambda box: box.name))
+    found = mistakes(services)
+    wanted = verdict((*found, *advice_on_services(services, found)))
     assert verdict(by_pack(boxes)) == wanted
     assert verdict(by_pack(reversed(boxes))) == wanted, "in whatever order they are registered"
 
@@ -246,7 +249,8 @@ def test_what_kafka_refuses_in_user_data_stops_the_instance_too(boxes: list[Box]
         text = f"#!/bin/sh\ncat > /k.properties <<'EOF'\n{properties(box)}EOF\n"
         found = InstanceRun().evaluate(box.name, broker_files(text), NOBODY)
         by_lint = user_data(text, "user-data.sh", None)
-        assert {item.observed for item in found if item.rule == "KL002"} == {
+        said = {"KL002", *(f"KL0{number}" for number in range(19, 24))}
+        assert {item.observed for item in found if item.rule in said} == {
             item.finding.observed for item in by_lint.mistakes
         }
         assert "KL001" not in {item.rule for item in found}

@@ -42,6 +42,33 @@ def test_of_a_listener_that_kafka_refuses_the_kind_of_address_is_not_said_as_wel
     assert not broker.has_said(replace(finding("KL003"), listener="OTHER"))
 
 
+COMBINED = {
+    "process_roles": "broker,controller",
+    "listeners": "INTERNAL://:9092,CONTROLLER://:9093",
+}
+
+
+def test_a_voter_where_kafka_places_none_is_said_once() -> None:
+    item = written("10.0.0.11", controller_quorum_voters="1@0.0.0.0:9093", **COMBINED)
+    (found,) = InstanceRun().evaluate("i", [item], POLICY)
+    told = "controller.quorum.voters: places voter 1 at 0.0.0.0:9093; Kafka does not start"
+    assert (found.rule, found.observed) == ("KL002", told)
+
+
+@pytest.mark.parametrize(
+    ("host", "rules"),
+    [("203.0.113.11", ["KL019"]), ("10.0.0.11", []), ("0.0.0.0", ["KL002"])],
+)
+def test_a_broker_that_is_well_gets_advice_on_its_security(host: str, rules: list[str]) -> None:
+    item = written(
+        listeners="INTERNAL://:9092,CLIENTS://:9094",
+        advertised_listeners=f"INTERNAL://10.0.0.11:9092,CLIENTS://{host}:9094",
+        listener_security_protocol_map="INTERNAL:SSL,CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    )
+    found = InstanceRun().evaluate("i", [item], POLICY)
+    assert [item.rule for item in found] == rules
+
+
 ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}
 
 

@@ -274,6 +274,17 @@ def test_whom_a_published_port_serves_is_not_told_of_an_unknown_image_alone() ->
     assert set(at_the_end(registered(props, ui("kafka1:9092")))) == {"advice-stack"}
 
 
+@pytest.mark.parametrize(
+    ("parents", "said"), [("", {"advice-stack"}), (f"x:y:Docker${GATE_TYPE}$", set())]
+)
+def test_how_secure_a_broker_is_is_advice_at_the_end(parents: str, said: set[str]) -> None:
+    advertised = "INTERNAL://203.0.113.9:19092,HOST://203.0.113.9:9092"
+    program = registered()
+    program.parents[CONTAINER_TYPE] = parents
+    program.add(CONTAINER_TYPE, "kafka1", inputs({"KAFKA_ADVERTISED_LISTENERS": advertised}))
+    assert set(at_the_end(program)) == said
+
+
 def test_what_was_said_of_a_container_is_not_said_at_the_end() -> None:
     """Neither the same again, nor a second reason why the same broker does not start."""
     program = registered(inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}))
