@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.runtime import is_dry_run
 
 from components.checked import Props, on_lines_of_its_own
+from components.outputs import known_or
 from components.owner import OwnedProvider
 from components.writing import writing
 from earshot import cache
@@ -91,12 +93,16 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "passwords": None,
             "expires": None,
         }
+        # a preview in which anything changes knows no output, and would restart all nodes
+        self._kept = store_of(props).kept(_wanted(props), _now()) if is_dry_run() else {}
         super().__init__(CertificatesProvider(), name, props, opts)
 
     def of_node(self, node: Node) -> pulumi.Output[str]:
         """The fingerprint of the node's certificate: with another one it is to be restarted."""
         name = node_name(node.id)
-        return self.certificates.apply(lambda them: them[name])
+        kept = {key: it for key, it in self._kept.items() if key == name}
+        found = known_or(self.certificates, kept) if kept else self.certificates
+        return found.apply(lambda them: them[name])
 
 
 def hosts(node: Node) -> list[str]:

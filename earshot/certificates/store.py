@@ -133,16 +133,21 @@ class Store:
             (self.folder / name).unlink(missing_ok=True)
         return self.held(wanted)
 
+    def kept(self, wanted: Wanted, now: datetime) -> dict[str, str]:
+        """The versions of those key stores of nodes that `fill` would leave as they are."""
+        due = {*self.due(wanted, now)}
+        if due & {AUTHORITY, TRUSTED}:
+            return {}
+        return {
+            name: self._version(wanted, name) for name in wanted.nodes if f"{name}.pem" not in due
+        }
+
     def held(self, wanted: Wanted) -> Held:
         """What is there of ``wanted``. Raises EarshotError where something is missing."""
         certificates = {name: self._certificate(f"{name}.pem") for name in wanted.hosts}
-        versions = {
-            name: self._version(wanted.given[name]) if name in wanted.given else it.fingerprint
-            for name, it in certificates.items()
-        }
         return Held(
             certificates,
-            versions,
+            {name: self._version(wanted, name) for name in certificates},
             {user: self._digest(user) for user in wanted.users},
             min(ends(self._read(f"{name}.pem")) for name in wanted.hosts),
         )
@@ -230,7 +235,10 @@ class Store:
     def _certificate(self, name: str) -> Certificate:
         return read_certificate(self._read(name))
 
-    def _version(self, given: str) -> str:
+    def _version(self, wanted: Wanted, name: str) -> str:
+        given = wanted.given.get(name)
+        if given is None:
+            return self._certificate(f"{name}.pem").fingerprint
         chain = given[given.index("-----BEGIN CERTIFICATE") :]
         return hashlib.sha256((chain + self.authority()).encode()).hexdigest()
 

@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
+from pulumi.runtime import mocks
 
-from components.certificates import CertificatesProvider
+from components.certificates import Certificates, CertificatesProvider
 from earshot.certificates.store import Store
+from earshot.config.docker import DockerSpec
+from earshot.config.document import read_spec
+from earshot.listeners.model import Node
 from earshot.listeners.properties import read_properties
+from earshot.placement import plan_docker
 from tests.certificates.made import made as made_by_others
 
 
@@ -125,3 +131,50 @@ def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_pat
     assert again is not None
     changed = {k for k, v in again["certificates"].items() if v != outs["certificates"][k]}
     assert changed == {"node-1"}
+
+
+class Preview(mocks.Mocks):
+    """An engine that knows no output."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        return "", dict(args.inputs)
+
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise AssertionError(args.token)
+
+
+def previewed(root: Path, **settings: Any) -> dict[int, Any]:
+    """By node, the fingerprint that a preview knows; None for one that will be made."""
+    mocks.set_mocks(Preview(), project="earshot", stack="s", preview=True)
+    spec = read_spec({"placement": "docker", "brokers": 2, **settings}, "test")
+    assert isinstance(spec, DockerSpec) and spec.security is not None
+    plan, found = plan_docker(spec, "s").plan, dict[int, Any]()
+
+    def run() -> list[pulumi.Output[None]]:
+        opts = pulumi.ResourceOptions()
+        assert spec.security is not None
+        made = Certificates("s", spec.security, plan, root, opts)
+
+        def keep(node: Node) -> pulumi.Output[None]:
+            return made.of_node(node).apply(
+                lambda it: found.update({node.id: None if pulumi.contains_unknowns(it) else it}),
+                run_with_unknowns=True,
+            )
+
+        return [keep(node) for node in plan.nodes]
+
+    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    return found
+
+
+def test_a_preview_knows_the_certificates_that_stay(root: Path) -> None:
+    app = {"users": [{"name": "app"}]}
+    assert previewed(root, security={}) == {1: None, 2: None}
+    hosts = {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}
+    outs = CertificatesProvider().create(wanted(root, hosts=hosts, users=["validator"])).outs
+    assert outs is not None
+    first, second = (outs["certificates"][f"node-{id}"] for id in (1, 2))
+    assert previewed(root, security=app) == {1: first, 2: second}
+    assert previewed(root, security=app, names={2: "other"}) == {1: first, 2: None}
+    (root / "security" / "ca.key").unlink()
+    assert previewed(root, security=app) == {1: None, 2: None}
