@@ -39,6 +39,8 @@ class CertificatesProvider(OwnedProvider):
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         store, wanted = store_of(news), _wanted(news)
+        with on_lines_of_its_own():
+            store.check(wanted, issued=bool(olds.get("certificates")))
         due = changed or bool(store.due(wanted, _now()))
         return DiffResult(changes=due or not _is_told(store, wanted, olds))
 

@@ -196,15 +196,26 @@ class Store:
             return False
         return authority is not None and held == wanted.authority + authority.certificate
 
-    def _new_authority(self, wanted: Wanted, now: datetime) -> Issued:
+    def check(self, wanted: Wanted, issued: bool) -> None:
+        """Raises EarshotError where the authority is lost, and nodes have certificates of it.
+
+        ``issued`` says that they have; else what lies in the folder does.
+        """
+        if wanted.given or self._authority() is not None:
+            return
         left = sorted(path.name for path in self.folder.glob("node-*.pem"))
-        if left and not wanted.given:
-            raise EarshotError(
-                f"the authority in {self.folder}",
-                observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {', '.join(left)} are "
-                "there: nodes with certificates of a new one would not be trusted by the others",
-                remedy=self._back_or_anew,
-            )
+        if not left and not issued:
+            return
+        held = f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+        raise EarshotError(
+            f"the authority in {self.folder}",
+            observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {held}: nodes with "
+            "certificates of a new one would not be trusted by the others",
+            remedy=self._back_or_anew,
+        )
+
+    def _new_authority(self, wanted: Wanted, now: datetime) -> Issued:
+        self.check(wanted, issued=False)
         made = new_authority(wanted.stack, now)
         self._write(AUTHORITY_KEY, made.key)
         self._write(AUTHORITY, made.certificate, 0o644)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from components.certificates import Certificates, CertificatesProvider
 from earshot.certificates.store import Store
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
+from earshot.errors import EarshotError
 from earshot.listeners.model import Node
 from earshot.listeners.properties import read_properties
 from earshot.placement import plan_docker
@@ -79,11 +81,25 @@ def test_a_change_of_what_is_wanted_is_a_change(root: Path, changes: dict[str, A
     assert CertificatesProvider().diff("", made(root), wanted(root, **changes)).changes
 
 
-@pytest.mark.parametrize("name", ["node-1.pem", "app.password", "validator.properties", "ca.pem"])
+@pytest.mark.parametrize("name", ["node-1.pem", "app.password", "validator.properties"])
 def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
     outs = made(root)
     (root / "security" / name).unlink()
     assert CertificatesProvider().diff("", outs, wanted(root)).changes
+
+
+def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> None:
+    outs = made(root)
+    shutil.rmtree(root)
+    with pytest.raises(EarshotError) as caught:
+        CertificatesProvider().diff("", outs, wanted(root))
+    folder = root / "security"
+    assert str(caught.value).strip() == (
+        f"the authority in {folder}: ca.pem or ca.key is missing, and nodes of this stack have "
+        "certificates: nodes with certificates of a new one would not be trusted by the others\n"
+        "  fix: put both files back from a copy; or stop the cluster (`make down`), remove "
+        f"{folder}, and all certificates and passwords are made anew"
+    )
 
 
 @pytest.mark.parametrize("file", ["app.password", "validator.properties"])
