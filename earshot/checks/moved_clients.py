@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from earshot.checks.remedy_lines import Whole
 from earshot.facts.brokers import Bootstrap, Broker
@@ -64,16 +64,21 @@ def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap
 def bootstrapped(
     whole: Whole, clients: Sequence[Bootstrap], broker: Broker, listener: str
 ) -> tuple[Line, ...]:
-    """The lines that let ``clients`` begin with ``listener``."""
-    endpoint = broker.named(listener)
-    port = endpoint.bind.port if endpoint is not None else 0
-    return moved_to(whole, clients, [*whole.deployment.members(broker)], port)
+    """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
+    members = [*whole.deployment.members(broker)]
+    ports = {
+        item.service: endpoint.bind.port
+        for item in (broker, *members)
+        if (endpoint := item.named(listener)) is not None
+    }
+    return moved_to(whole, clients, members, ports)
 
 
 def moved_to(
-    whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], port: int
+    whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], ports: Mapping[str, int]
 ) -> tuple[Line, ...]:
-    """``clients`` with each address at ``port`` of the broker that it leads to, or of the next."""
+    """``clients`` with each address at the port of the broker that it leads to, or of the next;
+    no address where a broker has none of ``ports``."""
     lines = []
     for item in clients:
         rest = [broker for broker in brokers if broker.is_broker]
@@ -84,7 +89,7 @@ def moved_to(
             to = to or (rest[0] if rest else brokers[0])
             rest = [broker for broker in rest if broker is not to]
             host = address.host if to.container.answers_to(address.host) else to.service
-            new.append(Address(host, port))
+            new += [Address(host, ports[to.service])] if to.service in ports else []
         before, after = map(_listed, (item.addresses, dict.fromkeys(new)))
         text = whole.by_name[item.service].container.env.get(item.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None

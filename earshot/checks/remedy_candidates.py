@@ -259,7 +259,7 @@ def _with_own_listener(
         lines += added
         if between:
             lines.append(whole.line(broker, "inter.broker.listener.name", name))
-    moved = moved_to(whole, clients, brokers, port)
+    moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
     remedy = "give other brokers" if between else "give clients in containers"
     yield Candidate(f"{remedy} a listener of their own", (*lines, *moved))
 

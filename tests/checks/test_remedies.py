@@ -164,6 +164,20 @@ def test_a_client_that_knows_one_broker_by_name_begins_with_that_one() -> None:
     ]
 
 
+def test_a_client_begins_with_each_broker_at_that_brokers_port() -> None:
+    broker = """
+    image: confluentinc/cp-kafka:7.6.1
+    environment: {KAFKA_ZOOKEEPER_CONNECT: "z:2181", KAFKA_ADVERTISED_LISTENERS: "PLAINTEXT://"""
+    text = f"""
+services:
+  one: {broker}one:9094"}}
+  two: {broker}two:9095"}}
+  ui: {{image: ui, environment: {{KAFKA_BOOTSTRAP_SERVERS: "one:9092,two:9092"}}}}
+"""
+    ((_, lines, _),) = told(text)
+    assert lines == ["ui: KAFKA_BOOTSTRAP_SERVERS: one:9094,two:9095"]
+
+
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
     assert told(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
