@@ -26,12 +26,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if broker.container.on_host_network or "ports" in broker.container.unknown:
             continue
         named: list[tuple[Endpoint, str]] = []
-        for endpoint in broker.endpoints or ():
-            if endpoint.is_controller or endpoint.advertised is None:
-                continue
-            published = broker.container.published_at(endpoint.bind.port)
-            if any(item.host_port is None for item in published):
-                continue  # Docker chooses it: no client can be meant to know it
+        for endpoint, published in _for_clients(broker):
+            assert endpoint.advertised is not None
             if published and is_loopback(endpoint.bind.host):
                 yield _for_itself(broker, endpoint, published[0])
             elif is_loopback(endpoint.advertised.host):
@@ -39,9 +35,21 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             elif published:
                 named.append((endpoint, str(published[0])))
                 yield from _beyond(facts.deployment, broker, endpoint, published)
+            elif dead := _without_listener(broker, endpoint.advertised.port):
+                yield _to_nobody(facts.deployment, broker, endpoint, dead)
             elif proxied := _by_proxy(facts.deployment, endpoint):
                 named.append((endpoint, f"{proxied[0]} (by {endpoint.advertised.host})"))
         yield from _named(facts.deployment, broker, named)
+
+
+def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, tuple[PublishedPort, ...]]]:
+    """Its advertised listeners, each with how it is published."""
+    for endpoint in broker.endpoints or ():
+        if endpoint.is_controller or endpoint.advertised is None:
+            continue
+        published = broker.container.published_at(endpoint.bind.port)
+        if all(item.host_port is not None for item in published):
+            yield endpoint, published  # a port that Docker chooses is known to no client
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:
@@ -165,6 +173,37 @@ def _beyond(
         remedy=f"publish {port}:{endpoint.bind.port}, or advertise "
         f"{endpoint.name}://{Address(host, published[0].host_port or port)}, unless a proxy or "
         "router translates the port",
+        inputs=("advertised.listeners", "ports"),
+    )
+
+
+def _without_listener(broker: Broker, host_port: int) -> PublishedPort | None:
+    """What publishes ``host_port``, where it leads to no listener of the broker."""
+    binds = {item.bind.port for item in broker.endpoints or ()}
+    leads = broker.container.behind(host_port)
+    return leads[0] if leads and not any(it.container_port in binds for it in leads) else None
+
+
+def _to_nobody(
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, dead: PublishedPort
+) -> Finding:
+    """No more than a warning where another container may bring clients to the advertised address,
+    and of an image that is not known: something else may listen in it."""
+    assert endpoint.advertised is not None
+    is_inside = deployment.way(HOST, endpoint.advertised) is End.NOWHERE
+    certain = broker.is_told and (is_inside or endpoint.advertised.host.lower() in GATEWAYS)
+    remedy = f"publish {dead.host_port}:{endpoint.bind.port}"
+    if is_inside:
+        remedy = f"publish {dead} no more, or give clients outside the containers a listener of "
+        remedy += "their own behind it that advertises localhost"
+    return RULE.finding(
+        f"advertises {endpoint.advertised} and listens on {endpoint.bind.port}, and its published "
+        f"port {dead} leads to no listener of the container",
+        f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        listener=endpoint.name,
+        container=broker.service,
+        severity=None if certain else Severity.WARNING,
+        remedy=remedy,
         inputs=("advertised.listeners", "ports"),
     )
 
