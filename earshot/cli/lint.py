@@ -141,7 +141,8 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         if file.suffix not in COMPOSE:
             continue
         if above := laid_over(file):
-            _say(f"not fixed: {file}, for {above.name} is laid over it; fix each by hand")
+            names = ", ".join(item.name for item in above)
+            _say(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
             continue
 
         def checked(text: str, file: Path = file) -> Linted:

@@ -85,14 +85,18 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
         if len(documents) > 1:
             return Linted(shown, "", unchecked=("holds several YAML documents: no Compose file",))
     above = laid_over(file)
-    if above is None or not is_compose(text, shown):
-        return _compose(text, file, variables, said)
-    over = (text_of(above), str(above))
-    if is_compose(*over):
-        return _compose(text, file, variables, said, (over,))
-    alone = _compose(text, file, variables, said)
-    why = f"{above.name} names no service: it is left out, and `docker compose` lays it over this"
-    return replace(alone, unchecked=(*alone.unchecked, why)) if alone.kind else alone
+    if above and not is_compose(text, shown):
+        above = ()
+    over = [(text_of(item), str(item)) for item in above]
+    fit = [item for item in over if is_compose(*item)]
+    linted = _compose(text, file, variables, said, fit)
+    left_out = tuple(
+        f"{Path(item[1]).name} names no service: it is left out, and `docker compose` lays it over "
+        "this"
+        for item in over
+        if item not in fit
+    )
+    return replace(linted, unchecked=(*linted.unchecked, *left_out)) if linted.kind else linted
 
 
 def _is_cut_by_braces(text: str, shown: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted
-from earshot.lint.overrides import OVERRIDES, base_of
+from earshot.lint.overrides import base_of
 
 SUFFIXES = (".yml", ".yaml", ".properties")
 MAX_BYTES = 2_000_000
@@ -44,7 +44,7 @@ def choose(paths: Sequence[Path]) -> Chosen:
             key = os.path.normpath(file.absolute())
             if key not in found or (found[key][1] and not why):  # it is named, so it is checked
                 found[key] = file, why
-    for file, why in [item for item in found.values() if item[0].name in OVERRIDES]:
+    for file, why in list(found.values()):
         base = base_of(file)
         if base is not None:
             if not why:

@@ -45,7 +45,7 @@ def test_the_first_base_takes_the_first_override(
 ) -> None:
     base, above = (tmp_path / name for name in together)
     for file in written(tmp_path, *names):
-        assert laid_over(file) == (above if file == base else None)
+        assert laid_over(file) == ((above,) if file == base else ())
         assert base_of(file) == (base if file == above else None)
 
 
@@ -61,6 +61,37 @@ def test_both_are_checked_under_the_name_of_the_first(named: str, tmp_path: Path
     assert linted.kind == f"Compose file, with {above}"
     (one,) = linted.mistakes
     assert (one.finding.rule, one.place.file, one.place.line) == ("KL017", str(above), 3)
+
+
+@pytest.mark.parametrize(
+    ("env", "together"),
+    [
+        ("COMPOSE_FILE=app.yml:kafka.override.yml", ("app.yml", "kafka.override.yml")),
+        (
+            "COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=app.yml;./docker-compose.override.yml",
+            ("app.yml", "docker-compose.override.yml"),
+        ),
+        ("COMPOSE_FILE=app.yml", ("app.yml",)),
+        ("COMPOSE_FILE=app.yml:nowhere.yml", DEFAULT),
+        ("COMPOSE_FILE=../app.yml:kafka.override.yml", DEFAULT),
+        ("no assignment", DEFAULT),
+        ("COMPOSE_FILE=", DEFAULT),
+    ],
+)
+def test_a_variable_may_name_them(env: str, together: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(env)
+    base, *above = (tmp_path / name for name in together)
+    for file in written(tmp_path, *DEFAULT, "app.yml", "kafka.override.yml"):
+        assert laid_over(file) == (tuple(above) if file == base else ())
+        assert base_of(file) == (base if file in above else None)
+
+
+def test_what_a_variable_names_is_checked_together(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("COMPOSE_FILE=app.yml:ports.override.yml\n")
+    base, above, kafka = written(tmp_path, "app.yml", "ports.override.yml", "kafka.yml")
+    assert choose([tmp_path]).files == (base, kafka)
+    assert [item.place.file for item in check(base, {}).mistakes] == [str(above)]
+    assert check(kafka, {}).mistakes == ()
 
 
 def test_an_override_alone_is_a_file_of_its_own(tmp_path: Path) -> None:
