@@ -24,6 +24,7 @@ from earshot.yaml_document import read_yaml_documents
 
 PROPERTIES = ".properties"
 _TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
+_OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)
 _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
 """In what may be a manifest, or several documents."""
 
@@ -120,7 +121,7 @@ def _compose(
     shown = str(file)
     for content, name in ((text, shown), *over):
         if not is_compose(content, name):
-            return Linted(name, "", unchecked=("is no Compose file",))
+            return Linted(name, "", unchecked=(_other_than_compose(content),))
     compose = read_compose(
         text, file.name, variables_for(file, variables), beside(file), lenient=True, over=over
     )
@@ -128,12 +129,18 @@ def _compose(
         replace(item, release=said.release) for item in running(compose.services, said.profiles)
     )
     if not (brokers_among(services) or redpanda_among(services)):
-        return Linted(shown, "", unchecked=("no service of it runs a Kafka broker",))
+        return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
     found = mistakes(services)
     places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
     placed = tuple(Mistake(item, place) for item, place in places)
     kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
     return Linted(shown, kind, placed, tuple(_unknown(compose)))
+
+
+def _other_than_compose(text: str) -> str:
+    if _OF_REDPANDA.search(text):
+        return "is of Redpanda: checked with the Compose file that mounts it, and not alone"
+    return "is no Compose file"
 
 
 def _unknown(compose: Compose) -> list[str]:

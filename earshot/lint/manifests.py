@@ -27,7 +27,7 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     manifest, kafkas = _of_release(read_manifest(documents), said), read_strimzi(documents)
     has_pods = bool(manifest.brokers) or kubernetes.asks_for_a_service(manifest)
     if not (has_pods or kafkas):
-        return Linted(shown, "", unchecked=("no container of it runs a Kafka broker",))
+        return Linted(shown, "", unchecked=("no container of it is known to run a Kafka broker",))
     containers = {item.name: item for item in manifest.containers}
     found = [
         (item, of_container(containers[item.container], item))

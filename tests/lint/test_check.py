@@ -102,12 +102,16 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("services: {web: {image: nginx}}", "no service of it runs a Kafka broker"),
+        ("services: {web: {image: nginx}}", "no service of it is known to run a Kafka broker"),
         (
             "services: {ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}}",
-            "no service of it runs a Kafka broker",
+            "no service of it is known to run a Kafka broker",
         ),
         ("kafka: {listeners: []}", "is no Compose file"),
+        (
+            "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
+            "is of Redpanda: checked with the Compose file that mounts it, and not alone",
+        ),
         ("- kafka", "is no Compose file"),
         ("", "is no Compose file"),
         (

@@ -186,7 +186,7 @@ def test_the_older_form_of_listeners_is_not_checked(tmp_path: Path) -> None:
     )
 
 
-NO_BROKER = "no container of it runs a Kafka broker"
+NO_BROKER = "no container of it is known to run a Kafka broker"
 TEMPLATE = "is a template: check what it renders (`helm template`, `docker compose config`)"
 
 
