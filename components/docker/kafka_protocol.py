@@ -159,7 +159,9 @@ def _ask(client: docker.DockerClient, container: str, endpoint: Endpoint, reques
             return exchange(
                 client, container, (endpoint.host, endpoint.port), endpoint.keys, request
             )
-        except (DockerException, OSError, EarshotError) as reason:
+        except EarshotError as error:
+            raise NoAnswer(error.line) from None
+        except (DockerException, OSError) as reason:
             raise NoAnswer(root_cause(reason)) from None
     command = ["timeout", str(ANSWER_SECONDS), "bash", "-c", _ASK, "ask"]
     command += [endpoint.host, str(endpoint.port), _escaped(request)]

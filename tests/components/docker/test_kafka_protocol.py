@@ -8,6 +8,7 @@ import struct
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from components.docker import kafka_protocol
 from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
+from components.docker.tls_exchange import NodeKeys
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol, Scope
 
@@ -375,3 +377,18 @@ def test_what_is_not_known_of_a_topic_is_empty() -> None:
     assert kafka_protocol._read(MARK + answer, kafka_protocol._metadata) == Metadata((), ())
     with pytest.raises(NoAnswer, match="what answered is not Kafka"):
         kafka_protocol._read(b"sraE" + answer, kafka_protocol._metadata)
+
+
+def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    keys = NodeKeys(str(root), "node-1", "kafka-1")
+    endpoint = Endpoint("127.0.0.1", 19092, plaintext=False, keys=keys)
+    client: Any = SimpleNamespace()
+    with pytest.raises(NoAnswer) as caught:
+        kafka_protocol.metadata(client, "id", endpoint)
+    assert str(caught.value) == (
+        f"{root}/security/ca.pem: cannot be read (No such file or directory); fix: deploy the "
+        "stack again: what is missing is made anew"
+    )
