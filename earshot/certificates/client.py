@@ -34,7 +34,8 @@ def client_properties(
             "ssl.keystore.location": str(store.key_store(user)),
         }
     if protocol is None or protocol.sasl:
-        password = store.password(user)
+        # Java's JAAS takes \\ and \" in quotes for the character itself; a password may be any
+        password = store.password(user).replace("\\", "\\\\").replace('"', '\\"')
         values |= {
             "sasl.mechanism": str(mechanism),
             "sasl.jaas.config": f'{_LOGIN} required username="{user}" password="{password}";',

@@ -304,3 +304,12 @@ def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, fil
         f"{store.folder / file}: cannot be read (No such file or directory)\n"
         "  fix: deploy the stack again: what is missing is made anew"
     )
+
+
+@pytest.mark.parametrize(
+    "password", ['a"b; x="y', "back\\slash\\", "a b = c # d", "${file:x}", "ü€"]
+)
+def test_any_password_of_somebody_s_own_reaches_the_client(store: Store, password: str) -> None:
+    (store.folder / "app.password").write_text(password + "\n")
+    text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL)
+    assert translate(read_properties(text).values)["sasl.password"] == password
