@@ -6,6 +6,8 @@ description, its environment, a layer of its image or a state.
 
 from __future__ import annotations
 
+import contextlib
+
 import pulumi
 import pulumi_docker as docker
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
@@ -37,6 +39,14 @@ class KeysProvider(OwnedProvider):
 
     def read(self, id_: str, props: Props) -> ReadResult:
         return ReadResult(id_, props)
+
+    def delete(self, _id: str, props: Props) -> None:
+        """Lets go of the volume, which is removed next; Pulumi tells where that fails."""
+        from docker.errors import DockerException
+
+        with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
+            client = engines.of(DockerHost.model_validate(props["host"]))
+            throwaway.remove_left(client, props["volume"])
 
 
 class DockerKeys(Resource, module="earshot", name="DockerKeys"):

@@ -1,7 +1,7 @@
 """Short-lived containers, each for one command on an engine.
 
 Such a container only sleeps, and the command runs in it. It ends by itself, and its engine then
-removes it, even where this process was killed first.
+removes it, even where this process was killed first; unless that was before it was started.
 """
 
 from __future__ import annotations
@@ -84,6 +84,17 @@ def fill(
             )
     except (DockerException, OSError, ValueError) as reason:
         raise NotAsked(f"a container of the image {image}", observed=root_cause(reason)) from None
+
+
+def remove_left(client: docker.DockerClient, volume: str) -> None:
+    """Removes containers of killed processes that never began to sleep, and so still hold
+    ``volume``. Raises DockerException."""
+    from docker.errors import APIError
+
+    wanted = {"label": labels.THROWAWAY, "volume": volume}
+    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
+        with contextlib.suppress(APIError):
+            container.remove(force=True, v=True)
 
 
 def _number(container: Container, of: str) -> int:

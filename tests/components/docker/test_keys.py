@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docker.errors import DockerException, NotFound
+from docker.errors import APIError, DockerException, NotFound
 
-from components.docker import throwaway
+from components.docker import labels, throwaway
 from components.docker.container_address import Engines
 from components.docker.keys import KeysProvider
 from earshot.config.docker import DockerHost
@@ -130,3 +131,33 @@ def test_keys_that_cannot_be_written_are_named(
         "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
         "the same command again"
     )
+
+
+def test_a_container_that_was_never_started_lets_the_volume_go(
+    monkeypatch: pytest.MonkeyPatch, engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    removed: list[str] = []
+
+    def remove(name: str, force: bool, v: bool) -> None:
+        removed.append(name)
+        if name == "a":
+            raise APIError("409")
+
+    def listed(*, all: bool, filters: dict[str, str], ignore_removed: bool) -> list[Any]:
+        assert all and ignore_removed
+        assert filters == {"label": labels.THROWAWAY, "volume": "keys"}
+        return [SimpleNamespace(remove=functools.partial(remove, name)) for name in "ab"]
+
+    monkeypatch.setattr(engine, "containers", SimpleNamespace(list=listed), raising=False)
+    KeysProvider().delete("keys", props)
+    assert removed == ["a", "b"]
+
+
+def test_an_engine_that_is_gone_holds_no_removal_up(
+    monkeypatch: pytest.MonkeyPatch, props: dict[str, Any]
+) -> None:
+    def gone(_self: Engines, host: DockerHost) -> None:
+        raise EarshotError("Docker engine", observed="does not answer")
+
+    monkeypatch.setattr(Engines, "of", gone)
+    KeysProvider().delete("keys", props)
