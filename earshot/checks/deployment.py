@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from earshot.checks.remedies import with_lines
 from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
@@ -34,7 +33,12 @@ _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
     check = _Check()
-    return with_lines(services, check(services), check)
+    found = check(services)
+    if not found:
+        return ()
+    from earshot.checks.remedies import with_lines  # slow to import, and for mistakes alone
+
+    return with_lines(services, found, check)
 
 
 class _Check:

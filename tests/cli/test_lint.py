@@ -502,6 +502,7 @@ def test_a_file_is_checked_without_the_libraries_of_other_commands() -> None:
         "from earshot.cli import run\n"
         "assert run(['lint', '.']) == 0\n"
         "slow = {'typer', 'rich', 'pydantic', 'dns', 'jinja2', 'asyncio', 'ssl'}\n"
+        "slow |= {'earshot.checks.remedies', 'earshot.sources.kubernetes'}\n"
         "sys.exit(' '.join(slow & set(sys.modules)) or None)\n"
     )
     write("a.yml", TestFix.TEXT.replace("localhost:9092", "kafka:9092"))
