@@ -104,14 +104,34 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
         for endpoint in broker.endpoints or ()
         if not endpoint.is_controller
     ]
+    expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
+    remedy = "bootstrap to a listener whose advertised address works in this container"
+    if apart := _on_other_networks(deployment, item.service, ways):
+        net = apart.container.networks[0].name
+        expected = f"a network that {item.service} and {apart.service} have in common"
+        remedy = f"put {item.service} on the network {net} as well, where {apart.service} is"
     return RULE.finding(
         f"{item.setting}: {told}",
-        f"one of {', '.join(offers)}" if offers else "a listener of a broker",
+        expected,
         container=item.service,
         severity=_severity(deployment, item.addresses),
-        remedy="bootstrap to a listener whose advertised address works in this container",
+        remedy=remedy,
         inputs=(item.setting,),
     )
+
+
+def _on_other_networks(
+    deployment: Deployment, place: str, ways: list[tuple[Address, Way]]
+) -> Broker | None:
+    """A broker that has the name that a client asks for, on networks that the client is not on."""
+    client = deployment.containers.get(place)
+    hosts = [address.host for address, way in ways if way is End.NOWHERE]
+    if client is None or not client.networks:
+        return None
+    for broker in deployment.brokers:
+        if broker.container.networks and any(map(broker.container.answers_to, hosts)):
+            return broker
+    return None
 
 
 def _answers(deployment: Deployment, place: str, arrival: Arrival) -> Iterator[tuple[Broker, str]]:
