@@ -138,11 +138,12 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     if environment is None:
         return None
     if isinstance(environment[1], yaml.SequenceNode):
-        for item in environment[1].value:
+        for item in reversed(environment[1].value):  # the last one counts
             if str(item.value).partition("=")[0] in variables:
                 return item if isinstance(item, yaml.Node) else None
         return None
-    return next((key for found, (key, _) in _pairs(environment[1]) if found in variables), None)
+    keys = {found: key for found, (key, _) in _pairs(environment[1])}
+    return next((key for found, key in keys.items() if found in variables), None)
 
 
 def _advertises(command: yaml.Node) -> bool:
@@ -164,13 +165,13 @@ def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
 
 
 def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-    """The entries of a map, those that it merges (`<<`) first."""
+    """The entries of a map, what counts last: those that it merges (`<<`) before its own."""
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:
         if key.value == "<<":
             merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-            for item in merged:
+            for item in reversed(merged):  # of several the first counts
                 yield from _pairs(item)
     for key, value in node.value:
         yield str(key.value), (key, value)

@@ -89,6 +89,22 @@ def test_what_is_merged_comes_after_what_is_written() -> None:
     assert place("k", "image", text=text) == (4, 5)
 
 
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ("{<<: *x, CLUSTER_ID: b}", (5, 27)),
+        ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
+        ("{<<: [*x, *y]}", (1, 8)),
+        ("{<<: [*y, *x]}", (2, 8)),
+        ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
+    ],
+)
+def test_the_variable_that_counts_is_shown(environment: str, expected: tuple[int, int]) -> None:
+    anchors = "x: &x {CLUSTER_ID: a}\ny: &y {CLUSTER_ID: a}\n"
+    text = f"{anchors}services:\n  k:\n    environment: {environment}\n"
+    assert place("k", "CLUSTER_ID", text=text) == expected
+
+
 def test_of_a_key_that_stands_twice_the_last_is_meant() -> None:
     assert place("k", "image", text="services:\n  k:\n    image: a\n    image: b\n") == (4, 5)
 
