@@ -48,13 +48,21 @@ def with_lines(
             if candidate.lines not in tried:
                 after = check(applied(services, candidate.lines))
                 tried[candidate.lines] = {_kind(item) for item in after}
-            cures = tried[candidate.lines] <= before - {_kind(finding)}
-            if cures and not _loses_a_port(whole, candidate.lines):
+            if _cures(finding, before, tried[candidate.lines]) and not _loses_a_port(
+                whole, candidate.lines
+            ):
                 proved.append(candidate)
             if len(tried) == trials:
                 break
         found.append(_with_best(finding, proved) if proved else _with_reason(whole, finding))
     return tuple(found)
+
+
+def _cures(finding: Finding, before: set[_Kind], after: set[_Kind]) -> bool:
+    """Whether it is gone, and nothing has come but other words for what was wrong elsewhere."""
+    own = _kind(finding)
+    elsewhere = {kind[:3] for kind in before} - {own[:3]}
+    return all(kind in before - {own} or kind[:3] in elsewhere for kind in after)
 
 
 def _loses_a_port(whole: Whole, lines: Iterable[Line]) -> bool:
