@@ -19,7 +19,6 @@ from earshot.listeners.address import (
     check_listener_name,
 )
 from earshot.listeners.problems import shown
-from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.listeners.terms import ANY_IPV4, Mechanism, Protocol, Role, Scope, UnknownHost
 
 
@@ -149,11 +148,6 @@ class SecurityPlan(Frozen):
     mechanism: Mechanism
     principals: tuple[str, ...] = ()
     """What certificates that others have made call the nodes; none where the stack issues them."""
-
-    @property
-    def trusted(self) -> str:
-        """The file in ``folder`` with the certificates that nodes trust."""
-        return TRUSTED if self.principals else AUTHORITY
 
 
 class ClusterPlan(Frozen):

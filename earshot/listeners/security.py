@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan, Node
+    from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 
 
 AUTHORITY = "ca.pem"
@@ -74,7 +74,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": f"{security.folder}/{security.trusted}",
+            "ssl.truststore.location": f"{security.folder}/{trusted_file(security)}",
             "ssl.client.auth": "none" if protocol.sasl else "required",
             "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         }
@@ -90,6 +90,11 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         "super.users": ";".join(f"User:{item}" for item in principals),
         "allow.everyone.if.no.acl.found": "false",
     }
+
+
+def trusted_file(security: SecurityPlan) -> str:
+    """The file in the node's folder with the certificates of all authorities that nodes trust."""
+    return TRUSTED if security.principals else AUTHORITY
 
 
 def own_access(values: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
+from earshot.listeners.security import trusted_file
 from earshot.transition.reach import protocols, takeovers
 
 STOP = "stop the cluster first (`make down`; data is kept)"
@@ -119,7 +120,7 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
 
 
 def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
-    sources = [plan.security.trusted for plan in (current, wanted) if plan.security]
+    sources = [trusted_file(plan.security) for plan in (current, wanted) if plan.security]
     return len(set(sources)) > 1
 
 
