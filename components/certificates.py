@@ -42,7 +42,7 @@ class CertificatesProvider(OwnedProvider):
         with on_lines_of_its_own():
             store.check(wanted, issued=bool(olds.get("certificates")))
         due = changed or bool(store.due(wanted, _now()))
-        return DiffResult(changes=due or not _is_told(store, wanted, olds))
+        return DiffResult(changes=due or not _is_in_state(store, wanted, olds))
 
     def create(self, props: Props) -> CreateResult:
         return CreateResult("certificates", self._filled(props))
@@ -59,7 +59,7 @@ class CertificatesProvider(OwnedProvider):
             held = store.fill(_wanted(props), _now())
             text = _of_validator(store, props)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
-        return {**props, **_told(held)}
+        return {**props, **_outputs(held)}
 
 
 class Certificates(Resource, module="earshot", name="Certificates"):
@@ -133,7 +133,7 @@ def _wanted(props: Props) -> Wanted:
     )
 
 
-def _told(held: Held) -> Props:
+def _outputs(held: Held) -> Props:
     """What others are told of ``held``: none of it is a secret."""
     return {
         "certificates": dict(held.versions),
@@ -142,9 +142,9 @@ def _told(held: Held) -> Props:
     }
 
 
-def _is_told(store: Store, wanted: Wanted, olds: Props) -> bool:
-    """Whether all that is there has been told: a run may have ended after it was written."""
-    if any(olds.get(key) != value for key, value in _told(store.held(wanted)).items()):
+def _is_in_state(store: Store, wanted: Wanted, olds: Props) -> bool:
+    """Whether the state has all that is there: a run may have ended after it was written."""
+    if any(olds.get(key) != value for key, value in _outputs(store.held(wanted)).items()):
         return False
     try:
         return (store.folder / VALIDATOR_FILE).read_text() == _of_validator(store, olds)

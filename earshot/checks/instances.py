@@ -190,7 +190,7 @@ def _computed(written: UserDataFile) -> Iterator[Finding]:
         if key in written.places or key.endswith("listeners"):
             where = "a listener's host" if key in written.places else key
             yield kl011_resolves.RULE.finding(
-                f"{where} is computed on the instance: {written.told(key)}",
+                f"{where} is computed on the instance: {written.shown(key)}",
                 "a name that the program gives it",
                 state=FindingState.UNKNOWN,
                 remedy="advertise the name of a resource (an Elastic IP, a record), or prove the "

@@ -48,4 +48,4 @@ def _unknown(file: UserDataFile) -> Iterator[str]:
         yield f"{path}: what stands in it before is not known"
     for key in file.computed:
         what = "the host" if key in file.places else key
-        yield f"{path}: {what} is not known, the instance computes {file.told(key)}"
+        yield f"{path}: {what} is not known, the instance computes {file.shown(key)}"

@@ -130,7 +130,7 @@ def running(services: Sequence[Service], profiles: Collection[str]) -> tuple[Ser
 
 
 def is_compose(text: str, shown: str) -> bool:
-    """Whether ``text`` is a Compose file, to check by its top level. Raises EarshotError."""
+    """Whether ``text`` is a Compose file, by its top level. Raises EarshotError."""
     document = read_yaml_texts(text, shown, unique=False)
     if not isinstance(document, Mapping):
         return False

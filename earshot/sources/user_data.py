@@ -76,7 +76,7 @@ class UserDataFile:
             found = {key: text.replace(place, self.computed[place]) for key, text in found.items()}
         return found
 
-    def told(self, key: str) -> str:
+    def shown(self, key: str) -> str:
         """What of `computed` may be shown for ``key``."""
         return MASK if before_secret(f"{key}=") else without_secrets(self.computed[key])
 
