@@ -19,8 +19,8 @@ SEED, SHARE = 20_261, 1000
 """What `make kafka-judge` asks in thousands, here of one seed."""
 ASKED = ("2.8.2", "3.3.2", "3.9.2", "4.1.1", "4.4.0")
 """Releases that every run asks; `make kafka-judge` asks all."""
-FIRST_IMAGE = (3, 8)
-"""apache/kafka has its script in Kafka's own jar since 3.7."""
+WITH_SCRIPT = tuple(it for it in ASKED if tuple(map(int, it.split(".")[:2])) >= (3, 8))
+"""Those whose image apache/kafka has its start script in Kafka's own jar, as it has since 3.7."""
 
 IDS = [f"{index}-{','.join(told.change)}" for index, told in enumerate(TOLD)]
 
@@ -69,9 +69,8 @@ def test_we_refuse_what_kafka_refuses_and_nothing_else(
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("judge", WITH_SCRIPT, indirect=True)
 def test_the_image_hands_on_the_variables_as_we_take_them(judge: Judge) -> None:
-    if judge.release < FIRST_IMAGE:
-        not_meant("no image of that release has its script in Kafka's jar")
     asked, image = list(environments(SEED, SHARE)), f"apache/kafka:{judge.version}"
     for env, properties in zip(asked, judge.properties(asked), strict=True):
         assert broker_settings(Family.APACHE, env, image).values == properties, env
