@@ -6,6 +6,7 @@ shares it reads the same, and goes on with a step that another one has begun.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,11 @@ Props = dict[str, Any]
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine's own: all resources of a stack as its last checkpoint has them."""
+_HALF_WRITTEN: Final = "failed to load checkpoint"
+"""What the engine says where it reads a state in files while it writes it: the attributes beside a
+checkpoint are emptied, then written (gocloud.dev, blob/fileblob/attrs.go)."""
+_READS: Final = 10
+_PAUSE_SECONDS: Final = 0.2
 _BEGUN: Final = "pulumi-python:dynamic/earshot:BegunChange"
 _PROVED: Final = "pulumi-python:dynamic/earshot:ProvedChange"
 
@@ -104,18 +110,30 @@ def recalled(folder: Path) -> Held:
     name, owner = pulumi.get_stack(), pulumi.get_organization()
     if owner:
         name = f"{owner}/{pulumi.get_project()}/{name}"
-    try:
-        answer = pulumi.runtime.invoke(_READ, {"stackName": name}).value or {}
-    except Exception as reason:
-        raise EarshotError(
-            f"stack {name}",
-            observed=f"its state cannot be read ({reason})",
-            remedy="see that the backend of `pulumi whoami --verbose` answers, then run again",
-        ) from None
-    held = Held.read(answer.get("outputs", {}))
+    held = Held.read(_outputs(name))
     if memory.recall(folder) != held.memory:
         memory.keep(folder, held.memory)
     return held
+
+
+def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
+    """The resources of ``stack`` by their URN; read again where the engine is writing just now."""
+    reads = 0
+    while True:
+        reads += 1
+        try:
+            answer = pulumi.runtime.invoke(_READ, {"stackName": stack}).value or {}
+        except Exception as reason:
+            if reads < _READS and _HALF_WRITTEN in str(reason):
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            raise EarshotError(
+                f"stack {stack}",
+                observed=f"its state cannot be read ({reason})",
+                remedy="see that the backend of `pulumi whoami --verbose` answers, then run again",
+            ) from None
+        found: Mapping[str, Mapping[str, Any]] = answer.get("outputs", {})
+        return found
 
 
 class BegunChangeProvider(OwnedProvider):

@@ -142,6 +142,40 @@ def test_a_destroyed_stack_is_forgotten(state: State) -> None:
     assert memory.recall(state.folder) == Memory()
 
 
+def test_a_state_that_is_being_written_is_read_again(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.update(BEFORE)
+    answers = pulumi.runtime.invoke
+    fails = iter(["invoke failed: failed to load checkpoint: EOF"] * 2)
+
+    def half_written(*asked: Any) -> Any:
+        if reason := next(fails, None):
+            raise RuntimeError(reason)
+        return answers(*asked)
+
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(pulumi.runtime, "invoke", half_written)
+    assert recalled(state.folder).memory == Memory(complete=BEFORE)
+    assert next(fails, None) is None
+
+
+def test_a_state_that_stays_unreadable_stops_the_update(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fails(*_: Any) -> Any:
+        asked.append(True)
+        raise RuntimeError("failed to load checkpoint: unexpected end of JSON input")
+
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(pulumi.runtime, "invoke", fails)
+    with pytest.raises(EarshotError, match="cannot be read"):
+        recalled(state.folder)
+    assert len(asked) == module._READS
+
+
 def test_a_state_that_cannot_be_read_stops_the_update(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
