@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
@@ -44,9 +45,14 @@ class Containers:
         found = self._run.register(
             Registered(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
             policy,
-            own_addresses() if engine.is_here(where) else (),
+            self._here if engine.is_here(where) else (),
         )
         return Evaluation(found.findings, found.remarks)
+
+    @cached_property
+    def _here(self) -> tuple[str, ...]:
+        """The addresses of this machine."""
+        return own_addresses()
 
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
         """The evaluation of all containers together."""

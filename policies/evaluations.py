@@ -17,7 +17,6 @@ from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from policies import workloads
 from policies.containers import CONTAINER_TYPE, Containers
 from policies.evaluation import Evaluation, plain, registered
-from policies.gates import evaluate_gate
 from policies.instances import USER_DATA, Instances
 from policies.launches import (
     LAUNCH_TEMPLATE,
@@ -96,6 +95,8 @@ class Evaluations:
     def _evaluate(self, args: ResourceValidationArgs) -> Evaluation:
         policy = self._policies.get(args.urn, ResolverPolicy())
         if args.resource_type == GATE_TYPE:
+            from policies.gates import evaluate_gate  # slow to import, and not every stack has one
+
             return evaluate_gate(args.props, policy)
         inputs = self._inputs[args.urn]
         if args.resource_type == INSTANCE:

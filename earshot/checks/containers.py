@@ -170,13 +170,11 @@ def _with_names(
     container: Container, policy: ResolverPolicy, asked: Asked, addresses: tuple[str, ...]
 ) -> ClusterFacts:
     facts = facts_of(container)
+    asks = any(_is_full_name(str(it.host)) for _, it, _ in facts.advertised())
+    found = evidence(facts, policy, asked) if asks else {}
     return replace(
         facts,
-        evidence={
-            key: item
-            for key, item in evidence(facts, policy, asked).items()
-            if _is_full_name(key[2])
-        },
+        evidence={key: item for key, item in found.items() if _is_full_name(key[2])},
         waivers=policy.waived,
         addresses=dict.fromkeys(facts.containers, addresses) if addresses else {},
     )

@@ -23,7 +23,7 @@ from earshot.rules import (
 )
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service
-from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.sources.deployment import deployment, settings_of, with_empty
 
 OLDEST = (3, 3)
 """Of what an unknown image may hold, as far as the rules know Kafka."""
@@ -33,7 +33,7 @@ _BETWEEN = (kl015_clients.RULE, kl016_nodes.RULE, kl017_published.RULE)
 def mistakes(services: Sequence[Service]) -> tuple[Finding, ...]:
     """What is wrong with ``services``, and what to write; `Finding.container` is the service."""
     check = _Check()
-    found = check(services)
+    found = check(services, deployment(services))
     if not found:
         return ()
     from earshot.checks.remedies import with_lines  # slow to import, and for mistakes alone
@@ -48,13 +48,14 @@ class _Check:
         self._known: dict[int, tuple[Service, tuple[Finding, ...]]] = {}
         """By identity, for a service cannot be hashed: itself, and why it does not start."""
 
-    def __call__(self, services: Sequence[Service]) -> tuple[Finding, ...]:
+    def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
+        kafka = {item.service for item in whole.brokers if item.is_kafka}
         broken = {
             service.name: found
-            for service in brokers_among(services)
-            if (found := self._refusals(service))
+            for service in services
+            if service.name in kafka and (found := self._refusals(service))
         }
-        facts = ClusterFacts(plan=None, deployment=_without(deployment(services), set(broken)))
+        facts = ClusterFacts(plan=None, deployment=_without(whole, set(broken)))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
         return (*(item for found in broken.values() for item in found), *between)
 
@@ -68,7 +69,10 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Why the image, or Kafka in it, does not start; the first of both that says so."""
     plain = not (service.command or service.is_built)
     found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
-    found = found or [*kafka_refusals(settings)] or [*kafka_refusals(with_empty(service, settings))]
+    found = found or [*kafka_refusals(settings)]
+    empty = with_empty(service, settings)
+    if empty is not settings:
+        found = found or [*kafka_refusals(empty)]
     for item in found[:1]:
         yield replace(item, container=service.name)
 

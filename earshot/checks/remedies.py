@@ -5,7 +5,7 @@ again, the finding is gone and none has come, and published ports still lead to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from earshot.checks.added_listener import protocols_of
 from earshot.checks.copied_security import obstacle
@@ -14,17 +14,27 @@ from earshot.checks.remedy_lines import Candidate, Whole
 from earshot.errors import EarshotError
 from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
+from earshot.facts.deployment import Deployment
 from earshot.rules.finding import Finding, Line
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment
 
-Check = Callable[[Sequence[Service]], tuple[Finding, ...]]
+Check = Callable[[Sequence[Service], Deployment], tuple[Finding, ...]]
+"""What is wrong with services, which are together what the deployment says."""
 MOST_SERVICES = 1000
 """Checked in all trials of one file together: one trial checks all its services again."""
 _BY_LISTENER = ("KL015", "KL016", "KL017")
 """Rules that a listener more may satisfy."""
 _Kind = tuple[str, str, str | None, str]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What is wrong once some lines are written."""
+
+    kinds: set[_Kind]
+    loses_a_port: bool
 
 
 def with_lines(
@@ -39,18 +49,15 @@ def with_lines(
     whole = Whole(services, deployment(services))
     before = {_kind(item) for item in findings}
     trials = MOST_SERVICES // len(services)
-    tried: dict[tuple[Line, ...], set[_Kind]] = {}
+    tried: dict[tuple[Line, ...], _Trial] = {}
     """Many findings have one cause, and are cured by the same lines."""
     found = []
     for finding in findings:
         proved: list[Candidate] = []
         for candidate in candidates(whole, finding) if len(tried) < trials else ():
             if candidate.lines not in tried:
-                after = check(applied(services, candidate.lines))
-                tried[candidate.lines] = {_kind(item) for item in after}
-            if _cures(finding, before, tried[candidate.lines]) and not _loses_a_port(
-                whole, candidate.lines
-            ):
+                tried[candidate.lines] = _trial(whole, candidate.lines, check)
+            if _cures(finding, before, tried[candidate.lines]):
                 proved.append(candidate)
             if len(tried) == trials:
                 break
@@ -58,21 +65,29 @@ def with_lines(
     return tuple(found)
 
 
-def _cures(finding: Finding, before: set[_Kind], after: set[_Kind]) -> bool:
+def _trial(whole: Whole, lines: Iterable[Line], check: Check) -> _Trial:
+    services = applied(whole.services, lines)
+    later = deployment(services)
+    kinds = {_kind(item) for item in check(services, later)}
+    return _Trial(kinds, _loses_a_port(whole, later))
+
+
+def _cures(finding: Finding, before: set[_Kind], after: _Trial) -> bool:
     """Whether it is gone, and nothing has come but other words for what was wrong elsewhere."""
     own = _kind(finding)
     elsewhere = {kind[:3] for kind in before} - {own[:3]}
-    return all(kind in before - {own} or kind[:3] in elsewhere for kind in after)
+    alike = all(kind in before - {own} or kind[:3] in elsewhere for kind in after.kinds)
+    return alike and not after.loses_a_port
 
 
-def _loses_a_port(whole: Whole, lines: Iterable[Line]) -> bool:
+def _loses_a_port(whole: Whole, later: Deployment) -> bool:
     """Whether a port that stays published no longer leads to a listener: an image that derives what
     it listens on from what is advertised moves it with that."""
-    later = {item.service: item for item in deployment(applied(whole.services, lines)).brokers}
+    brokers = {item.service: item for item in later.brokers}
     return any(
-        port in later[broker.service].container.published
-        for broker in whole.deployment.brokers
-        for port in _with_listener(broker) - _with_listener(later[broker.service])
+        port in brokers[before.service].container.published
+        for before in whole.deployment.brokers
+        for port in _with_listener(before) - _with_listener(brokers[before.service])
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from earshot.listeners.properties import (
     UNMAPPED,
@@ -174,6 +175,7 @@ def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> 
     return NodeSettings(values, notes)
 
 
+@lru_cache(maxsize=16384)
 def broker_property(family: Family, name: str, image: str = "") -> str:
     """The property that a variable sets, or an empty text where it sets none.
 

@@ -74,12 +74,15 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
+    ways: dict[Hashable, Way] = {}
+    asked = None
     for broker in deployment.brokers:
         endpoint = broker.named(broker.inter_broker)
         if endpoint is None or endpoint.advertised is None or not broker.is_broker:
             continue
+        if endpoint.advertised != asked:  # else it leads where the one before led
+            asked, ways = endpoint.advertised, {}
         problems: dict[str, list[str]] = {}
-        ways: dict[Hashable, Way] = {}
         at_itself = is_loopback(endpoint.advertised.host)
         known = _as_known(endpoint.advertised.host)
         for other in deployment.members(broker):

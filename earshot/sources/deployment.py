@@ -117,6 +117,8 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
         keys -= {"listeners"}
     if is_controller:
         keys -= {"advertised.listeners"}
+    if not keys:
+        return settings
     return replace(settings, values={**settings.values, **dict.fromkeys(keys, "")})
 
 

@@ -15,7 +15,7 @@ from earshot.checks import remedies
 from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import applied, with_lines
 from earshot.facts.container import Container, PublishedPort
-from earshot.facts.deployment import Arrival
+from earshot.facts.deployment import Arrival, Deployment
 from earshot.rules.finding import Finding, Line
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
@@ -491,7 +491,7 @@ def test_of_a_large_file_so_many_lines_are_tried(
     findings = tuple(replace(item, lines=()) for item in mistakes(all_services))
     tried: list[int] = []
 
-    def check(changed: Sequence[Service]) -> tuple[Finding, ...]:
+    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
         tried.append(len(changed))
         return ()
 
@@ -569,7 +569,7 @@ def test_lines_that_cure_several_findings_are_tried_once() -> None:
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[int] = []
 
-    def check(changed: Sequence[Service]) -> tuple[Finding, ...]:
+    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
         tried.append(len(changed))
         return ()
 
@@ -587,7 +587,7 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[Sequence[Service]] = []
 
-    def check(changed: Sequence[Service]) -> tuple[Finding, ...]:
+    def check(changed: Sequence[Service], _: Deployment) -> tuple[Finding, ...]:
         tried.append(changed)
         return (finding,)
 

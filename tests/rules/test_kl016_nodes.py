@@ -127,3 +127,14 @@ def test_a_controller_alone_is_no_broker_for_others_to_get_to() -> None:
 def test_without_the_listener_between_brokers_no_way_between_them_is_known() -> None:
     first, second = node("k1", 1, Address("localhost", 9092)), node("k2", 2, Address("k2", 9092))
     assert list(checked(replace(first, inter_broker="OTHER"), second)) == []
+
+
+def test_what_brokers_advertise_alike_fails_for_each_of_the_others() -> None:
+    local, other = Address("localhost", 9092), Address("localhost", 9099)
+    nodes = [node(f"k{i}", i, it) for i, it in enumerate((local, local, other, local), 1)]
+    assert [(item.container, item.observed.partition("for ")[2]) for item in checked(*nodes)] == [
+        ("k1", "k2, k3, k4 localhost:9092 is the asking broker itself"),
+        ("k2", "k1, k3, k4 localhost:9092 is the asking broker itself"),
+        ("k3", "k1, k2, k4 localhost:9099 is the asking broker itself"),
+        ("k4", "k1, k2, k3 localhost:9092 is the asking broker itself"),
+    ]
