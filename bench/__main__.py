@@ -19,6 +19,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyspark
 from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.table import Table
@@ -82,7 +83,8 @@ def spark(contract: Contract, runs: int) -> None:
         file.write_text(contract.to_json())
         command = [sys.executable, "-m", "earshot", "validate", "--contract", str(file)]
         run([*command, "--records", "300", "--format", "json"])  # records classes for those below
-        flags = " ".join(start_options(java, jars))
+        class_path = (Path(pyspark.__file__).parent / "jars", *jars)
+        flags = " ".join(start_options(java.executable, class_path))
         same = [f"spark.jars={','.join(map(str, jars))}", f"spark.driver.extraJavaOptions={flags}"]
         found = interleaved(
             {

@@ -1,9 +1,9 @@
-"""A class-data archive for Spark's JVM: the classes of one job, parsed and verified beforehand.
+"""Class-data archives: the classes that a JVM has loaded, parsed and verified for those after it.
 
-Most of a small Spark job's time goes into loading classes. A first validation records the classes
-that it has loaded (AppCDS, ``-XX:ArchiveClassesAtExit``) for those after it. An archive is tied to
-one Java, one PySpark and one set of jars; the JVM itself refuses one that does not fit and goes on
-without. One that is cut short it does not notice, and dies: its size is kept beside it.
+Most of the time of a small Spark job, and of a broker's start, goes into loading classes. A first
+JVM records those that it has loaded (AppCDS, ``-XX:ArchiveClassesAtExit``). An archive is tied to
+one Java and one class path; the JVM itself refuses one that does not fit and goes on without. One
+that is cut short it does not notice, and dies: its size is kept beside it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import os
 import shutil
@@ -23,12 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from earshot import cache
-from earshot.errors import EarshotError
-from earshot.jvm.java import Java
 
-FILE = "spark.jsa"
+FILE = "classes.jsa"
 SOURCES = "sources.json"
-# One tier of compilation: a short job is over before the second would pay.
+# One tier of compilation: a short job, or a test's broker, is over before the second would pay.
 QUICK_START = "-XX:TieredStopAtLevel=1"
 # No word about an archive that does not fit: it is an optimization, not a part.
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
@@ -39,29 +35,38 @@ ABANDONED_SECONDS = 24 * 3600
 """A recording of that age is of a process that was killed."""
 
 
-def start_options(java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
-    """JVM options that let a Spark driver with ``jars`` start soon, the archive where it is there.
+def start_options(java: Path, class_path: Sequence[Path]) -> tuple[str, ...]:
+    """Options that let the ``java`` command start soon, the archive where it is there.
 
-    Hand them over as ``spark.driver.extraJavaOptions``.
+    ``class_path`` is of jars and of folders of jars.
     """
-    if not is_made(java, jars):
+    if not is_made(java, class_path):
         return (QUICK_START,)
-    file = _folder(java, jars) / FILE
+    file = _folder(java, class_path) / FILE
     return (f"-XX:SharedArchiveFile={file}", QUICK_START, "-Xshare:auto", *QUIET)
 
 
-def is_made(java: Java, jars: Sequence[Path]) -> bool:
-    """Whether the archive for this Java and these ``jars`` is there, and a JVM can use it."""
-    folder = _folder(java, jars)
+def is_made(java: Path, class_path: Sequence[Path]) -> bool:
+    """Whether the archive for ``java`` and ``class_path`` is there, and a JVM can use it."""
+    folder = _folder(java, class_path)
     return SEPARATOR not in str(folder) and _is_complete(folder)
+
+
+def recording(java: Path, class_path: Sequence[Path]) -> Recording | None:
+    """What a first JVM records, None where that was done before or there is no place for it."""
+    try:
+        return None if is_made(java, class_path) else Recording(java, class_path)
+    except OSError:
+        return None
 
 
 class Recording:
     """An archive on its way: a JVM with `options` writes it into `folder` when it exits."""
 
-    def __init__(self, java: Java, jars: Sequence[Path]) -> None:
+    def __init__(self, java: Path, class_path: Sequence[Path]) -> None:
         """Raises OSError where the per-user cache cannot be written, or no JVM can read there."""
-        self._target, self._sources = _folder(java, jars), _sources(java, jars)
+        self._sources = _sources(java, class_path)
+        self._target = _folder(java, class_path)
         if SEPARATOR in str(self._target):
             raise OSError(errno.EINVAL, "a JVM takes this path apart", str(self._target))
         home = self._target.parent
@@ -107,19 +112,14 @@ def _move(source: Path, target: Path) -> None:
         (source / name).rename(target / name)
 
 
-def _folder(java: Java, jars: Sequence[Path]) -> Path:
-    text = json.dumps(_sources(java, jars), sort_keys=True)
+def _folder(java: Path, class_path: Sequence[Path]) -> Path:
+    text = json.dumps(_sources(java, class_path), sort_keys=True)
     return cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _sources(java: Java, jars: Sequence[Path]) -> dict[str, Any]:
+def _sources(java: Path, class_path: Sequence[Path]) -> dict[str, Any]:
     """What an archive depends on; the JVM compares the jars' times and sizes by itself as well."""
-    files = (java.executable, _pyspark() / "jars", *jars)
-    return {
-        "java": java.version,
-        "pyspark": importlib.metadata.version("pyspark"),
-        "files": {str(path): path.stat().st_mtime_ns for path in files},
-    }
+    return {"files": {str(path): path.stat().st_mtime_ns for path in (java, *class_path)}}
 
 
 def _is_current(record: Path) -> bool:
@@ -137,10 +137,3 @@ def _is_complete(folder: Path) -> bool:
         return bool((folder / FILE).stat().st_size == size)
     except (OSError, ValueError, LookupError, TypeError):
         return False
-
-
-def _pyspark() -> Path:
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise EarshotError("PySpark", observed="it is not installed", remedy="run: make setup")
-    return Path(spec.submodule_search_locations[0])

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from earshot.errors import EarshotError
-from earshot.jvm.archive import Recording, is_made, start_options
+from earshot.jvm.archive import Recording, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
-from earshot.jvm.java import Java, find_java
+from earshot.jvm.java import find_java
 from earshot.spark.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -146,9 +146,10 @@ class Opening:
         home = Path(_home())
         java = find_java()
         jars = connector_jars(self._settings, home / "jars")
-        options = start_options(java, jars)
+        class_path = (home / "jars", *jars)
+        options = start_options(java.executable, class_path)
         if self._settings.record and not _names_master(self._settings.conf):
-            self._recording = _recording(java, jars)
+            self._recording = recording(java.executable, class_path)
         if self._recording is not None:
             options = self._recording.options
         try:
@@ -187,14 +188,6 @@ def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, .
     if given or list(pyspark_jars.glob(CONNECTOR_JAR)):
         return ()
     return spark_connector_jars()
-
-
-def _recording(java: Java, jars: Sequence[Path]) -> Recording | None:
-    """What a first run records, None where that was done before or there is no place for it."""
-    try:
-        return None if is_made(java, jars) else Recording(java, jars)
-    except OSError:
-        return None
 
 
 def _home() -> str:

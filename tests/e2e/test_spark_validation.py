@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
+import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -154,7 +155,9 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
 def spark_classes_come_from_the_archive() -> bool:
     """Whether a JVM with the options that a next run would have takes most of Spark's from it."""
     java, jars = find_java(), spark_connector_jars()
-    options = [it for it in start_options(java, jars) if not it.startswith("-Xlog")]
+    class_path = (Path(pyspark.__file__).parent / "jars", *jars)
+    made = start_options(java.executable, class_path)
+    options = [it for it in made if not it.startswith("-Xlog")]
     script = (
         "from pyspark.sql import SparkSession; import sys;"
         "s = SparkSession.builder.master('local[1]')"

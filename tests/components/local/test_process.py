@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from components.local.process import Launch
 from components.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
+from earshot.jvm.archive import QUICK_START, QUIET, start_options
 from tests.components.local.nodes import as_root, node, recorded
 
 
@@ -232,6 +234,9 @@ JAVA = f"""#!{sys.executable} -IS
 import json, os, sys, time
 with open("calls", "a") as file:
     print(json.dumps([os.getcwd(), *sys.argv[1:]]), file=file)
+for option in sys.argv:
+    if option.startswith("-XX:ArchiveClassesAtExit="):
+        open(option.partition("=")[2], "w").close()
 if "format" not in sys.argv:
     print("ran", flush=True)
     time.sleep(60)
@@ -255,28 +260,48 @@ def calls(directory: Path, number: int) -> list[list[str]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_a_node_is_formatted_once_and_runs_until_its_settings_change(tmp_path: Path) -> None:
+def commands(launch: Launch) -> Callable[..., list[str]]:
+    """What the node's programs are told, by the options about classes and what is run."""
+    directory = launch.directory
+
+    def command(classes: Sequence[str], *rest: str) -> list[str]:
+        return [
+            str(directory),
+            "-Xmx256m",
+            "-XX:+UseSerialGC",
+            *classes,
+            "-XX:+ExitOnOutOfMemoryError",
+            "-Djava.awt.headless=true",
+            f"-Dkafka.logs.dir={directory}",
+            f"-Dlog4j2.configurationFile=file://{directory}/log4j2.properties",
+            f"-Dlog4j.configuration=file://{directory}/log4j.properties",
+            *("-cp", ":".join(map(str, launch.jars))),
+            *rest,
+            str(directory / "server.properties"),
+        ]
+
+    return command
+
+
+def test_a_node_is_formatted_once_and_runs_until_its_settings_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     directory = tmp_path / "node-1"
-    jars = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+    jars = (tmp_path / "a.jar", tmp_path / "b.jar")
+    for jar in jars:
+        jar.touch()
     first = launch(directory=directory, java=java(tmp_path), jars=jars)
-    machine = [
-        str(directory),
-        "-Xmx256m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Djava.awt.headless=true",
-        f"-Dkafka.logs.dir={directory}",
-        f"-Dlog4j2.configurationFile=file://{directory}/log4j2.properties",
-        f"-Dlog4j.configuration=file://{directory}/log4j.properties",
-        *("-cp", "/jars/a.jar:/jars/b.jar"),
-    ]
-    properties = str(directory / "server.properties")
-    formats = [*machine, "kafka.tools.StorageTool", "format", "-t", "id", "-c", properties]
-    runs = [*machine, "kafka.Kafka", properties]
+    command = commands(first)
     try:
         made = process.start(first, "id")
-        assert calls(directory, 2) == [formats, runs]
+        runs = command(start_options(first.java, jars), "kafka.Kafka")
+        assert any("SharedArchiveFile" in it for it in runs), "what the first JVM has loaded"
+        formats, ran = calls(directory, 2)
+        (recorded,) = (it for it in formats if "ArchiveClassesAtExit" in it)
+        options = (recorded, QUICK_START, *QUIET)
+        assert formats == command(options, "kafka.tools.StorageTool", "format", "-t", "id", "-c")
+        assert ran == runs
         assert made == running(directory) == Record.of(made.pid, first.digest)
         assert os.getsid(made.pid) == made.pid, "the engine ends its own session's processes"
         assert (directory / "server.properties").read_text() == "a=b"
