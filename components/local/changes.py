@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,46 +84,58 @@ def _all_kafka_problems(
     root: Path, plan: ClusterPlan, wanted: ClusterPlan | None, fetching: bool
 ) -> list[str]:
     plans = [plan] if wanted is None else [plan, wanted]
-    found = (text for item in plans for text in _kafka_problems(root, item, fetching))
+    found: list[str] = []
+    for version in dict.fromkeys(item.kafka_version for item in plans):
+        same = [item for item in plans if item.kafka_version == version]
+        found += _kafka_problems(root, version, same, fetching)
     return list(dict.fromkeys(found))
 
 
-def _kafka_problems(root: Path, plan: ClusterPlan, fetching: bool) -> Iterator[str]:
-    """Why the wanted Kafka refuses the settings or the data.
+def _kafka_problems(
+    root: Path, version: str, plans: Sequence[ClusterPlan], fetching: bool
+) -> Iterator[str]:
+    """Why Kafka ``version`` refuses the settings or the data; ``plans`` are of this version.
 
     Empty where no running node would change, or where Kafka's jars would have to be fetched.
     """
-    wanted = {node.id: server_properties(plan, node) for node in plan.nodes}
-    runs = dict(_running_settings(root, plan))
-    changed = bool(runs) and runs != wanted
+    settings = [{node.id: server_properties(it, node) for node in it.nodes} for it in plans]
+    runs = dict(_running_settings(root, plans[0]))
+    changed = [it for it in settings if runs and runs != it]
     memory = recall(root)
-    older = memory is not None and goes_back(plan.kafka_version, memory.kafka_version)
+    older = memory is not None and goes_back(version, memory.kafka_version)
     if not changed and not older:
         return
     try:
-        kafka = kafka_at_hand(plan.kafka_version, fetching=fetching)
+        kafka = kafka_at_hand(version, fetching=fetching)
     except EarshotError:
         if fetching:
             raise
         return
+    # one question for all plans: what takes the time is Kafka's start
+    texts = tuple(dict.fromkeys(text for it in settings for text in it.values()))
     try:
-        answer = _answer(kafka, tuple(wanted.items()))
+        answer = _answer(kafka, texts)
     except EarshotError as error:
         yield error.line
         return
-    if changed:
-        yield from refused_settings(plan.kafka_version, answer.refusals)
+    refused = {texts[index]: why for index, why in answer.refusals.items()}
+    for it in changed:
+        why = {id: refused[text] for id, text in it.items() if text in refused}
+        yield from refused_settings(version, why)
     if memory is not None and older:
         folders = [path / "log" for path in root.glob("node-*")]
         level, newest = feature_level(folders), answer.metadata_version
         if is_formatted(folders) and (level is None or newest is None or level > newest):
-            yield older_kafka(plan.kafka_version, memory.kafka_version, REMOVAL)
+            yield older_kafka(version, memory.kafka_version, REMOVAL)
 
 
 @functools.cache
-def _answer(kafka: Kafka, properties: tuple[tuple[int, str], ...]) -> ParserAnswer:
-    """Kafka's answer, asked once per process: a check and the update after it need the same."""
-    return ask_kafka(kafka.java, kafka.jars, dict(properties))
+def _answer(kafka: Kafka, texts: tuple[str, ...]) -> ParserAnswer:
+    """Kafka's answer by the place of each text of properties, asked once per process.
+
+    A check and the update after it need the same.
+    """
+    return ask_kafka(kafka.java, kafka.jars, dict(enumerate(texts)))
 
 
 def _running_settings(root: Path, plan: ClusterPlan) -> Iterator[tuple[int, str]]:

@@ -80,6 +80,11 @@ def problems(root: Path, plan: ClusterPlan) -> list[str]:
     return list(changes.problems(root, plan))
 
 
+def asked(*plans: ClusterPlan) -> dict[int, str]:
+    """The question about all settings of ``plans``, in their order."""
+    return dict(enumerate(server_properties(it, item) for it in plans for item in it.nodes))
+
+
 def test_an_unchanged_plan_asks_nothing(
     tmp_path: Path, run: list[ClusterPlan], kafka: KafkaDouble
 ) -> None:
@@ -112,7 +117,7 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
     run.append(planned())
     plan = planned(extra={"num.io.threads": "abc"})
     text = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
-    kafka.answer = ParserAnswer({1: text, 2: text, 3: "requirement failed: x."}, 27)
+    kafka.answer = ParserAnswer({0: text, 1: text, 2: "requirement failed: x."}, 27)
     found = [
         f"Kafka 4.1.1 refuses the settings of node 1, 2: {text}. Correct them in the stack file",
         (
@@ -124,7 +129,7 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
     with pytest.raises(EarshotError) as caught:
         changes.prepare(tmp_path, plan)
     assert str(caught.value) == f"nothing was changed:\n- {found[0]}\n- {found[1]}"
-    assert kafka.asked == [{item.id: server_properties(plan, item) for item in plan.nodes}]
+    assert kafka.asked == [asked(plan)]
 
 
 def test_a_parser_that_cannot_be_asked_is_no_consent(
@@ -206,12 +211,10 @@ def test_what_a_later_step_would_be_refused_for_is_told_before_the_first(
 ) -> None:
     run.append(planned())
     plan, wanted = planned(extra={"a": "1"}), planned(extra={"a": "2"})
-    kafka.answer = ParserAnswer({1: "a is wrong."}, 27)
+    kafka.answer = ParserAnswer({3: "a is wrong."}, 27)
     text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. Correct them in the stack file"
     assert list(changes.problems(tmp_path, plan, wanted)) == [text]
-    assert kafka.asked == [
-        {item.id: server_properties(it, item) for item in it.nodes} for it in (plan, wanted)
-    ]
+    assert kafka.asked == [asked(plan, wanted)]
     with pytest.raises(EarshotError):
         changes.prepare(tmp_path, planned(), wanted)
 
