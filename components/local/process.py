@@ -62,13 +62,18 @@ class Launch:
     @property
     def digest(self) -> str:
         # not the jars' paths: a moved cache is no reason to restart a broker
-        parts = [self.properties, self.heap, self.kafka_version]
-        text = "\0".join([*parts, self.certificate] if self.certificate else parts)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return digest(self.properties, self.heap, self.kafka_version, self.certificate)
 
     @property
     def log_dir(self) -> Path:
         return self.directory / "log"
+
+
+def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> str:
+    """What is recorded of how a node was started; another one means a restart."""
+    parts = [properties, heap, kafka_version]
+    text = "\0".join([*parts, certificate] if certificate else parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def start(launch: Launch, cluster_id: str) -> Record:
