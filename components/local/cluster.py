@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pulumi
 from pulumi.dynamic import Resource
 
 from components.certificates import Certificates
 from components.gate import AdvertisedListeners, GateApproval
+from components.local import access, quorum
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
 from components.local.users import LocalUsersProvider, reached
 from components.outputs import kept
@@ -45,10 +48,15 @@ class LocalCluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
         *,
         wanted: ClusterPlan | None = None,
+        client_config: Path | None = None,
     ) -> None:
-        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change."""
+        """``wanted`` is the plan of a later step, where ``local`` is not the last of a change.
+
+        ``client_config`` is a file of client properties, for brokers that ask for credentials.
+        """
         super().__init__("earshot:local:LocalCluster", name, {}, opts)
         self._spec, self._local = spec, local
+        self._access = {access.KEY: str(client_config)} if client_config else {}
         self.plan = local.plan
         gate = AdvertisedListeners(
             name,
@@ -75,6 +83,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "wanted": kept(wanted) if wanted and wanted != self.plan else None,
                 "gate": approved_digest,
                 "cluster_id": None,
+                **self._access,
             },
             pulumi.ResourceOptions(parent=gate),
         )
@@ -87,7 +96,7 @@ class LocalCluster(pulumi.ComponentResource):
             last = self._certificates = Certificates(
                 name, spec.security, self.plan, local.root, beneath
             )
-        for node in self.plan.nodes:
+        for node in quorum.ended_first(local.root, self.plan.nodes):
             last = self._node(node, gate, after=last)
         self.ready: pulumi.Resource = self._readiness(
             "cluster", list(self.plan.brokers), gate, last, whole=True
@@ -133,6 +142,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "pid": None,
                 "incarnation": None,
                 **self._certificate(node),
+                **self._access,
             },
             pulumi.ResourceOptions(parent=gate, depends_on=[after]),
         )
@@ -164,6 +174,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "incarnations": waited_for,
                 "cluster_id": self.cluster_id,
                 "whole": whole,
+                **self._access,
             },
             pulumi.ResourceOptions(parent=gate, depends_on=[after]),
         )

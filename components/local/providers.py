@@ -20,6 +20,7 @@ from pulumi.dynamic import (
 from components import leaving
 from components.checked import CheckedProvider, Props, on_lines_of_its_own
 from components.local import (
+    access,
     changes,
     clients,
     data_root,
@@ -43,6 +44,7 @@ class LocalPreflightProvider(CheckedProvider):
     def problems(self, _olds: Props, news: Props) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
         yield from quorum.problems(root, plan)
+        yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _wanted(news))
         if leaving.matters(news["remove"]):
             yield from clients.problems(root, plan)
@@ -78,7 +80,8 @@ class NodeProvider(OwnedProvider):
     _DECIDES = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
+        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
+        return DiffResult(changes=changed or _runs_otherwise(news))
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():
@@ -89,7 +92,8 @@ class NodeProvider(OwnedProvider):
         root = _root(news)
         with on_lines_of_its_own():
             launch = _launch(news)  # fetches what is missing, before anything is stopped
-            record = restart.restart(root, launch, _previous(olds), news["cluster_id"])
+            client = access.client_properties(news)
+            record = restart.restart(root, launch, _previous(olds), news["cluster_id"], client)
         return UpdateResult({**news, **_identity(record)})
 
     def read(self, id_: str, props: Props) -> ReadResult:
@@ -130,7 +134,8 @@ def _wait(props: Props) -> None:
     if not props["whole"] and not quorum.serves(root):
         return  # a first start: all voters start together, then one wait covers the whole cluster
     with on_lines_of_its_own():
-        readiness.wait_for(root, nodes, brokers, props["cluster_id"], progress=print)
+        client = access.client_properties(props)
+        readiness.wait_for(root, nodes, brokers, props["cluster_id"], progress=print, client=client)
         reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
         versions = [version for version in reported if version]
         quorum.mark_serving(root, versions, whole=bool(props["whole"]))
@@ -174,6 +179,17 @@ def _launch(props: Props, *, fetching: bool = True) -> process.Launch:
         jars=kafka.jars,
         certificate=props.get("certificate") or "",
     )
+
+
+def _runs_otherwise(props: Props) -> bool:
+    """Whether the node runs with other settings than ``props``.
+
+    A run that was killed may have started it, and the state has what it ran with before.
+    """
+    record = running(_directory(props))
+    certificate = props.get("certificate") or ""
+    wanted = process.digest(props["properties"], props["heap"], props["kafka_version"], certificate)
+    return record is not None and record.digest != wanted
 
 
 def _previous(olds: Props) -> process.Launch | None:

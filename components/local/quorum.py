@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from components.local import on_disk
 from components.local.data_root import obstacles
 from components.local.process import settings_of
 from components.local.record import read_record, running, runs_from
-from components.node_data import replicas
+from components.node_data import is_formatted, replicas
 from components.refusals import holds_replicas, moving_controllers, other_voters, release
 from components.writing import owner, user, writing
 from earshot import cache, sockets
 from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, Listener
+from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
 
 
@@ -136,6 +136,26 @@ def majority_runs(root: Path) -> bool:
         return False
     alive = sum(running(node_directory(root, int(id))) is not None for id in memory.voters)
     return alive * 2 > len(memory.voters)
+
+
+def ended(root: Path, but: int) -> list[int]:
+    """The nodes of the cluster under ``root`` that ran once and do not now, but for one."""
+    memory = recall(root)
+    known = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
+    return sorted(id for id in known - {but} if _has_ended(root, id))
+
+
+def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
+    """``nodes`` in the order in which a change takes them: those that have ended come first.
+
+    So no further one is stopped before they serve again.
+    """
+    return sorted(nodes, key=lambda node: not _has_ended(root, node.id))
+
+
+def _has_ended(root: Path, id: int) -> bool:
+    directory = node_directory(root, id)
+    return is_formatted([directory / "log"]) and running(directory) is None
 
 
 def any_runs(root: Path) -> bool:

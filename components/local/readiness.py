@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from components.local.access import access
 from components.local.changes import started_with
 from components.local.logs import why_ended
 from components.local.process import last_words
@@ -20,7 +22,6 @@ from components.local.record import running
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.properties import read_properties
-from earshot.listeners.security import own_access
 
 DEADLINE = 120.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
@@ -50,18 +51,22 @@ def wait_for(
     deadline: float = DEADLINE,
     progress: Callable[[str], None] = lambda _: None,
     controllers: Mapping[int, Address] | None = None,
+    client: Mapping[str, str] | None = None,
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
     ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. A controller that
-    is no broker answers no clients, so it is ready when it accepts connections. Raises EarshotError
+    is no broker answers no clients, so it is ready when it accepts connections. ``client`` are
+    Kafka's client properties, for brokers that ask each other for credentials. Raises EarshotError
     where a node died, where another cluster than ``cluster_id`` answers, or with the last log lines
     of silent brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some
     are not in sync.
     """
     began = time.monotonic()
     shown = began
-    admins = {id: _admin(address, _access(root, id)) for id, address in brokers.items()}
+    admins = {
+        id: _admin(address, _access(root, id, client or {})) for id, address in brokers.items()
+    }
     while True:
         _check_alive(root, nodes)
         # ask each broker about itself: others list a killed broker for some seconds
@@ -80,14 +85,14 @@ def wait_for(
         time.sleep(POLL)
 
 
-def _access(root: Path, id: int) -> dict[str, str]:
-    """How the node itself would come in; empty where everybody may."""
-    return own_access(read_properties(started_with(node_directory(root, id))).values)
+def _access(root: Path, id: int, client: Mapping[str, str]) -> dict[str, Any]:
+    """What lets somebody in where brokers reach the node; empty where everybody may."""
+    return access(read_properties(started_with(node_directory(root, id))).values, client)
 
 
-def _admin(address: str, access: Mapping[str, str]) -> AdminClient:
-    settings: dict[str, str | int | float | bool] = {
-        **access,
+def _admin(address: str, credentials: Mapping[str, Any]) -> AdminClient:
+    settings: dict[str, Any] = {
+        **credentials,
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,
         "reconnect.backoff.max.ms": 500,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from components.local import quorum
@@ -23,38 +23,59 @@ Progress = Callable[[str], None]
 
 
 def restart(
-    root: Path, launch: Launch, previous: Launch | None, cluster_id: str, progress: Progress = print
+    root: Path,
+    launch: Launch,
+    previous: Launch | None,
+    cluster_id: str,
+    client: Mapping[str, str],
+    progress: Progress = print,
 ) -> Record:
     """The node's process, running as ``launch`` says; one that already does is left alone.
 
     Where the cluster serves, this waits for the node. If the node does not come up, it is started
     again as ``previous``, provided that it ran so before. A node that serves but is not in sync yet
-    counts as up: the readiness after it waits for the rest. Raises EarshotError, which says how the
-    node was left.
+    counts as up: the readiness after it waits for the rest. ``client`` are Kafka's client
+    properties, for nodes that ask each other for credentials. Raises EarshotError, which says how
+    the node was left.
     """
     serving = quorum.serves(root)
     before = running(launch.directory)
     if before is not None and before.digest == launch.digest:
         if serving:
             with contextlib.suppress(CatchingUp):
-                _await(root, launch, cluster_id, progress)
+                _await(root, launch, cluster_id, client, progress)
         return before
     if before is None or (previous is not None and before.digest != previous.digest):
         previous = None  # the node did not run so
+    if before is not None and serving:
+        _check_others(root, launch.id)
     stop(launch.directory, grace(root))
     try:
         record = start(launch, cluster_id)
         if serving:
             with contextlib.suppress(CatchingUp):
-                _await(root, launch, cluster_id, progress)
+                _await(root, launch, cluster_id, client, progress)
         return record
     except EarshotError as error:
         if previous is None:
             raise
-        left = _put_back(root, previous, cluster_id, progress)
+        left = _put_back(root, previous, cluster_id, client, progress)
         raise EarshotError(
             error.object, observed=f"{error.observed}\n  {left}", remedy=error.remedy
         ) from None
+
+
+def _check_others(root: Path, id: int) -> None:
+    """Raises EarshotError where another node has ended: two at a time are too many to miss."""
+    if gone := quorum.ended(root, but=id):
+        listed = ", ".join(map(str, gone))
+        raise EarshotError(
+            f"node {id} was not stopped",
+            observed=f"down already: node {listed}; with one more away, brokers could take "
+            "no records",
+            remedy="run the same command again (`make up`, or `pulumi up --refresh`): it starts "
+            f"node {listed} first",
+        )
 
 
 def grace(root: Path) -> float:
@@ -65,19 +86,23 @@ def grace(root: Path) -> float:
         return GRACE  # its voters are not known
 
 
-def _put_back(root: Path, previous: Launch, cluster_id: str, progress: Progress) -> str:
+def _put_back(
+    root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
+) -> str:
     """How the node is left, after an attempt to start it as before."""
     progress(f"node {previous.id} did not come up: starting it again as it was")
     try:
         stop(previous.directory, GRACE_ALONE)
         start(previous, cluster_id)
-        _await(root, previous, cluster_id, progress)
+        _await(root, previous, cluster_id, client, progress)
     except EarshotError as error:
         return f"it was started again as it was, and {error.line}"
     return "it was started again as it was and serves; the nodes after it were not touched"
 
 
-def _await(root: Path, launch: Launch, cluster_id: str, progress: Progress) -> None:
+def _await(
+    root: Path, launch: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
+) -> None:
     values = read_properties(launch.properties).values
     listeners = dict(parse_entries(values["advertised.listeners"]))
     brokers: dict[int, str] = {}
@@ -86,4 +111,12 @@ def _await(root: Path, launch: Launch, cluster_id: str, progress: Progress) -> N
         brokers[launch.id] = str(listeners[name])
     else:
         controllers[launch.id] = listeners[values["controller.listener.names"]]
-    wait_for(root, [launch.id], brokers, cluster_id, progress=progress, controllers=controllers)
+    wait_for(
+        root,
+        [launch.id],
+        brokers,
+        cluster_id,
+        progress=progress,
+        controllers=controllers,
+        client=client,
+    )

@@ -14,6 +14,7 @@ from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.placement import plan_local
+from earshot.project import Project
 from earshot.transition.change import Change
 
 
@@ -25,8 +26,9 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
         change = Change.of(state, wanted.plan)
     planned = replace(wanted, plan=change.plan)
     contract = announce(stack, spec, planned, change)
-    cluster = LocalCluster(stack, spec, planned, wanted=wanted.plan)
-    client_config = None
+    named = spec.client_config
+    client_config = Project.find().root / named if named else None
+    cluster = LocalCluster(stack, spec, planned, wanted=wanted.plan, client_config=client_config)
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = planned.root / FOLDER / VALIDATOR_FILE

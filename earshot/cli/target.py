@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import Address, parse_address
-from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.project import Project, stack_name
+from earshot.validation.client_file import read_client_file
 from earshot.validation.contract import Contract, read_contract
 
 PULUMI_SECONDS = 60
-_TRIMMED = "".join(map(chr, range(33)))
-"""What Kafka takes away around every value, as `String.trim` does."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Target:
         if file is None and self.project is not None and self.stack is not None:
             kept = self.project.credentials_file(self.stack)
             file = kept if kept.exists() else None
-        return client_properties(file)
+        return {} if file is None else read_client_file(file, f"--client-config {file}")
 
     @property
     def report_file(self) -> Path | None:
@@ -126,50 +122,6 @@ def stack_contract(project: Project, stack: str) -> Contract:
         missing.observed += f", and `{' '.join(command[1:])}` says: {said}"
         raise missing
     return read_contract(done.stdout, "pulumi stack output contract")
-
-
-def client_properties(file: Path | None) -> dict[str, str]:
-    """Kafka's client properties in ``file``; none without a file. Raises EarshotError."""
-    if file is None:
-        return {}
-    source, data = f"--client-config {file}", _bytes(file)
-    text = data.decode("latin-1")  # as Java reads it
-    values = dict(read_properties(text).values)
-    if malformed := malformed_keys(text):
-        raise EarshotError(
-            source,
-            observed=f"has a \\u without four hexadecimal digits in {_keys(malformed)}",
-            allowed="a backslash is written twice",
-        )
-    if ambiguous := _otherwise_in_utf8(data, values):
-        raise EarshotError(
-            source,
-            observed=f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
-            "ISO 8859-1 and others as UTF-8",
-            allowed="ASCII; any other character as \\uXXXX",
-        )
-    if not values:
-        raise EarshotError(
-            source,
-            observed="holds no property",
-            allowed="lines of key=value, such as security.protocol=SASL_SSL",
-        )
-    return {key: value.strip(_TRIMMED) for key, value in values.items()}
-
-
-def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
-    """The keys that ``data`` has other values for if it is UTF-8; none where it cannot be."""
-    try:
-        others = read_properties(data.decode()).values
-    except UnicodeDecodeError:
-        return []
-    return sorted(key for key in values if others.get(key) != values[key])
-
-
-def _keys(names: Iterable[str]) -> str:
-    """``names`` in a message; one that is no plain word may be a secret that a line broke off."""
-    found = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
-    return ", ".join(dict.fromkeys(found))
 
 
 def _contract_in(name: str) -> Contract:

@@ -10,6 +10,7 @@ from earshot.config.cluster import ClusterSpec, Heap
 from earshot.config.removal import UNUSED, Remove
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
+from earshot.listeners.problems import refuse, shown
 
 
 class LocalSpec(ClusterSpec):
@@ -23,6 +24,9 @@ class LocalSpec(ClusterSpec):
     heap: Heap = "256m"
     data: Literal["keep", "delete"] = "keep"
     """What `pulumi destroy` does with the brokers' data."""
+    client_config: str = ""
+    """A file of Kafka's client properties, from the project's folder on: who earshot comes in as
+    where listeners ask for credentials, and there is no `security`; empty: nobody."""
     remove: Remove = UNUSED
     """When a listener that a change takes away may go: unused, anyway, or from a date on."""
 
@@ -32,6 +36,20 @@ class LocalSpec(ClusterSpec):
             widened = tuple(item.widened() for item in self.listeners)
             object.__setattr__(self, "listeners", widened)
         return self
+
+    @model_validator(mode="after")
+    def _one_validator(self) -> Self:
+        if self.client_config and self.security is not None:
+            found = "client_config: found beside `security`, whose own user proves the listeners; "
+            refuse([f"{found}allowed: one of the two"])
+        return self
+
+    @field_validator("client_config")
+    @classmethod
+    def _path(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError(f"found {shown(value)}; allowed: a file's path, in one line")
+        return value
 
     @field_validator("external_host")
     @classmethod

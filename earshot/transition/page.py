@@ -36,6 +36,13 @@ then away with what is not wanted.
   `docker` and `aws` in Pulumi's state, from which every checkout with the same backend goes on.
 - A listener that gets another name and port together is added and taken away. One that keeps its
   port gets another name in two changes: to a free port first, and then back.
+- Clients that are connected follow a listener to another port or host by themselves: as long as one
+  broker serves where they know it, it tells them where the others are. One that begins with the old
+  addresses meanwhile needs the new ones once the step is complete.
+- On `local` without `security`, `client_config` names the client properties that prove a listener
+  with SASL, from the step that adds it to the one that takes it away.
+- A broker that ends while a step is made is started by the next run before any other one is
+  stopped; until then the run stops no second one (on `local`).
 - A `kafka_version` or properties in `extra` that change along are applied with the first step.
 
 Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
@@ -100,6 +107,10 @@ CHANGES: dict[str, tuple[ClusterPlan, ClusterPlan]] = {
     "EXTERNAL becomes two listeners": (
         _BEFORE,
         _plan(_INTERNAL, _with(_EXTERNAL, "OFFICE", 9192), _with(_EXTERNAL, "PARTNERS", 9292)),
+    ),
+    "Two listeners become one": (
+        _plan(_INTERNAL, _EXTERNAL, _with(_EXTERNAL, "OFFICE", 9192)),
+        _plan(_INTERNAL, _with(_EXTERNAL, "PUBLIC", 9292)),
     ),
     "EXTERNAL takes TLS": (_BEFORE, _plan(_INTERNAL, _with(_EXTERNAL, protocol=Protocol.SSL))),
     "Brokers use another listener, on a port of its own": (

@@ -18,7 +18,7 @@ import pytest
 from earshot import __version__
 from earshot.cli import run
 from earshot.cli.commands import app
-from earshot.cli.target import client_properties, stack_contract, target
+from earshot.cli.target import stack_contract, target
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
@@ -609,56 +609,6 @@ class TestDoctor:
             f"  allowed: {', '.join(contract.scopes)}\n"
         )
         assert asked == []
-
-
-class TestClientConfig:
-    def test_an_empty_file_is_refused(
-        self, project: Project, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        Path("client.properties").write_text("# nothing\n")
-        arguments = ["doctor", "--bootstrap", "localhost:1", "--client-config"]
-        assert run([*arguments, "client.properties"]) == 2
-        assert "holds no property" in capsys.readouterr().err
-
-    @pytest.mark.parametrize(
-        ("data", "password"),
-        [
-            (b"sasl.password=a\\\\b", "a\\b"),
-            (b"sasl.password=a\\\n  b", "ab"),
-            (b"sasl.password = a = b \t\n", "a = b"),
-            (b"sasl.password=!a! ", "!a!"),
-            (b"sasl.password=first\nsasl.password=last", "last"),
-            (b"sasl.password=\\u00fc\\ud83d\\ude00", "ü😀"),
-            (b"sasl.password=\xfc", "ü"),  # ISO 8859-1, as Java takes it
-            ("# für alle\nsasl.password=x".encode(), "x"),
-        ],
-    )
-    def test_is_read_as_java_reads_it(self, data: bytes, password: str, project: Project) -> None:
-        Path("c.properties").write_bytes(data)
-        assert client_properties(Path("c.properties")) == {"sasl.password": password}
-
-    @pytest.mark.parametrize(
-        ("data", "observed"),
-        [
-            (
-                "a=1\nsasl.password=hüQQ".encode(),
-                "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1",
-            ),
-            (
-                b"a=1\nsasl.jaas.config=\\\\ M required\\\n password='hu\\QQ\\user';",
-                r"has a \u without four hexadecimal digits in sasl.jaas.config",
-            ),
-            ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
-        ],
-    )
-    def test_what_clients_would_read_otherwise_is_refused(
-        self, data: bytes, observed: str, project: Project
-    ) -> None:
-        Path("c.properties").write_bytes(data)
-        with pytest.raises(EarshotError) as caught:
-            client_properties(Path("c.properties"))
-        assert observed in caught.value.observed
-        assert "QQ" not in str(caught.value)
 
 
 def test_doctor_of_a_port_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,6 +167,26 @@ def test_names_the_listener_it_is_about(change: dict[str, Any], expected: str) -
     assert expected in message_of(with_listener(**change))
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"client_config": 3.0}, "client_config: found 3.0; allowed: text"),
+        (
+            {"client_config": "a\0b"},
+            "client_config: found 'a\\x00b'; allowed: a file's path, in one",
+        ),
+        (
+            {"client_config": "c.properties", "security": {}},
+            "client_config: found beside `security`, whose own user proves the listeners; allow",
+        ),
+    ],
+)
+def test_one_file_of_client_properties_where_security_makes_none(
+    change: dict[str, Any], expected: str
+) -> None:
+    assert expected in message_of({"placement": "local", **change})
+
+
 @pytest.mark.parametrize("missing", ["name", "port", "scopes"])
 def test_says_what_a_listener_lacks(missing: str) -> None:
     listener = {key: value for key, value in INTERNAL.items() if key != missing}

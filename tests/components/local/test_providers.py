@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.local import changes, clients, quorum, restart
+from components.local import changes, clients, process, quorum, restart
 from components.local.process import Launch
 from components.local.providers import LocalPreflightProvider, NodeProvider
 from components.local.record import Record, running
@@ -89,6 +89,22 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
     first, second = seen
     assert first is not None and first.properties == "a=1\n"
     assert second is None, "it names the data where they were"
+
+
+@pytest.mark.parametrize("change", [{}, {"heap": "2g"}, {"certificate": "other"}])
+def test_a_node_that_a_killed_run_has_started_otherwise_is_changed_although_the_state_is_not(
+    original: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, str]
+) -> None:
+    monkeypatch.chdir(original)
+    decides = {"properties": "a=1\n", "heap": "1g", "kafka_version": "4.1.1"}
+    inputs = props(original, cluster_id="id", **decides)
+    assert not NodeProvider().diff("node-1", inputs, inputs).changes, "nothing runs"
+    directory = original / KAFKA / "node-1"
+    with node(directory) as child:
+        runs = {**decides, "certificate": "", **change}
+        recorded(directory, Record.of(child.pid, process.digest(*runs.values())))
+        assert NodeProvider().diff("node-1", inputs, inputs).changes is bool(change)
+        assert NodeProvider().diff("node-1", inputs, {**inputs, "heap": "3g"}).changes
 
 
 def test_a_copy_that_deletes_its_data_keeps_the_data_of_the_original(

@@ -218,6 +218,24 @@ def test_a_majority_of_the_voters_runs(
         assert quorum.majority_runs(tmp_path) is serves
 
 
+def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: Path) -> None:
+    plan = planned(brokers=5)
+    quorum.settle(tmp_path, plan)
+    assert quorum.ended(tmp_path, but=1) == []
+    with contextlib.ExitStack() as stack:
+        for id in (1, 2, 3, 4):  # broker 5 is new
+            log = quorum.node_directory(tmp_path, id) / "log"
+            log.mkdir(parents=True)
+            (log / "meta.properties").write_text("")
+            if id in (1, 3):
+                child = stack.enter_context(nodes.node(log.parent))
+                nodes.recorded(log.parent, Record.of(child.pid, "d"))
+        assert quorum.ended(tmp_path, but=1) == [2, 4]
+        assert quorum.ended(tmp_path, but=2) == [4]
+        order = [node.id for node in quorum.ended_first(tmp_path, plan.nodes)]
+        assert order == [2, 4, 1, 3, 5]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"cluster_id": "x"}'])
 def test_an_unreadable_memory_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)

@@ -34,6 +34,8 @@ class NodeDouble:
 
     runs: Launch | None
     serving: bool = True
+    ended: list[int] = field(default_factory=list)
+    """Other nodes that do not run."""
     fails: dict[str, EarshotError] = field(default_factory=dict)
     """By heap, why a node that was started with it does not come up."""
     done: list[str] = field(default_factory=list)
@@ -73,6 +75,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
         monkeypatch.setattr(restart, name, getattr(double, name))
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
+    monkeypatch.setattr(quorum, "ended", lambda _, but: double.ended)
     return double
 
 
@@ -81,7 +84,7 @@ WAIT = f"wait [1] {{1: 'localhost:{PORTS['INTERNAL']}'}} {{}}"
 
 def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
     before = previous or launch(root, "256m")
-    return restart.restart(root, launch(root, "512m"), before, "id", lambda _: None)
+    return restart.restart(root, launch(root, "512m"), before, "id", {}, lambda _: None)
 
 
 def test_a_node_is_stopped_started_and_waited_for(tmp_path: Path, node: NodeDouble) -> None:
@@ -94,6 +97,24 @@ def test_without_a_quorum_nobody_is_waited_for(tmp_path: Path, node: NodeDouble)
     node.fails["512m"] = FAILURE
     changed(tmp_path, node)
     assert node.done == ["stop 3", "start 512m"]
+
+
+def test_no_second_node_is_stopped_while_another_does_not_run(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    node.ended = [2, 3]
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node)
+    assert str(caught.value) == (
+        "node 1 was not stopped: down already: node 2, 3; with one more away, brokers could take "
+        "no records\n"
+        "  fix: run the same command again (`make up`, or `pulumi up --refresh`): it starts node "
+        "2, 3 first"
+    )
+    assert node.done == []
+    node.runs = None  # this one is to be started, not to be stopped
+    changed(tmp_path, node)
+    assert node.done == ["stop 30", "start 512m", WAIT]
 
 
 def test_one_that_runs_so_already_is_left_alone(tmp_path: Path, node: NodeDouble) -> None:
@@ -155,6 +176,6 @@ def test_a_controller_alone_is_waited_for_at_its_own_listener(
     controller = plan.controllers[0]
     properties = server_properties(plan, controller)
     wanted = replace(launch(tmp_path, "512m"), id=controller.id, properties=properties)
-    restart.restart(tmp_path, wanted, None, "id", lambda _: None)
+    restart.restart(tmp_path, wanted, None, "id", {}, lambda _: None)
     address = controller.listeners[0].advertised
     assert node.done[-1] == f"wait [{controller.id}] {{}} {{{controller.id}: {address!r}}}"

@@ -1,0 +1,58 @@
+"""How brokers of this machine are asked: as themselves, or by a file of client properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from components.rolling import Links
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.security import own_access
+from earshot.listeners.terms import Protocol
+from earshot.validation.client import translate
+from earshot.validation.client_file import read_client_file
+
+KEY = "client_config"
+
+
+def client_properties(props: Mapping[str, Any]) -> dict[str, str]:
+    """Those in the file that a resource's inputs name; none without one. Raises EarshotError."""
+    path = props.get(KEY)
+    return read_client_file(Path(path), f"{KEY}: {path}") if path else {}
+
+
+def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, Any]:
+    """Librdkafka's settings to come in where brokers reach a node, started with ``values``.
+
+    ``client`` are Kafka's client properties. Empty where nothing is asked for. Raises EarshotError
+    for properties that librdkafka has no counterpart of.
+    """
+    if own := own_access(values):
+        return own
+    links = Links.of_settings(values)
+    protocol = links.protocols.get(links.inter_broker, Protocol.PLAINTEXT)
+    if protocol == Protocol.PLAINTEXT:
+        return {}
+    return translate(client) | {"security.protocol": protocol}
+
+
+def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
+    """Why nobody could prove the listeners of ``plan``, a step's: credentials that are missing.
+
+    Raises EarshotError for a file that cannot be read.
+    """
+    if plan.security is not None:
+        return  # it makes credentials, and comes in with them
+    client = client_properties(props)
+    translate(client)
+    asked = [it for it in plan.brokers[0].listeners if it.protocol.sasl]
+    listed = ", ".join(f"{it.name} ({it.protocol})" for it in asked)
+    if asked and not client:
+        yield (
+            f"{KEY}: is missing, and {listed} ask for credentials: neither a broker's start nor "
+            "these listeners could be proved. Let the key name a file of Kafka's client "
+            "properties, and stay until they are gone"
+        )
+    elif asked and "sasl.mechanism" not in client:
+        yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listed} ask for one"

@@ -1,0 +1,58 @@
+"""A file of Kafka's client properties, as Java reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from earshot.errors import EarshotError
+from earshot.listeners.properties import malformed_keys, read_properties
+
+_TRIMMED = "".join(map(chr, range(33)))
+"""What Kafka takes away around every value, as `String.trim` does."""
+
+
+def read_client_file(file: Path, source: str) -> dict[str, str]:
+    """The properties in ``file``. Raises EarshotError, which calls the file ``source``."""
+    try:
+        data = file.read_bytes()
+    except OSError as reason:
+        raise EarshotError(source, observed=f"cannot be read ({reason.strerror})") from None
+    text = data.decode("latin-1")  # as Java reads it
+    values = dict(read_properties(text).values)
+    if malformed := malformed_keys(text):
+        raise EarshotError(
+            source,
+            observed=f"has a \\u without four hexadecimal digits in {_keys(malformed)}",
+            allowed="a backslash is written twice",
+        )
+    if ambiguous := _otherwise_in_utf8(data, values):
+        raise EarshotError(
+            source,
+            observed=f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
+            "ISO 8859-1 and others as UTF-8",
+            allowed="ASCII; any other character as \\uXXXX",
+        )
+    if not values:
+        raise EarshotError(
+            source,
+            observed="holds no property",
+            allowed="lines of key=value, such as security.protocol=SASL_SSL",
+        )
+    return {key: value.strip(_TRIMMED) for key, value in values.items()}
+
+
+def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
+    """The keys that ``data`` has other values for if it is UTF-8; none where it cannot be."""
+    try:
+        others = read_properties(data.decode()).values
+    except UnicodeDecodeError:
+        return []
+    return sorted(key for key in values if others.get(key) != values[key])
+
+
+def _keys(names: Iterable[str]) -> str:
+    """``names`` in a message; one that is no plain word may be a secret that a line broke off."""
+    found = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
+    return ", ".join(dict.fromkeys(found))
