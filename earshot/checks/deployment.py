@@ -16,6 +16,7 @@ from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
 from earshot.rules import (
     kl002_kafka,
+    kl014_misspelt,
     kl014_start_script,
     kl015_clients,
     kl016_nodes,
@@ -50,14 +51,15 @@ class _Check:
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
         kafka = {item.service for item in whole.brokers if item.is_kafka}
-        broken = {
+        told = {
             service.name: found
             for service in services
             if service.name in kafka and (found := self._refusals(service))
         }
-        facts = ClusterFacts(plan=None, deployment=_without(whole, set(broken)))
+        broken = {name for name, found in told.items() if any(it.is_certain_error for it in found)}
+        facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
-        return (*(item for found in broken.values() for item in found), *between)
+        return (*(item for found in told.values() for item in found), *between)
 
     def _refusals(self, service: Service) -> tuple[Finding, ...]:
         if id(service) not in self._known:
@@ -66,15 +68,23 @@ class _Check:
 
 
 def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
-    """Why the image, or Kafka in it, does not start; the first of both that says so."""
+    """Why the image, or Kafka in it, does not start; the first of both that says so.
+
+    Where nothing keeps it from that, a variable that sets nothing, as its name is misspelt.
+    """
     plain = not (service.command or service.is_built)
     found = [*kl014_start_script.refusals(service.container, settings, plain=plain)]
     found = found or [*kafka_refusals(settings)]
     empty = with_empty(service, settings)
     if empty is not settings:
         found = found or [*kafka_refusals(empty)]
+    by_variables = plain and not service.properties
+    misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for item in found[:1]:
-        yield replace(item, container=service.name)
+        cause = next((it for it in misspelt if it.explains(item)), None)
+        yield replace(cause.told_with(item) if cause else item, container=service.name)
+    for cause in misspelt[:1] if not found else ():
+        yield replace(cause.finding(), container=service.name)
 
 
 def _without(whole: Deployment, broken: set[str]) -> Deployment:

@@ -5,6 +5,7 @@ A candidate is a proposal with that file's values; `earshot.checks.remedies` pro
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -156,15 +157,17 @@ def _id(whole: Whole, broker: Broker) -> Iterator[Candidate]:
 
 def _taken(whole: Whole, broker: Broker) -> Iterator[Candidate]:
     """Another container publishes the same port of the machine."""
-    used = {port.host_port for it in whole.services for port in it.container.published}
+    unused = [number for number in range(1, MAX_PORT + 1) if number not in whole.published]
     for port in broker.container.published:
-        holders = [it for it in whole.services if any(map(port.excludes, it.container.published))]
-        if port.host_port is None or len(holders) < 2 or type(port) is not PublishedPort:
+        if port.host_port is None or type(port) is not PublishedPort:
             continue
-        above = range(port.host_port + 1, MAX_PORT + 1)
-        free = next((it for it in above if it not in used), None)
-        if free is None:
+        same = whole.published[port.host_port]
+        if len({name for name, other in same if port.excludes(other)}) < 2:
             continue
+        above = bisect(unused, port.host_port)
+        if above == len(unused):
+            continue
+        free = unused[above]
         lines = [port_line(broker, port, free, port.container_port)]
         text = advertised_text(whole, broker)
         for endpoint in broker.endpoints or ():

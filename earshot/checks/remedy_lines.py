@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,6 +41,16 @@ class Whole:
     @cached_property
     def by_name(self) -> dict[str, Service]:
         return {item.name: item for item in self.services}
+
+    @cached_property
+    def published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
+        """By a port of the machine the services that publish it, each with how it does."""
+        found: dict[int, list[tuple[str, PublishedPort]]] = {}
+        for service in self.services:
+            for port in service.container.published:
+                if port.host_port is not None:
+                    found.setdefault(port.host_port, []).append((service.name, port))
+        return found
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:

@@ -1,4 +1,7 @@
-"""The result for a reader: by file, each mistake with its line, and a summary at the end."""
+"""The result for a reader: by file, each mistake with its line, and a summary at the end.
+
+Mistakes of several containers that read the same are one block, with a heading for each.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,12 @@ def _names(files: Sequence[str]) -> str:
 
 def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
     yield [ink.bold(visible(f"{item.file} ({item.kind})"))]
+    alike: dict[object, list[Mistake]] = {}
     for mistake in item.mistakes:
         if not mistake.ignored:
-            yield list(_mistake(mistake, outcome, ink))
+            alike.setdefault((mistake.level, _facts(mistake)), []).append(mistake)
+    for mistakes in alike.values():
+        yield list(_block(mistakes, outcome, ink))
     ignored = [
         visible(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}")
         for it in item.mistakes
@@ -65,14 +71,22 @@ def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
         yield ignored
 
 
-def _mistake(mistake: Mistake, outcome: Outcome, ink: Terminal) -> Iterator[str]:
-    finding, place = mistake.finding, mistake.place
-    level = ink.tint(mistake.level, _INK[mistake.level])
-    yield f"{visible(where(mistake))}: {level} {finding.rule}, {visible(finding.subject)}"
-    yield from excerpt(outcome.lines(place.file), place, ink.width)
+def _block(mistakes: Sequence[Mistake], outcome: Outcome, ink: Terminal) -> Iterator[str]:
+    first = mistakes[0]
+    for mistake in mistakes:
+        level = ink.tint(mistake.level, _INK[mistake.level])
+        named = f"{mistake.finding.rule}, {visible(mistake.finding.subject)}"
+        yield f"{visible(where(mistake))}: {level} {named}"
+    yield from excerpt(outcome.lines(first.place.file), first.place, ink.width)
     width = max(map(len, _LABELS))
+    for label, fact in _facts(first):
+        yield ink.field(label, fact, width)
+
+
+def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
+    """What is said of it below its line, each with its label."""
+    finding = mistake.finding
     written = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
     facts = (observed(mistake), finding.expected, finding.remedy, finding.source)
     named = [*zip(_LABELS, facts, strict=True)]
-    for label, fact in [*named[:-1], *written, named[-1]]:
-        yield ink.field(label, fact, width)
+    return (*named[:-1], *written, named[-1])

@@ -119,9 +119,11 @@ def _for_host(
             inputs=("advertised.listeners", "ports"),
         )
         return
-    way = deployment.way(HOST, endpoint.advertised)
-    if isinstance(way, Arrival) and (way.broker is broker or set(leads) & set(published)):
+    if fitting:
         return  # of two that publish one port, it is said already or they never run together
+    way = deployment.way(HOST, endpoint.advertised)
+    if isinstance(way, Arrival) and way.broker is broker:
+        return
     if not published and not leads:
         return  # only the broker itself can mean it
     to = f"{published[0]}" if published else f"{leads[0]}"

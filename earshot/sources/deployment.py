@@ -220,7 +220,10 @@ def _broker(service: Service) -> Broker:
     settings = settings_of(service)
     view = settings.read()
     values = settings.values
-    listeners = tuple(_endpoints(service.container, view)) or None
+    container = service.container
+    # `${REGISTRY}/cp-kafka` may be anybody's
+    is_told = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
+    listeners = tuple(_endpoints(container, view)) or None
     roles = values.get("process.roles", "")
     voters = {
         item[0]: item[1] if item[1].host else Address("localhost", item[1].port)
@@ -232,7 +235,7 @@ def _broker(service: Service) -> Broker:
     id = values.get("node.id", values.get("broker.id", ""))
     return Broker(
         service=service.name,
-        container=service.container,
+        container=container,
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=listeners,
         inter_broker=_inter_broker(view),
@@ -240,7 +243,7 @@ def _broker(service: Service) -> Broker:
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
         voters=voters,
-        is_told=service.container.family is not Family.UNKNOWN and not service.is_built,
+        is_told=is_told and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
 

@@ -17,7 +17,7 @@ from earshot.checks.deployment import kafka_refusals, mistakes
 from earshot.errors import EarshotError
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.image_demands import BITNAMI_SCRIPT
-from earshot.rules.finding import Finding
+from earshot.rules.finding import Finding, Severity
 from tests.listeners.oracle import VERSIONS
 from tests.rules.deployment_examples import services
 from tests.rules.vectors import VECTORS, Vector
@@ -197,6 +197,40 @@ def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | N
 def test_the_name_of_an_image_that_is_built_tells_nothing(image: str) -> None:
     for env in (ZOOKEEPER | {"KAFKA_PORT": "9092"}, CONTROLLER, {"KAFKA_NODE_ID": "1"}):
         assert told(image, env, build=".") == []
+
+
+def test_a_variable_with_a_misspelt_name_is_named_where_it_is_missing() -> None:
+    right, wrong = "KAFKA_ADVERTISED_LISTENERS", "KAFKA_ADVERTISED_LISTNERS"
+    (one,) = found(CP7, ZOOKEEPER | {right: None, wrong: "PLAINTEXT://kafka:9092"})
+    assert (one.observed, one.remedy, one.inputs[0]) == (
+        (
+            f"does not set KAFKA_ADVERTISED_LISTENERS, and {CP7} refuses to start; "
+            "KAFKA_ADVERTISED_LISTNERS is set, which is none of Kafka's"
+        ),
+        "rename KAFKA_ADVERTISED_LISTNERS to KAFKA_ADVERTISED_LISTENERS",
+        "KAFKA_ADVERTISED_LISTNERS",
+    )
+
+
+def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() -> None:
+    """As https://github.com/DanilaNN/Route256 has it."""
+    misspelt = {"KAFKA_LISTNERS": "PLAINTEXT://:9092"}
+    (one,) = found(CP7, ZOOKEEPER | misspelt)
+    assert (one.rule, one.severity, one.observed, one.expected, one.remedy, one.inputs) == (
+        "KL014",
+        Severity.WARNING,
+        (
+            "sets KAFKA_LISTNERS, which becomes listners: Kafka has no such property, and takes no "
+            "notice of it"
+        ),
+        "KAFKA_LISTENERS",
+        "rename it to KAFKA_LISTENERS",
+        ("KAFKA_LISTNERS",),
+    )
+    for changed in ({"build": "."}, {"command": "/etc/confluent/docker/run"}):
+        assert found(CP7, ZOOKEEPER | misspelt, **changed) == ()
+    (other,) = found(CP7, ZOOKEEPER | misspelt | {"KAFKA_ZOOKEEPER_CONNECT": None})
+    assert "LISTNERS" not in other.observed, "what is missing is another"
 
 
 def test_a_variable_that_nobody_has_set_may_leave_nothing_on_a_controller() -> None:

@@ -588,6 +588,34 @@ services:
       CONFLUENT_METRICS_REPORTER_BOOTSTRAP_SERVERS: localhost:19092
 """,
     ),
+    # https://github.com/confluentinc/cp-demo: whose image it is says a variable that nobody set.
+    Case(
+        "a registry that is not known",
+        f"""
+services:
+  kafka:
+    image: ${{REPOSITORY}}/cp-kafka:7.5.0
+    ports: ["9092:9092"]
+    environment: {ZOOKEEPER}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+  app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
+""",
+        (("KL017", "kafka", "warning"),),
+    ),
+    # A port that another container takes: what is advertised for it is right.
+    Case(
+        "one port of the machine for a broker and for something else",
+        f"""
+services:
+  other: {{image: other, ports: ["9092:9092"]}}
+  kafka:
+    image: confluentinc/cp-kafka:7.5.0
+    ports: ["9092:9092"]
+    environment: {ZOOKEEPER}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+""",
+        (("KL017", "kafka", "error"),),
+    ),
 )
 
 

@@ -518,6 +518,28 @@ services:
     assert not is_only_way
 
 
+@pytest.mark.parametrize("last", [65_000, 65_535])
+def test_where_thousands_of_ports_are_taken_twice_each_is_looked_up_once(last: int) -> None:
+    """Found by `make fuzz`: it took minutes."""
+    text = f"""
+services:
+  other: {{image: other, ports: ["9092:9092"]}}
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["1-{last}:1-{last}"]
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+"""
+    ((_, lines, is_only_way),) = told(text)
+    moved = [
+        "kafka: ports: 65001:9092 in place of 9092:9092",
+        f"kafka: {ADVERTISED}: PLAINTEXT://localhost:65001",
+    ]
+    assert (lines, is_only_way) == (moved if last == 65_000 else [], False)
+
+
 # cp-kafka listens where it advertises, if nothing says where it listens
 @pytest.mark.parametrize(
     ("host", "lines"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from earshot.lint.model import Linted
+from earshot.lint.model import Linted, Place
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
 from earshot.rules.finding import Line
@@ -70,3 +70,22 @@ def test_each_line_to_write_has_its_own() -> None:
         "advertise localhost; "
         "write kafka: KAFKA_LISTENERS: A://:1; ui: command: a:1 in place of b:1"
     )
+
+
+def test_what_reads_the_same_of_several_containers_is_one_block() -> None:
+    places = [(it, Place("compose.yml", line, 7)) for it, line in (("a", 2), ("b", 3), ("c", 4))]
+    alike = [
+        replace(ERROR, finding=replace(ERROR.finding, container=name), place=place)
+        for name, place in places
+    ]
+    other = replace(alike[2], finding=replace(alike[2].finding, observed="advertises 0.0.0.0 too"))
+    shown = text(outcome(Linted("compose.yml", "Compose file", (alike[0], other, alike[1]))))
+    assert shown.splitlines()[2:7] == [
+        "compose.yml:2:7: error KL003, container a, broker 1, listener EXTERNAL (scope host)",
+        "compose.yml:3:7: error KL003, container b, broker 1, listener EXTERNAL (scope host)",
+        "  2 |   kafka:",
+        "    |       ^",
+        "  observed  advertises 0.0.0.0, which is no address of anybody",
+    ]
+    assert shown.count("  observed  ") == 2
+    assert shown.endswith("1 file checked: 3 errors, 0 warnings\n")

@@ -1,0 +1,96 @@
+"""KL014: variables that are nearly called like one for listeners, and so set nothing.
+
+Images hand over whatever they are given, and Kafka takes no notice of a property that it does not
+have: what the variable was to set stays unset.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from earshot.facts.container import Container
+from earshot.listeners.images import Family, broker_property, variable_of
+from earshot.rules.finding import Finding, Severity
+from earshot.rules.kl014_image import RULE as KL014
+
+_MEANT = (
+    "listeners",
+    "advertised.listeners",
+    "listener.security.protocol.map",
+    "inter.broker.listener.name",
+    "controller.listener.names",
+    "controller.quorum.voters",
+    "controller.quorum.bootstrap.servers",
+    "process.roles",
+    "node.id",
+    "broker.id",
+    "zookeeper.connect",
+    "security.inter.broker.protocol",
+)
+_OTHERS = frozenset({"control.plane.listener.name"})
+"""Properties of their own that are near to one."""
+_MIXED = {"security.inter.broker.listener.name": "inter.broker.listener.name"}
+"""Made of two properties."""
+_NEAR = 0.85
+
+
+class Misspelt(NamedTuple):
+    """A variable, the property that it sets, and the variable that was meant, with its property."""
+
+    name: str
+    key: str
+    wanted: str
+    meant: str
+
+    def explains(self, finding: Finding) -> bool:
+        """Whether ``finding`` is about what is missing for it."""
+        return self.meant in finding.inputs or self.wanted in finding.observed
+
+    def told_with(self, finding: Finding) -> Finding:
+        """``finding``, which is about what is missing for it, with this cause."""
+        observed = f"{finding.observed}; {self.name} is set, which is none of Kafka's"
+        return replace(
+            finding,
+            observed=observed,
+            remedy=f"rename {self.name} to {self.wanted}",
+            inputs=(self.name, *finding.inputs),
+        )
+
+    def finding(self) -> Finding:
+        """What is said of it where nothing else is wrong with the broker."""
+        return KL014.finding(
+            f"sets {self.name}, which becomes {self.key}: Kafka has no such property, and takes no "
+            "notice of it",
+            self.wanted,
+            remedy=f"rename it to {self.wanted}",
+            severity=Severity.WARNING,
+            inputs=(self.name,),
+        )
+
+
+def misspelt(container: Container) -> Iterator[Misspelt]:
+    """The variables of a broker's container that are near to one that is not set.
+
+    None of an image that is not known: its script may have variables of its own.
+    """
+    family = container.family
+    if family is Family.UNKNOWN:
+        return
+    keys = {name: broker_property(family, name, container.image) for name in container.env}
+    for name, key in keys.items():
+        meant = _meant(key)
+        if meant and meant not in keys.values():
+            yield Misspelt(name, key, variable_of(family, meant), meant)
+
+
+def _meant(key: str) -> str:
+    """The property that ``key`` is near to, or an empty text."""
+    if not key or key in _MEANT or key in _OTHERS:
+        return ""
+    if key in _MIXED:
+        return _MIXED[key]
+    found = next(iter(difflib.get_close_matches(key, _MEANT, 1, _NEAR)), "")
+    return "" if key.endswith(f".{found}") else found  # of something else that has the same
