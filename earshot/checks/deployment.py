@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.errors import without_users
+from earshot.facts.brokers import Broker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
 from earshot.rules import (
     kl002_kafka,
+    kl002_redpanda,
     kl014_misspelt,
     kl014_start_script,
     kl015_clients,
@@ -56,6 +58,9 @@ class _Check:
             for service in services
             if service.name in kafka and (found := self._refusals(service))
         }
+        for item in whole.brokers:
+            if not item.is_kafka and (refused := tuple(_redpanda(item))):
+                told[item.service] = refused
         broken = {name for name, found in told.items() if any(it.is_certain_error for it in found)}
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
@@ -85,6 +90,11 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         yield replace(cause.told_with(item) if cause else item, container=service.name)
     for cause in misspelt[:1] if not found else ():
         yield replace(cause.finding(), container=service.name)
+
+
+def _redpanda(broker: Broker) -> Iterator[Finding]:
+    for item in kl002_redpanda.refusals(broker.endpoints or (), "command"):
+        yield replace(item, container=broker.service)
 
 
 def _without(whole: Deployment, broken: set[str]) -> Deployment:

@@ -121,7 +121,7 @@ def _compose(
     shown = str(file)
     for content, name in ((text, shown), *over):
         if not is_compose(content, name):
-            return Linted(name, "", unchecked=(_other_than_compose(content),))
+            return _other_than_compose(content, name)
     compose = read_compose(
         text, file.name, variables_for(file, variables), beside(file), lenient=True, over=over
     )
@@ -137,10 +137,12 @@ def _compose(
     return Linted(shown, kind, placed, tuple(_unknown(compose)))
 
 
-def _other_than_compose(text: str) -> str:
+def _other_than_compose(text: str, shown: str) -> Linted:
     if _OF_REDPANDA.search(text):
-        return "is of Redpanda: checked with the Compose file that mounts it, and not alone"
-    return "is no Compose file"
+        from earshot.lint import other_files
+
+        return other_files.redpanda(text, shown)
+    return Linted(shown, "", unchecked=("is no Compose file",))
 
 
 def _unknown(compose: Compose) -> list[str]:

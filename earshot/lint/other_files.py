@@ -1,4 +1,4 @@
-"""Files of variables for a container, and user data of an instance."""
+"""Files of variables for a container, user data of an instance, and Redpanda's own file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from earshot.checks.launches import advice_in_user_data, mistakes_in_user_data
 from earshot.checks.variables import advice_in_variables, are_of_broker, mistakes_in_variables
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import in_env_file, in_properties
+from earshot.rules.kl002_redpanda import refusals
 from earshot.sources.dotenv import read_env_file
+from earshot.sources.redpanda import listeners_in
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 
 Release = tuple[int, int] | None
+ADVERTISED = "advertised_kafka_api"
+"""Of Redpanda."""
 _READ = "read are files in a cloud-config, here-documents in a script"
 
 
@@ -40,6 +44,16 @@ def user_data(text: str, shown: str, release: Release) -> Linted:
     placed = tuple(Mistake(item, in_properties(text, shown, item)) for item in found)
     open_ends = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
     return Linted(shown, "user data", placed, open_ends)
+
+
+def redpanda(text: str, shown: str) -> Linted:
+    """What is wrong in a redpanda.yaml by itself: who reaches whom takes more than that file."""
+    found = listeners_in(text)
+    if not found:
+        why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
+        return Linted(shown, "", unchecked=(why,))
+    placed = (Mistake(it, in_properties(text, shown, it)) for it in refusals(found, ADVERTISED))
+    return Linted(shown, "Redpanda's settings", tuple(placed))
 
 
 def _unknown(file: UserDataFile) -> Iterator[str]:

@@ -59,6 +59,19 @@ def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
     )
 
 
+def listeners_in(text: str) -> tuple[Endpoint, ...]:
+    """The listeners of a redpanda.yaml by itself, those that advertise something of their own.
+
+    For the others Redpanda's flags may say it, or what binds them.
+    """
+    binds, advertised = _of_file(text)
+    return tuple(
+        Endpoint(name, (binds or {}).get(name) or address, address)
+        for name, address in (advertised or {}).items()
+        if address is not None
+    )
+
+
 def _is_called(service: Service, name: str) -> bool:
     return name == service.name or service.container.answers_to(name)
 

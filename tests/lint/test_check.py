@@ -110,7 +110,10 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
         ("kafka: {listeners: []}", "is no Compose file"),
         (
             "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
-            "is of Redpanda: checked with the Compose file that mounts it, and not alone",
+            (
+                "advertises no address of its own (advertised_kafka_api): flags say it, or a "
+                "Compose file"
+            ),
         ),
         ("- kafka", "is no Compose file"),
         ("", "is no Compose file"),

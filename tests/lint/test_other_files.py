@@ -141,3 +141,32 @@ def test_user_data_without_a_broker_s_file_is_passed_over(
 ) -> None:
     found = checked(tmp_path, "boot.sh", text)
     assert (found.kind, found.unchecked) == ("", (why,))
+
+
+REDPANDA = """\
+redpanda:
+  kafka_api: [{name: inner, address: 0.0.0.0, port: 9092}]
+  advertised_kafka_api:
+    - {name: inner, address: HOST, port: 9092}
+"""
+
+
+def test_what_redpanda_refuses_in_its_own_file(tmp_path: Path) -> None:
+    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", "0.0.0.0"))
+    assert (found.kind, places(found)) == ("Redpanda's settings", [("KL002", 3, 3)])
+    (mistake,) = found.mistakes
+    assert mistake.finding.observed == (
+        "advertised_kafka_api: inner advertises 0.0.0.0:9092; Redpanda does not start"
+    )
+
+
+@pytest.mark.parametrize("host", ["kafka", "192.0.2.1", "localhost"])
+def test_what_redpanda_takes_in_its_own_file(tmp_path: Path, host: str) -> None:
+    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", host))
+    assert (found.kind, found.mistakes, found.unchecked) == ("Redpanda's settings", (), ())
+
+
+@pytest.mark.parametrize("host", ["'${HOST}'", "''", "[1, 2]"])
+def test_what_a_variable_says_in_redpandas_file_is_not_known(tmp_path: Path, host: str) -> None:
+    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", host))
+    assert found.mistakes == ()

@@ -140,3 +140,16 @@ def test_who_names_a_seed_is_of_its_cluster() -> None:
     )
     clusters = [item.cluster for item in deployment(services(text)).brokers]
     assert clusters == ["of Redpanda with a", "of Redpanda with a", "of Redpanda with c"]
+
+
+def test_what_redpanda_refuses_stands_alone() -> None:
+    text = compose(f"redpanda start {BIND} {TOLD.replace('redpanda:', '0.0.0.0:')}", CLIENT)
+    (found,) = mistakes(services(text))
+    assert (found.rule, found.container, found.listener, found.observed) == (
+        "KL002",
+        "redpanda",
+        "internal",
+        "command: internal advertises 0.0.0.0:9092; Redpanda does not start",
+    )
+    assert found.source.startswith("https://docs.redpanda.com/")
+    assert not found.lines
