@@ -17,6 +17,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ from earshot.jvm.java import jvm_environment
 
 FORMAT_SECONDS = 120
 KILL_SECONDS = 10.0
+_POLL_SECONDS = 0.2
 _UMASK = 0o077
 """Kafka's umask: its logs contain the secrets in `extra`."""
 
@@ -149,20 +151,33 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
     for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
         try:
             process.send_signal(send)
-            process.wait(patience)
-            return True
+            if _ends(process, patience):
+                return True
         except psutil.NoSuchProcess:
             return True
         except psutil.AccessDenied:
             raise _not_ours(directory, process) from None
-        except psutil.TimeoutExpired:
-            continue
     raise EarshotError(
         f"{_node(directory)}: process {process.pid}",
         observed=f"still runs {KILL_SECONDS:.0f} s after SIGKILL",
         remedy="see what it waits for (a disk or a network file system that does not answer), "
         "then run the same command again",
     )
+
+
+def _ends(process: psutil.Process, seconds: float) -> bool:
+    """Whether ``process`` ends within ``seconds``, be it that nobody takes note of it.
+
+    Where a container's first process collects no children, an ended one stays in the list for good.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(psutil.TimeoutExpired):
+            process.wait(min(left, _POLL_SECONDS))
+            return True
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return True
+    return False
 
 
 def _not_ours(directory: Path, process: psutil.Process) -> EarshotError:

@@ -22,7 +22,7 @@ from components.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import QUICK_START, QUIET, start_options
-from tests.components.local.nodes import as_root, node, recorded
+from tests.components.local.nodes import SLEEP, as_root, node, recorded
 
 
 def test_stop_ends_the_recorded_process(tmp_path: Path) -> None:
@@ -46,6 +46,32 @@ def test_stop_leaves_the_process_of_a_copied_record_alone(tmp_path: Path) -> Non
         shutil.copytree(original, copy)
         assert process.stop(copy) is False
         assert child.poll() is None
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:-1])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+"""Starts a program, and takes no note of its end, as many a container's first process."""
+
+
+def test_stop_takes_what_nobody_collects_for_ended(tmp_path: Path) -> None:
+    tmp_path.joinpath("server.properties").touch()
+    node = [sys.executable, "-c", SLEEP, "kafka.Kafka", str(tmp_path / "server.properties")]
+    command = [sys.executable, "-c", PARENT, *node, "is no node itself"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        try:
+            while psutil.Process(pid).cmdline() != node:
+                time.sleep(0.01)
+            assert process.stop(tmp_path, grace=30) is True
+            assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+            assert process.stop(tmp_path) is False
+        finally:
+            parent.kill()
 
 
 def test_stop_kills_what_ignores_the_polite_signal(tmp_path: Path) -> None:
@@ -146,14 +172,17 @@ def test_a_process_that_outlives_every_signal_is_one_clear_error(
     directory = tmp_path / "node-1"
 
     def late(_self: psutil.Process, timeout: float) -> None:
+        time.sleep(timeout)
         raise psutil.TimeoutExpired(timeout)
 
     monkeypatch.setattr(psutil.Process, "wait", late)
+    monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_DISK_SLEEP)
+    monkeypatch.setattr(process, "KILL_SECONDS", 1.0)
     with node(directory) as child:
         with pytest.raises(EarshotError) as caught:
-            process.stop(directory)
+            process.stop(directory, grace=0.1)
         assert str(caught.value) == (
-            f"node 1: process {child.pid}: still runs 10 s after SIGKILL\n"
+            f"node 1: process {child.pid}: still runs 1 s after SIGKILL\n"
             "  fix: see what it waits for (a disk or a network file system that does not "
             "answer), then run the same command again"
         )
