@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import docker
-from bench.cluster import three_brokers
+from bench.cluster import secured_brokers, three_brokers
 from bench.dns_server import slow_dns_server
 from bench.files import written
 from bench.names import BROKERS, took
@@ -41,7 +41,7 @@ RECORDS = 100_000
 PARTITIONS_PER_BROKER = 2
 SIZES = (25, 50, 100, 300)
 """Brokers of a preview."""
-PARTS = ("spark", "doctor", "rules", "lint", "names", "packs", "aws", "docker")
+PARTS = ("spark", "doctor", "secured", "rules", "lint", "names", "packs", "aws", "docker")
 MANY_FILES = 2000
 ANSWER_SECONDS = 0.02
 SILENT_SECONDS = 2.0
@@ -61,6 +61,8 @@ def main() -> None:
                 spark(contract, runs)
             if "doctor" in parts:
                 doctor(contract, max(5, runs))
+    if "secured" in parts:
+        secured(runs)
     if "rules" in parts:
         rules(max(5, runs))
     if "lint" in parts:
@@ -151,6 +153,47 @@ def doctor(contract: Contract, runs: int) -> None:
             ("doctor", f"{statistics.median(whole):.2f} s", "at most 1 s"),
             ("doctor / kcat", ratio(whole, listing), ""),
             ("doctor --no-produce / kcat", ratio(reading, listing), ""),
+        ],
+    )
+
+
+def secured(runs: int) -> None:
+    """The doctor and the validation over TLS with logins, beside the same in plain text."""
+    with (
+        tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder,
+        three_brokers() as plain,
+        secured_brokers() as (own, validator),
+    ):
+        files = {"plain": Path(folder) / "plain.json", "SASL_SSL": Path(folder) / "secured.json"}
+        for file, contract in zip(files.values(), (plain, own), strict=True):
+            file.write_text(contract.to_json())
+        client = {"plain": [], "SASL_SSL": ["--client-config", str(validator)]}
+
+        def measured(command: str, kind: str, *arguments: str) -> float:
+            words = ["--contract", str(files[kind]), *client[kind], *arguments]
+            return run([sys.executable, "-m", "earshot", command, *words])
+
+        records = ("--records", str(RECORDS), "--format", "json")
+        measured("validate", "plain", *records)  # records classes for those below
+        found = interleaved(
+            {
+                **{f"doctor, {kind}": partial(measured, "doctor", kind) for kind in files},
+                **{
+                    f"validation, {RECORDS:,} records, {kind}": partial(
+                        measured, "validate", kind, *records
+                    )
+                    for kind in files
+                },
+            },
+            runs,
+        )
+    doctor_plain, doctor_secured, job_plain, job_secured = found.values()
+    show(
+        "SSL between brokers and SASL_SSL for clients, beside PLAINTEXT",
+        found,
+        [
+            ("doctor, SASL_SSL / plain", ratio(doctor_secured, doctor_plain), "at most 1.5"),
+            ("validation, SASL_SSL / plain", ratio(job_secured, job_plain), "at most 1.3"),
         ],
     )
 

@@ -6,15 +6,36 @@ import contextlib
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from components.local import process, quorum, readiness
+from components.local.changes import started_with
+from components.local.users import reached
+from earshot.certificates.authority import Subject
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store, Wanted
 from earshot.config.document import read_spec
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
+from earshot.listeners.model import ClusterPlan
+from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
+from earshot.listeners.security import (
+    NODE,
+    NODES,
+    VALIDATOR,
+    VALIDATOR_FILE,
+    node_name,
+    own_access,
+)
+from earshot.listeners.terms import Mechanism, Protocol
 from earshot.placement import plan_stack
+from earshot.users.access import grants
+from earshot.users.order import Order, carry_out
+from earshot.validation.client import translate
 from earshot.validation.contract import Contract
 
 BROKERS = 3
@@ -24,17 +45,34 @@ CLUSTER_ID = "ZWFyc2hvdC1iZW5jaC0xIQ"
 @contextlib.contextmanager
 def three_brokers() -> Iterator[Contract]:
     """The contract of a cluster that serves; stopped and its data removed at the end."""
+    with _serving({}) as (contract, _):
+        yield contract
+
+
+@contextlib.contextmanager
+def secured_brokers() -> Iterator[tuple[Contract, Path]]:
+    """The same with `security`, and the properties with which the validator comes in."""
+    with _serving({"security": {}}) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _serving(more: Mapping[str, Any]) -> Iterator[tuple[Contract, Path]]:
+    """``more`` are further keys of the spec."""
     root = Path(tempfile.mkdtemp(prefix="earshot-bench-"))
     ports = _free_ports(3)
     listeners = [
         {"name": "INTERNAL", "port": ports[0], "scopes": ["internal"]},
         {"name": "EXTERNAL", "port": ports[1], "scopes": ["host"]},
     ]
-    document = {"placement": "local", "brokers": BROKERS, "listeners": listeners}
+    document = {"placement": "local", "brokers": BROKERS, "listeners": listeners, **more}
     spec = read_spec(document | {"controllers": {"port": ports[2]}}, "bench")
     plan = plan_stack(spec, "bench", root).plan
+    validator = Path(plan.security.folder if plan.security else root) / VALIDATOR_FILE
     java, jars = find_java().executable, kafka_broker_jars(plan.kafka_version)
     try:
+        if plan.security is not None:
+            _issue(plan, Store(validator.parent))
         for node in plan.nodes:
             directory = quorum.node_directory(root, node.id)
             properties = server_properties(plan, node)
@@ -47,11 +85,43 @@ def three_brokers() -> Iterator[Contract]:
             if (item := node.listener(plan.inter_broker)) is not None
         }
         readiness.wait_for(root, list(inner), inner, CLUSTER_ID)
-        yield Contract.of(plan, "bench", "local", CLUSTER_ID)
+        if plan.security is not None:
+            _admit(plan, root, Store(validator.parent))
+        yield Contract.of(plan, "bench", "local", CLUSTER_ID), validator
     finally:
         for node in plan.nodes:
             process.stop(quorum.node_directory(root, node.id), grace=2.0)
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _issue(plan: ClusterPlan, store: Store) -> None:
+    """Certificates of the nodes and of the validator, and its password."""
+    nodes = {
+        node_name(it.id): tuple({own.advertised.host for own in it.listeners}) for it in plan.nodes
+    }
+    wanted = Wanted("bench", nodes, Subject(NODE, NODES), (VALIDATOR,), days=90, renew_days=30)
+    store.fill(wanted, datetime.now(UTC))
+    text = client_properties(store, VALIDATOR, Mechanism.SCRAM_SHA_512)
+    (store.folder / VALIDATOR_FILE).write_text(text)
+
+
+def _admit(plan: ClusterPlan, root: Path, store: Store) -> None:
+    """The validator can log in, and may do what a validation needs."""
+    directory = quorum.node_directory(root, plan.brokers[0].id)
+    mechanism, at = Mechanism.SCRAM_SHA_512, reached(plan)
+    values = read_properties(client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL))
+    carry_out(
+        Order(
+            bootstrap=",".join(at["brokers"].values()),
+            access=own_access(read_properties(started_with(directory)).values),
+            allowed=tuple(grants({})),
+            mechanism=mechanism,
+            earlier=mechanism,
+            passwords={VALIDATOR: store.password(VALIDATOR)},
+            logins=at["logins"],
+            client=translate(values.values),
+        )
+    )
 
 
 def _free_ports(blocks: int) -> list[int]:
