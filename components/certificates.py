@@ -35,6 +35,7 @@ class CertificatesProvider(OwnedProvider):
     """A certificate per node and user."""
 
     _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files")
+    """What decides beside them is seen in the folder."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
@@ -90,6 +91,8 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "mechanism": str(spec.mechanism),
             "days": spec.tls.days,
             "renew_days": spec.tls.renew_days,
+            "authorities": list(spec.tls.authorities),
+            "numbers": dict(spec.passwords),
             "files": None if files is None else asdict(files),
             "certificates": None,
             "passwords": None,
@@ -130,6 +133,8 @@ def _wanted(props: Props) -> Wanted:
         renew_days=int(props["renew_days"]),
         given={node_name(id): item.store for id, item in given.nodes.items()},
         authority=given.authority,
+        authorities=tuple(map(int, props.get("authorities") or (1,))),
+        numbers={user: int(it) for user, it in (props.get("numbers") or {}).items()},
     )
 
 

@@ -19,7 +19,7 @@ from components.docker.container_address import Engines, engine_failed
 from components.owner import OwnedProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.listeners.security import AUTHORITY
+from earshot.listeners.security import AUTHORITY, TRUSTED
 
 
 class KeysProvider(OwnedProvider):
@@ -86,6 +86,9 @@ def _filled(props: Props) -> Props:
     store, name = store_of(props), props["store"]
     with on_lines_of_its_own(), Engines() as engines:
         files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
+        if (store.folder / TRUSTED).exists():
+            # a node that runs with the other name until its turn may start again before
+            files[TRUSTED] = files[AUTHORITY]
         host = DockerHost.model_validate(props["host"])
         client = engines.of(host)
         try:

@@ -1,15 +1,17 @@
 """What a secured stack keeps in a folder of its own: an authority, key stores, passwords.
 
-    ca.pem                the authority's certificate, which everybody may read
-    trusted.pem           the same and others', where those have issued certificates of nodes
+    ca.pem                the first authority's certificate, which everybody may read
     ca.key                its key
+    ca@2.pem, ca@2.key    the same of the authority with number 2
+    trusted.pem           all that are trusted, where that is not the first authority alone
     node-1.pem            key and certificate of a node
     app.pem               key and certificate of a user
-    app.password          the user's password
+    app.password          the user's first password
+    app@2.password        the one with number 2
     validator.properties  how earshot itself comes in
     users.json            users that the cluster may know, without secrets
 
-All but `ca.pem` and `trusted.pem` are for their owner alone. What is lost is made again, the
+All but the certificates of authorities are for their owner alone. What is lost is made again, an
 authority only where nothing is left that it has issued.
 """
 
@@ -39,8 +41,8 @@ from earshot.certificates.names import SubjectNames
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
-AUTHORITY_KEY = "ca.key"
 _PASSWORD_BYTES = 24
+_FIRST = 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,24 @@ class Wanted:
     """By the name of each key store of nodes, its text, where others have made it."""
     authority: str = ""
     """Of those others."""
+    authorities: tuple[int, ...] = (_FIRST,)
+    """The stack's own by number: the first one issues, and all are trusted."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """By user, which password it is to have, where that is not the first."""
+
+    @property
+    def issuer(self) -> int:
+        return self.authorities[0]
+
+    @property
+    def trusts_more(self) -> bool:
+        """Whether nodes trust others than the first authority alone."""
+        return bool(self.given) or self.authorities != (_FIRST,)
+
+    @property
+    def passwords(self) -> dict[str, str]:
+        """By user, the file with its password."""
+        return {it: numbered(f"{it}.password", self.numbers.get(it, _FIRST)) for it in self.users}
 
     @property
     def hosts(self) -> dict[str, tuple[str, ...]]:
@@ -80,6 +100,15 @@ class Held:
     """When the first certificate ends, of those that are sent along with others, too."""
 
 
+def numbered(name: str, number: int | str) -> str:
+    """The file of that ``number``, or a pattern of all but the first, whose is ``name``.
+
+    No user's name has an `@`.
+    """
+    stem, _, suffix = name.rpartition(".")
+    return name if number == _FIRST else f"{stem}@{number}.{suffix}"
+
+
 class Store:
     """One such folder."""
 
@@ -88,22 +117,19 @@ class Store:
 
     def due(self, wanted: Wanted, now: datetime) -> list[str]:
         """The files that `fill` would make or remove, by their names."""
-        authority = self._authority()
+        held = {number: self._authority(number) for number in wanted.authorities}
+        authority = held[wanted.issuer]
         stores = [f"{name}.pem" for name in wanted.hosts]
         stale = [
             name
             for name, hosts in zip(stores, wanted.hosts.values(), strict=True)
             if authority is None or self._is_due(name, hosts, authority, wanted, now)
         ]
-        passwords = [f"{user}.password" for user in wanted.users]
+        passwords = wanted.passwords.values()
         missing = [name for name in passwords if not self._is_filled(name)]
-        trusted = [TRUSTED] if wanted.given else []
-        untrue = [name for name in trusted if not self._trusts(wanted, authority)]
-        kept = {AUTHORITY, *stores, *passwords, *trusted}
-        held = [*self.folder.glob("[!.]*.pem"), *self.folder.glob("[!.]*.password")]
-        surplus = [path.name for path in held if path.name not in kept]
-        made = [] if authority else [AUTHORITY]
-        return [*made, *untrue, *stale, *missing, *sorted(surplus)]
+        made = [numbered(AUTHORITY, number) for number, it in held.items() if it is None]
+        untrue = [TRUSTED] if wanted.trusts_more and (made or not self._trusts(wanted)) else []
+        return [*made, *untrue, *stale, *missing, *self._surplus(wanted)]
 
     def fill(self, wanted: Wanted, now: datetime) -> Held:
         """Makes what is missing, renews what is due, removes what nobody has any more.
@@ -113,10 +139,17 @@ class Store:
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
+        self.check(wanted, issued=False)
         due = self.due(wanted, now)
-        authority = self._authority() or self._new_authority(wanted, now)
-        if TRUSTED in due and wanted.given:
-            self._write(TRUSTED, wanted.authority + authority.certificate, 0o644)
+        for name in self._surplus(wanted):
+            (self.folder / name).unlink(missing_ok=True)
+        held = {
+            number: self._authority(number) or self._new_authority(wanted.stack, number, now)
+            for number in wanted.authorities
+        }
+        authority = held[wanted.issuer]
+        if TRUSTED in due and wanted.trusts_more:
+            self._write(TRUSTED, self._trusted(wanted), 0o644)
         for name, hosts in wanted.hosts.items():
             if f"{name}.pem" in due and name in wanted.given:
                 self._write(f"{name}.pem", wanted.given[name])
@@ -124,19 +157,15 @@ class Store:
                 subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
                 made = issue(authority, subject, hosts, wanted.days, now)
                 self._write(f"{name}.pem", made.key + made.certificate)
-        for user in wanted.users:
-            if f"{user}.password" in due:
-                self._write(f"{user}.password", secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
-        known = {f"{name}.pem" for name in wanted.hosts} | {f"{it}.password" for it in wanted.users}
-        known |= {AUTHORITY, *([TRUSTED] if wanted.given else [])}
-        for name in set(due) - known:
-            (self.folder / name).unlink(missing_ok=True)
+        for name in due:
+            if name in wanted.passwords.values():
+                self._write(name, secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
         return self.held(wanted)
 
     def kept(self, wanted: Wanted, now: datetime) -> dict[str, str]:
         """The versions of those key stores of nodes that `fill` would leave as they are."""
         due = {*self.due(wanted, now)}
-        if due & {AUTHORITY, TRUSTED}:
+        if due & {numbered(AUTHORITY, wanted.issuer), TRUSTED}:
             return {}
         return {
             name: self._version(wanted, name) for name in wanted.nodes if f"{name}.pem" not in due
@@ -148,8 +177,14 @@ class Store:
         return Held(
             certificates,
             {name: self._version(wanted, name) for name in certificates},
-            {user: self._digest(user) for user in wanted.users},
-            min(ends(self._read(f"{name}.pem")) for name in wanted.hosts),
+            {user: self._digest(user, wanted.issuer) for user in wanted.users},
+            min(
+                ends(self._read(name))
+                for name in (
+                    numbered(AUTHORITY, wanted.issuer),
+                    *(f"{it}.pem" for it in wanted.hosts),
+                )
+            ),
         )
 
     def authority(self) -> str:
@@ -158,7 +193,9 @@ class Store:
 
     def password(self, user: str) -> str:
         """Raises EarshotError where there is none."""
-        return self._read(f"{user}.password").strip()
+        first = f"{user}.password"
+        others = sorted(path.name for path in self.folder.glob(numbered(first, "*")))
+        return self._read(others[-1] if others else first).strip()
 
     def key_store(self, user: str) -> Path:
         """The file with the user's key and certificate. Raises EarshotError where it is missing."""
@@ -172,15 +209,16 @@ class Store:
             f"{self.folder}, and all certificates and passwords are made anew"
         )
 
-    def _authority(self) -> Issued | None:
+    def _authority(self, number: int) -> Issued | None:
         """None where one of its files is missing. Raises EarshotError where they are of no use."""
-        if not all((self.folder / name).exists() for name in (AUTHORITY, AUTHORITY_KEY)):
+        names = _files(number)
+        if not all((self.folder / name).exists() for name in names):
             return None
-        found = Issued(self._read(AUTHORITY), self._read(AUTHORITY_KEY))
+        found = Issued(*map(self._read, names))
         if not is_pair(found):
             raise EarshotError(
                 f"the authority in {self.folder}",
-                observed=f"{AUTHORITY} is no certificate for the key in {AUTHORITY_KEY}, or one of "
+                observed=f"{names[0]} is no certificate for the key in {names[1]}, or one of "
                 "them is damaged",
                 remedy=self._back_or_anew,
             )
@@ -189,36 +227,56 @@ class Store:
     def _is_filled(self, name: str) -> bool:
         return (self.folder / name).exists() and self._read(name).strip() != ""
 
-    def _trusts(self, wanted: Wanted, authority: Issued | None) -> bool:
+    def _surplus(self, wanted: Wanted) -> list[str]:
+        """The files of those that nobody has any more."""
+        kept = {name for number in wanted.authorities for name in _files(number)}
+        kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
+        kept |= {TRUSTED} if wanted.trusts_more else set()
+        keys = (numbered(_files(_FIRST)[1], it) for it in (_FIRST, "*"))
+        kinds = ("[!.]*.pem", "[!.]*.password", *keys)
+        held = {path.name for kind in kinds for path in self.folder.glob(kind)}
+        return sorted(held - kept)
+
+    def _trusted(self, wanted: Wanted) -> str:
+        """All that nodes trust. Raises EarshotError where one of the stack's own is missing."""
+        own = [self._read(numbered(AUTHORITY, number)) for number in sorted(wanted.authorities)]
+        return wanted.authority + "".join(own)
+
+    def _trusts(self, wanted: Wanted) -> bool:
         try:
-            held = (self.folder / TRUSTED).read_text()
+            return (self.folder / TRUSTED).read_text() == self._trusted(wanted)
         except FileNotFoundError:
             return False
-        return authority is not None and held == wanted.authority + authority.certificate
 
     def check(self, wanted: Wanted, issued: bool) -> None:
-        """Raises EarshotError where the authority is lost, and nodes have certificates of it.
+        """Raises EarshotError where the issuing authority is lost, and nodes have certificates of
+        it.
 
-        ``issued`` says that they have; else what lies in the folder does.
+        ``issued`` says that they have; else what lies in the folder does. Certificates of another
+        authority that is there are none of it.
         """
-        if wanted.given or self._authority() is not None:
+        if wanted.given or self._authority(wanted.issuer) is not None:
             return
-        left = sorted(path.name for path in self.folder.glob("node-*.pem"))
-        if not left and not issued:
+        stores = sorted(self.folder.glob("node-*.pem"))
+        held = [*self.folder.glob(AUTHORITY), *self.folder.glob(numbered(AUTHORITY, "*"))]
+        known = [self._read(it.name) for it in held if it.name not in _files(wanted.issuer)]
+        left = [path.name for path in stores if not _is_of_any(self._read(path.name), known)]
+        if not left and (stores or not issued):
             return
-        held = f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+        found = f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
+        certificate, key = _files(wanted.issuer)
         raise EarshotError(
             f"the authority in {self.folder}",
-            observed=f"{AUTHORITY} or {AUTHORITY_KEY} is missing, and {held}: nodes with "
+            observed=f"{certificate} or {key} is missing, and {found}: nodes with "
             "certificates of a new one would not be trusted by the others",
             remedy=self._back_or_anew,
         )
 
-    def _new_authority(self, wanted: Wanted, now: datetime) -> Issued:
-        self.check(wanted, issued=False)
-        made = new_authority(wanted.stack, now)
-        self._write(AUTHORITY_KEY, made.key)
-        self._write(AUTHORITY, made.certificate, 0o644)
+    def _new_authority(self, stack: str, number: int, now: datetime) -> Issued:
+        certificate, key = _files(number)
+        made = new_authority(stack if number == _FIRST else f"{stack[:50]} {number}", now)
+        self._write(key, made.key)
+        self._write(certificate, made.certificate, 0o644)
         return made
 
     def _is_due(
@@ -238,19 +296,19 @@ class Store:
             or not is_issued_by(pem, authority.certificate)
         )
 
-    def _digest(self, user: str) -> str:
+    def _digest(self, user: str, issuer: int) -> str:
         # nobody without the authority's key can try passwords, which may be somebody's own
-        key = self._read(AUTHORITY_KEY).encode()
+        key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 
     def _certificate(self, name: str) -> Certificate:
         return read_certificate(self._read(name))
 
     def _version(self, wanted: Wanted, name: str) -> str:
-        given = wanted.given.get(name)
-        if given is None:
+        if name not in wanted.given and (name in wanted.users or wanted.authorities == (_FIRST,)):
             return self._certificate(f"{name}.pem").fingerprint
-        chain = given[given.index("-----BEGIN CERTIFICATE") :]
+        held = self._read(f"{name}.pem")
+        chain = held[held.index("-----BEGIN CERTIFICATE") :]
         return hashlib.sha256((chain + self.authority()).encode()).hexdigest()
 
     def _read(self, name: str) -> str:
@@ -265,3 +323,17 @@ class Store:
 
     def _write(self, name: str, text: str, mode: int = 0o600) -> None:
         cache.write(self.folder / name, text, mode)
+
+
+def _files(number: int) -> tuple[str, str]:
+    """Where the certificate and the key of the authority with that ``number`` lie."""
+    certificate = numbered(AUTHORITY, number)
+    return certificate, certificate.removesuffix("pem") + "key"
+
+
+def _is_of_any(pem: str, authorities: Iterable[str]) -> bool:
+    """Whether one of these has issued it; a text that is no certificate, or of no authority."""
+    try:
+        return any(is_issued_by(pem, item) for item in authorities)
+    except ValueError:
+        return False

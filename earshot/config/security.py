@@ -19,6 +19,7 @@ _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 Days = Annotated[int, BeforeValidator(whole_number)]
+Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
 
 
 class FilesSpec(Frozen):
@@ -43,6 +44,15 @@ class TlsSpec(Frozen):
     days: Days = Field(default=397, ge=2, le=3650)
     renew_days: Days = Field(default=30, ge=1)
     """An update renews what lasts no longer than that."""
+    authorities: tuple[Number, ...] = Field(default=(1,), min_length=1, max_length=2)
+    """Numbers of the stack's own: the first one issues, and all are trusted."""
+
+    @field_validator("authorities")
+    @classmethod
+    def _each_once(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError(f"found {value[0]} twice; allowed: different numbers")
+        return value
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -104,6 +114,9 @@ class SecuritySpec(Frozen):
     mechanism: Mechanism = Mechanism.SCRAM_SHA_512
     """How users of SASL_SSL listeners log in."""
     users: tuple[UserSpec, ...] = ()
+    passwords: dict[str, Number] = Field(default_factory=dict)
+    """By user, the validator too, the number of its password, where it is not the first: with
+    another number an update makes another password."""
 
     @field_validator("users")
     @classmethod
@@ -111,6 +124,18 @@ class SecuritySpec(Frozen):
         times = Counter(item.name for item in value)
         refuse([f"{name} stands there {count} times" for name, count in times.items() if count > 1])
         return value
+
+    @model_validator(mode="after")
+    def _of_users(self) -> Self:
+        refuse(
+            [
+                f"passwords: found {shown(name)}, who is no user; allowed: "
+                f"{', '.join(self.user_names)}"
+                for name in self.passwords
+                if name not in self.user_names
+            ]
+        )
+        return self
 
     @property
     def user_names(self) -> tuple[str, ...]:
@@ -141,10 +166,11 @@ def security_problems(
                 f"listeners.{item.name}.protocol: found {item.protocol} in a cluster with "
                 f"`security`, whose clients say who they are; allowed: {', '.join(allowed)}"
             )
-    if controllers is not Protocol.SSL:
+    if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
             f"controllers.protocol: found {controllers} in a cluster with `security`; "
-            f"allowed: {Protocol.SSL}, where nodes show certificates"
+            f"allowed: {Protocol.SSL}, where nodes show certificates, or {Protocol.PLAINTEXT} as "
+            "long as a cluster that was in plain text is not stopped"
         )
     for key in filter(is_computed, extra):
         yield f"extra: {key} is computed by earshot where there is `security`"

@@ -148,6 +148,8 @@ class SecurityPlan(Frozen):
     mechanism: Mechanism
     principals: tuple[str, ...] = ()
     """What certificates that others have made call the nodes; none where the stack issues them."""
+    authorities: tuple[int, ...] = (1,)
+    """Those of the stack by number: the first one issues certificates, and nodes trust all."""
 
 
 class ClusterPlan(Frozen):

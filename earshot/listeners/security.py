@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from earshot.listeners.terms import Protocol
+
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 AUTHORITY = "ca.pem"
 """The file, in a secured node's folder, with the authority that everybody trusts."""
 TRUSTED = "trusted.pem"
-"""In its place, where others have made the certificates of nodes: their authorities as well."""
+"""In its place, where nodes trust others than the stack's first authority alone."""
 NODE, NODES = "node", "nodes"
 """What certificates of nodes call each of them, and the unit: a grown cluster changes no node."""
 CLIENTS = "clients"
@@ -39,6 +41,8 @@ CIPHERS = (
 )
 """Those of TLS 1.3, and of 1.2 those with forward secrecy that RFC 9325 (section 4.2) recommends,
 and the like with ChaCha20 (RFC 7905)."""
+ANONYMOUS = "ANONYMOUS"
+"""Whom Kafka takes everybody for who comes without TLS and without a login."""
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
 _COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
@@ -69,6 +73,8 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values: dict[str, str] = {}
     for name, protocol in protocols.items():
+        if not protocol.tls:
+            continue
         prefix = f"listener.name.{name.lower()}."
         stores = {
             "ssl.keystore.type": "PEM",
@@ -84,6 +90,8 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
             values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
     principals = security.principals or (principal(NODE, NODES),)
+    if _is_open(plan):
+        principals = (*principals, ANONYMOUS)
     return values | {
         "ssl.cipher.suites": ",".join(CIPHERS),
         "authorizer.class.name": AUTHORIZER,
@@ -92,9 +100,20 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     }
 
 
+def _is_open(plan: ClusterPlan) -> bool:
+    """Whether somebody comes in without saying who it is: as long as a cluster that was in plain
+    text changes, and where its quorum stays so. They may do what they could do before."""
+    found = {
+        plan.controller_protocol,
+        *(it.protocol for node in plan.brokers for it in node.listeners),
+    }
+    return Protocol.PLAINTEXT in found
+
+
 def trusted_file(security: SecurityPlan) -> str:
     """The file in the node's folder with the certificates of all authorities that nodes trust."""
-    return TRUSTED if security.principals else AUTHORITY
+    is_first_alone = not security.principals and security.authorities == (1,)
+    return AUTHORITY if is_first_alone else TRUSTED
 
 
 def own_access(values: Mapping[str, str]) -> dict[str, str]:

@@ -106,7 +106,11 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
     made = plan(settled, named.names)
     if spec.security is not None:
-        security = SecurityPlan(folder=KEYS, mechanism=spec.security.mechanism)
+        security = SecurityPlan(
+            folder=KEYS,
+            mechanism=spec.security.mechanism,
+            authorities=spec.security.tls.authorities,
+        )
         made = made.model_copy(update={"security": security})
     ports = {
         node.id: tuple(

@@ -48,6 +48,7 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
             folder=str(root / FOLDER),
             mechanism=spec.security.mechanism,
             principals=tuple(dict.fromkeys(it.principal for it in given.values())),
+            authorities=spec.security.tls.authorities,
         )
         planned = planned.model_copy(update={"security": security})
     shown = {id: item.shown for id, item in given.items()}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
-from earshot.listeners.security import trusted_file
-from earshot.transition.reach import protocols, takeovers
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.security import is_computed
+from earshot.listeners.terms import Protocol
+from earshot.transition.reach import of_brokers, protocols, takeovers
 
 STOP = "stop the cluster first (`make down`; data is kept)"
 SHOWN = 3
@@ -81,17 +82,28 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
                 f"the controllers' listener would change from {links[0]} to {links[1]} while they "
                 "run: the node that is restarted first would reach no other one"
             ),
-            f"keep the controllers' listener; or {STOP}",
+            (
+                f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
+                f"{current.controller_protocol}`); or {STOP}"
+            ),
         )
-    if (current.security is None) is not (wanted.security is None):
+    if current.security is not None and wanted.security is None:
         yield (
             (
-                f"`security` would {'go' if wanted.security is None else 'come'} while brokers "
-                "run: those restarted first would ask for certificates that the others do not "
-                "show, or show none where the others ask"
+                "`security` would go while brokers run: those restarted first would show no "
+                "certificates where the others ask for them"
             ),
             STOP,
         )
+    elif current.security is None and wanted.security is not None:
+        if own := _own_security(current):
+            yield (
+                (
+                    f"`security` would come while brokers run with {_listed(own)} of their own: "
+                    "those restarted first would not know whom the others trust"
+                ),
+                STOP,
+            )
     elif current.security and wanted.security and _changes_source(current, wanted):
         yield (
             (
@@ -99,6 +111,19 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
                 "restarted first would show what the others do not trust"
             ),
             STOP,
+        )
+    elif current.security and wanted.security and _is_new_issuer(current.security, wanted.security):
+        old, new = current.security.authorities[0], wanted.security.authorities[0]
+        yield (
+            (
+                f"certificates would be issued by authority {new} in place of {old} in one go: "
+                "nodes and clients that know one of them alone would not trust the others"
+            ),
+            (
+                f"let `security.tls.authorities` be [{old}, {new}] first, and give clients new "
+                f"files (`earshot client`); then [{new}, {old}], and then [{new}], an update each; "
+                f"or {STOP}"
+            ),
         )
     elif subjects := _other_subjects(current, wanted):
         yield (
@@ -119,9 +144,27 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
         )
 
 
+def _own_security(plan: ClusterPlan) -> list[str]:
+    """What a plan without `security` has of TLS, logins and permissions, as far as it tells."""
+    found = {
+        f"{it.name} ({it.protocol})"
+        for it in of_brokers(plan)
+        if it.protocol is not Protocol.PLAINTEXT
+    }
+    return [*sorted(found), *(key for key, _ in plan.extra if is_computed(key))]
+
+
 def _changes_source(current: ClusterPlan, wanted: ClusterPlan) -> bool:
-    sources = [trusted_file(plan.security) for plan in (current, wanted) if plan.security]
-    return len(set(sources)) > 1
+    sources = {bool(plan.security.principals) for plan in (current, wanted) if plan.security}
+    return len(sources) > 1
+
+
+def _is_new_issuer(current: SecurityPlan, wanted: SecurityPlan) -> bool:
+    """Whether what one authority issues would meet nodes or clients that do not trust it."""
+    return not set(current.authorities) & set(wanted.authorities) >= {
+        current.authorities[0],
+        wanted.authorities[0],
+    }
 
 
 def _other_subjects(current: ClusterPlan, wanted: ClusterPlan) -> list[str]:

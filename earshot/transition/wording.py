@@ -33,11 +33,30 @@ def _changes(before: ClusterPlan, after: ClusterPlan, wanted: ClusterPlan) -> It
         yield f"brokers reach each other through {after.inter_broker}"
     if taken := [name for name in old if name not in new]:
         yield f"{_and(taken)} taken away"
+    if told := _security(before, after):
+        yield told
     ids, new_ids = ([str(node.id) for node in plan.brokers] for plan in (before, after))
     if gone := [id for id in ids if id not in new_ids]:
         yield f"without broker {_and(gone)}"
     if come := [id for id in new_ids if id not in ids]:
         yield f"with broker {_and(come)}"
+
+
+def _security(before: ClusterPlan, after: ClusterPlan) -> str:
+    """That nodes get certificates, or whom they trust from now on; empty where that stays."""
+    if after.security is None:
+        return ""
+    if before.security is None:
+        return "nodes get certificates, and clients users"
+    numbers = after.security.authorities
+    if numbers == before.security.authorities:
+        return ""
+    if len(numbers) == 1:
+        return f"authority {numbers[0]} alone is trusted"
+    return (
+        f"authorities {_and([*map(str, numbers)])} are trusted, and {numbers[0]} issues "
+        "certificates"
+    )
 
 
 def _listeners(plan: ClusterPlan, name: str, other: ClusterPlan) -> list[Listener | None]:

@@ -313,3 +313,78 @@ def test_any_password_of_somebody_s_own_reaches_the_client(store: Store, passwor
     (store.folder / "app.password").write_text(password + "\n")
     text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL)
     assert translate(read_properties(text).values)["sasl.password"] == password
+
+
+def authorities(*numbers: int) -> Wanted:
+    return replace(WANTED, authorities=numbers)
+
+
+def issuer(store: Store, name: str) -> str:
+    """The common name of who has issued a key store."""
+    pem = (store.folder / f"{name}.pem").read_bytes()
+    return x509.load_pem_x509_certificate(pem).issuer.rfc4514_string()
+
+
+def test_another_authority_takes_over_where_all_trust_both(store: Store) -> None:
+    own = store.authority()
+    before = store.held(WANTED)
+    assert store.due(authorities(1, 2), NOW) == ["ca@2.pem", "trusted.pem"]
+    both = store.fill(authorities(1, 2), NOW)
+    assert store.due(authorities(1, 2), NOW) == []
+    assert both.certificates == before.certificates
+    changed = {it for it in before.versions if before.versions[it] != both.versions[it]}
+    assert changed == {"node-1", "node-2"}
+    assert store.authority() == own + (store.folder / "ca@2.pem").read_text()
+    assert (store.folder / "ca@2.key").stat().st_mode & 0o777 == 0o600
+    trusted = store.authority()
+    assert store.due(authorities(2, 1), NOW) == FILES
+    store.fill(authorities(2, 1), NOW)
+    assert store.authority() == trusted
+    assert {issuer(store, it) for it in ("node-1", "app")} == {"CN=earshot test 2,OU=authority"}
+    assert store.due(authorities(2), NOW) == ["trusted.pem", "ca.key", "ca.pem"]
+    alone = store.fill(authorities(2), NOW)
+    assert store.due(authorities(2), NOW) == []
+    assert alone.versions["node-1"] != alone.certificates["node-1"].fingerprint
+    assert store.authority() == (store.folder / "ca@2.pem").read_text()
+    assert names(store) == sorted(
+        [*FILES, "app.password", "ca@2.key", "ca@2.pem", "trusted.pem", "validator.password"]
+    )
+
+
+def test_an_authority_that_comes_in_one_go_is_made_where_the_earlier_one_is_known(
+    store: Store,
+) -> None:
+    """The cluster was stopped: its nodes all start with the new one."""
+    store.check(authorities(2), issued=False)
+    store.fill(authorities(2), NOW)
+    assert issuer(store, "node-2") == "CN=earshot test 2,OU=authority"
+    (store.folder / "ca@2.key").unlink()
+    with pytest.raises(EarshotError, match=r"ca@2\.pem or ca@2\.key is missing, and node-1\.pem"):
+        store.fill(authorities(2), NOW)
+
+
+def test_a_certificate_that_cannot_be_read_is_of_no_authority(store: Store) -> None:
+    (store.folder / "node-1.pem").write_text("")
+    with pytest.raises(EarshotError, match=r"is missing, and node-1\.pem are there"):
+        store.fill(authorities(2), NOW)
+
+
+def test_the_authority_ends_too(store: Store) -> None:
+    long = replace(WANTED, days=3650)
+    late = NOW + timedelta(days=700)
+    held = store.fill(long, late)
+    assert held.expires == read_certificate(store.authority()).not_after < late + timedelta(3650)
+
+
+def test_another_number_is_another_password(store: Store) -> None:
+    before, old = store.held(WANTED).passwords, store.password("app")
+    second = replace(WANTED, numbers={"app": 2})
+    assert store.due(second, NOW) == ["app@2.password", "app.password"]
+    after = store.fill(second, NOW).passwords
+    assert store.due(second, NOW) == []
+    assert {user for user in before if before[user] != after[user]} == {"app"}
+    assert store.password("app") != old
+    assert (store.folder / "app@2.password").stat().st_mode & 0o777 == 0o600
+    third = store.fill(WANTED, NOW).passwords
+    assert third["app"] not in (before["app"], after["app"])
+    assert not (store.folder / "app@2.password").exists()

@@ -75,6 +75,8 @@ def test_nothing_changes_by_itself(root: Path) -> None:
         {"users": ["validator"]},
         {"mechanism": "SCRAM-SHA-256"},
         {"renew_days": 89.99},
+        {"authorities": [1.0, 2.0]},
+        {"numbers": {"app": 2.0}},
     ],
 )
 def test_a_change_of_what_is_wanted_is_a_change(root: Path, changes: dict[str, Any]) -> None:

@@ -61,10 +61,11 @@ def test_without_security_protocols_are_the_users_own() -> None:
     ("changes", "told"),
     [
         (
-            {"controllers": {"protocol": "PLAINTEXT"}},
+            {"controllers": {"protocol": "SASL_SSL"}},
             (
-                "x: controllers.protocol: found PLAINTEXT in a cluster with `security`; allowed: "
-                "SSL, where nodes show certificates"
+                "x: controllers.protocol: found SASL_SSL in a cluster with `security`; allowed: "
+                "SSL, where nodes show certificates, or PLAINTEXT as long as a cluster that was in "
+                "plain text is not stopped"
             ),
         ),
         (
@@ -112,6 +113,14 @@ def test_without_security_protocols_are_the_users_own() -> None:
             ),
         ),
         (
+            {"security": {"tls": {"authorities": [2, 2]}}},
+            "x: security.tls.authorities: found 2 twice; allowed: different numbers",
+        ),
+        (
+            {"security": {"passwords": {"z": 2, "validator": 2}}},
+            "x: security: passwords: found 'z', who is no user; allowed: validator",
+        ),
+        (
             {"security": {"tls": {"days": 30}}},
             (
                 "x: security.tls: renew_days: found 30 for certificates of 30 days; allowed: fewer "
@@ -142,7 +151,7 @@ def test_listeners_without_tls_are_named_all_at_once() -> None:
         {"name": name, "port": port, "scopes": scope, "protocol": "PLAINTEXT"}
         for port, (name, scope) in enumerate(names.items(), 9092)
     ]
-    plain = {"protocol": "PLAINTEXT"}
+    plain = {"protocol": "SASL_PLAINTEXT"}
     told = refusal(secured(listeners=listeners, controllers=plain))
     assert [line.split(":")[0].strip(" -") for line in told.splitlines()[1:]] == [
         "listeners.INTERNAL.protocol",

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -29,6 +30,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.made import Made, made
 from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, holders, refused, watched
 from tests.e2e.tls_offer import offered
 from toolchain.paths import ROOT
@@ -73,6 +75,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers, up and proved by Spark once; each test leaves them up."""
     with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as made:
         secured = LocalSecured(made)
+        told = made.folder / "spark" / "events"
+        told.mkdir(parents=True)
+        (told.parent / "spark-defaults.conf").write_text(
+            f"spark.eventLog.enabled true\nspark.eventLog.dir {told.as_uri()}\n"
+            "spark.eventLog.compress false\nspark.eventLog.rolling.enabled false\n"
+        )
+        made.environment["SPARK_CONF_DIR"] = str(told.parent)
         with watched(secured.said):
             made.up()
         assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
@@ -130,6 +139,9 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
     shown = [exported, preview, *stack.said]
     assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
+    # what Spark's web page shows is made of these events
+    events = "".join(it.read_text() for it in (folder / "spark" / "events").iterdir())
+    assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
     assert holders(folder, secrets) == own
@@ -253,9 +265,13 @@ def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> 
     assert refused({**client, "sasl.password": "wrong"}) == "authentication"
 
 
-def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: LocalSecured) -> None:
-    before, pids = certificates(stack), stack.deployment.pids()
+def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanism(
+    stack: LocalSecured,
+) -> None:
+    """A changed name is a changed certificate of that broker alone."""
+    before, pids, client = certificates(stack), stack.deployment.pids(), stack.client()
     stack.deployment.cluster["listeners"][1]["advertised"] = {2: "127.0.0.1"}
+    users = stack.deployment.cluster["security"].pop("users")
     try:
         stack.deployment.up()
         after = certificates(stack)
@@ -264,9 +280,18 @@ def test_a_changed_name_is_a_changed_certificate_of_that_broker_alone(stack: Loc
         assert {id for id in now if now[id] != pids[id]} == {2}
         pem = (stack.store.folder / "node-2.pem").read_text()
         assert read_certificate(pem).names.addresses == ("127.0.0.1",)
+        assert refused(client) == "authentication"
+        assert not (stack.store.folder / "app.password").exists()
     finally:
         del stack.deployment.cluster["listeners"][1]["advertised"]
+        stack.deployment.cluster["security"]["users"] = users
+        stack.deployment.cluster["security"]["mechanism"] = "SCRAM-SHA-256"
         stack.deployment.up()
+    new = stack.client()
+    assert new["sasl.mechanism"] == "SCRAM-SHA-256"
+    assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
+    assert refused(client) == "mechanism"
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
 def certificates(stack: LocalSecured) -> dict[str, str]:
@@ -275,36 +300,6 @@ def certificates(stack: LocalSecured) -> dict[str, str]:
         path.stem: read_certificate(path.read_text()).fingerprint
         for path in stack.store.folder.glob("node-*.pem")
     }
-
-
-def test_a_password_is_made_anew_and_a_user_is_taken_away(stack: LocalSecured) -> None:
-    old = stack.client()
-    (stack.store.folder / "app.password").unlink()
-    pids = stack.deployment.pids()
-    stack.deployment.up()
-    assert stack.deployment.pids() == pids
-    new = stack.client()
-    assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
-    assert refused(old) == "authentication"
-    users = stack.deployment.cluster["security"].pop("users")
-    try:
-        stack.deployment.up()
-        assert refused(new) == "authentication"
-        assert not (stack.store.folder / "app.password").exists()
-    finally:
-        stack.deployment.cluster["security"]["users"] = users
-        stack.deployment.up()
-
-
-def test_another_mechanism_is_rolled_out_with_new_logins(stack: LocalSecured) -> None:
-    old = stack.client()
-    stack.deployment.cluster["security"]["mechanism"] = "SCRAM-SHA-256"
-    stack.deployment.up()
-    new = stack.client()
-    assert new["sasl.mechanism"] == "SCRAM-SHA-256"
-    assert "app-orders" in AdminClient(new).list_topics(timeout=10).topics
-    assert refused(old) == "mechanism"
-    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
 @dataclass
@@ -318,14 +313,18 @@ class Traffic:
     failed: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
+    def __post_init__(self) -> None:
+        self.producer = Producer({**self.settings, "acks": "all", "linger.ms": 5})
+        given = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
+        self.consumer = Consumer({**self.settings, **given})
+
     def produce(self) -> None:
-        producer = Producer({**self.settings, "acks": "all", "linger.ms": 5})
         number = 0
         while not self.over.is_set():
-            producer.produce(self.topic, b"%d" % number, on_delivery=self._delivered)
+            self.producer.produce(self.topic, b"%d" % number, on_delivery=self._delivered)
             number += 1
-            producer.poll(0.01)
-        assert producer.flush(60) == 0
+            self.producer.poll(0.01)
+        assert self.producer.flush(60) == 0
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
@@ -334,22 +333,33 @@ class Traffic:
             self.failed.append(str(error))
 
     def consume(self) -> None:
-        given = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
-        consumer = Consumer({**self.settings, **given})
-        consumer.subscribe([self.topic])
+        self.consumer.subscribe([self.topic])
         patience = 60
         while patience:
-            message = consumer.poll(1)
+            message = self.consumer.poll(1)
             if message is not None and not message.error():
                 self.read.add(message.value() or b"")
             elif self.over.is_set() and message is None:
                 patience = 0 if self.acknowledged <= self.read else patience - 1
-        consumer.close()
+        self.consumer.close()
+
+    def await_more(self) -> None:
+        """Returns once records have gone both ways through every partition, and so broker."""
+        for them in (self.acknowledged, self.read):
+            before = len(them)
+            while len(them) < before + 300:
+                assert not self.failed
+                time.sleep(0.05)
+
+    def log_in_with(self, user: str, password: str) -> None:
+        """From now on, with the clients that run."""
+        for it in (self.producer, self.consumer):
+            it.set_sasl_credentials(user, password)
 
 
 @contextlib.contextmanager
 def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
-    """Within, records are written and read."""
+    """Within, records are written and read; in the end, none that was acknowledged is lost."""
     admin = AdminClient(dict(settings))
     admin.create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
     found = Traffic(settings, topic)
@@ -362,22 +372,50 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
         found.over.set()
         for thread in threads:
             thread.join()
+    assert found.failed == [] and len(found.acknowledged) > 100
+    assert found.acknowledged - found.read == set()
+    print(f"{topic}: {len(found.acknowledged)} records, none lost")
 
 
-def test_all_certificates_are_renewed_under_traffic_and_no_record_is_lost(
+def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     stack: LocalSecured,
 ) -> None:
-    before, pids = certificates(stack), stack.deployment.pids()
-    tls = stack.deployment.cluster["security"]["tls"]
-    with traffic(stack.client(), "app-renewed") as going:
-        stack.deployment.cluster["security"]["tls"] = {"days": 399, "renew_days": 398}
+    security, first = stack.deployment.cluster["security"], stack.client()
+    before = certificates(stack)
+    with traffic(first, "app-first"):
+        security["tls"] = {"authorities": [1, 2]}
+        restarted(stack)
+    assert certificates(stack) == before
+    old = stack.client()
+    with traffic(old, "app-second") as going:
+        security["tls"] = {"authorities": [2, 1]}
+        restarted(stack)
+        going.await_more()  # both are connected to every broker again
+        security["passwords"] = {"app": 2, "validator": 2}
+        pids = stack.deployment.pids()
         stack.deployment.up()
-    stack.deployment.cluster["security"]["tls"] = tls
-    after, now = certificates(stack), stack.deployment.pids()
-    assert before.keys() == after.keys() and not before.items() & after.items()
-    assert {id for id in now if now[id] != pids[id]} == {1, 2, 3}
-    assert going.failed == [] and len(going.acknowledged) > 100
-    assert going.acknowledged - going.read == set()
+        assert stack.deployment.pids() == pids
+        assert refused(old) == "authentication"
+        going.await_more()  # their connections outlive the password
+        going.log_in_with("app", stack.store.password("app"))
+        second = certificates(stack)
+        security["tls"] = {"authorities": [2], "days": 399, "renew_days": 398}
+        restarted(stack)
+    after = certificates(stack)
+    security["tls"] = {"authorities": [2]}
+    assert not before.items() & second.items() and not second.items() & after.items()
+    password = {"sasl.password": stack.store.password("app")}
+    assert refused({**first, **password}) == "tls"
+    assert "app-second" in AdminClient({**old, **password}).list_topics(timeout=10).topics
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+    assert not (stack.store.folder / "ca.key").exists()
+
+
+def restarted(stack: LocalSecured) -> None:
+    """An update that restarts every node."""
+    pids = stack.deployment.pids()
+    stack.deployment.up()
+    assert {it for it, pid in stack.deployment.pids().items() if pids[it] != pid} == {1, 2, 3}
 
 
 def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
@@ -398,7 +436,7 @@ def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured,
 ) -> None:
-    """Last, for it brings the cluster up anew."""
+    """It brings the cluster up anew."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
         entries = stack.settings(node)["advertised.listeners"].split(",")
@@ -425,3 +463,52 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     assert not [it for name, it in stack.secrets.items() if it in exported]
     assert "geheim" not in exported
+
+
+def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
+    stack: LocalSecured, tmp_path: Path
+) -> None:
+    """Last, for it stops the other cluster. The quorum's listener stays as it is."""
+    stack.deployment.stop_all()
+    ports = consecutive_ports(3, 5)
+    old = [
+        {"name": "BETWEEN", "port": ports[3], "scopes": ["internal"]},
+        {"name": "PUBLIC", "port": ports[4], "scopes": ["host"]},
+    ]
+    wanted = secure_cluster()
+    wanted["controllers"]["protocol"] = "PLAINTEXT"
+    for item, port in zip((*wanted["listeners"], wanted["controllers"]), ports, strict=False):
+        item["port"] = port
+    plain = {key: it for key, it in wanted.items() if key != "security"} | {"listeners": old}
+    with deployment(tmp_path / "p", plain) as made:
+        made.cluster["validation"]["records"] = 0
+        made.up()
+        secured = LocalSecured(made)
+        clients = {"bootstrap.servers": str(made.outputs()["bootstrap_PUBLIC"])}
+        with traffic(clients, "app-plain"):
+            made.cluster = wanted
+            assert TO_TLS[0] in made.up()
+            login = secured.client()
+            with traffic(login, "app-secured"):
+                assert TO_TLS[1] in made.up()
+        with traffic(login, "app-after"):
+            assert TO_TLS[2] in made.up()
+        report = secured.report()
+        assert {cell.listener for cell in report.cells} == {"INTERNAL", "EXTERNAL"}
+        assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
+        assert "unchanged" in made.up()
+        assert refused({**login, "sasl.password": "wrong"}) == "authentication"
+        allowed = AdminClient(login).list_topics(timeout=10).topics
+        assert {"app-plain", "app-secured", "app-after"} <= set(allowed)
+        with pytest.raises(KafkaException):
+            AdminClient(login).create_topics([NewTopic("other", 3, 3)])["other"].result(20)
+
+
+TO_TLS = (
+    (
+        "step 1 of 3: BETWEEN, PUBLIC, INTERNAL and EXTERNAL side by side; nodes get "
+        "certificates, and clients users; run again"
+    ),
+    "step 2 of 3: brokers reach each other through INTERNAL; run again",
+    "step 3 of 3: BETWEEN and PUBLIC taken away",
+)

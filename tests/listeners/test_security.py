@@ -135,3 +135,19 @@ def test_settings_that_security_has_not_made_let_nobody_in(lost: str) -> None:
     values = dict(read_properties(server_properties(PLAN, BROKER)).values)
     del values[lost]
     assert own_access(values) == {}
+
+
+@pytest.mark.parametrize("quorum", [False, True])
+def test_whoever_may_come_in_plain_text_may_do_what_it_could_do_before(quorum: bool) -> None:
+    old = listener("OLD", Protocol.PLAINTEXT, Scope.HOST)
+    if quorum:
+        plan = PLAN.model_copy(update={"controller_protocol": Protocol.PLAINTEXT})
+    else:
+        broker = BROKER.model_copy(update={"listeners": (*BROKER.listeners, old)})
+        plan = PLAN.model_copy(update={"nodes": (broker, CONTROLLER)})
+    for node in plan.nodes:
+        found = settings(plan, node)
+        assert found["super.users"] == "User:CN=node,OU=nodes;User:ANONYMOUS"
+        assert not [key for key in found if key.startswith("listener.name.old.")]
+    open_quorum = "listener.name.controller.ssl.keystore.location" in settings(plan, BROKER)
+    assert open_quorum is not quorum

@@ -239,17 +239,10 @@ REFUSALS = [
             "the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
             "(SSL) while they run: the node that is restarted first would reach no other one"
         ),
-        "keep the controllers' listener; or stop the cluster first (`make down`; data is kept)",
-    ),
-    (
-        plan(INTERNAL, EXTERNAL).model_copy(
-            update={"security": SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)}
-        ),
         (
-            "`security` would come while brokers run: those restarted first would ask for "
-            "certificates that the others do not show, or show none where the others ask"
+            "keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
+            "the cluster first (`make down`; data is kept)"
         ),
-        "stop the cluster first (`make down`; data is kept)",
     ),
     (
         plan(REPL | {"port": 19092}, EXTERNAL),
@@ -288,15 +281,56 @@ def test_what_no_order_can_do_is_refused_with_the_way(
     )
 
 
-def test_security_neither_comes_nor_goes_while_brokers_run() -> None:
-    secured = BEFORE.model_copy(
-        update={"security": SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)}
+def secured(of: ClusterPlan, **changes: Any) -> ClusterPlan:
+    security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)
+    return of.model_copy(update={"security": security, **changes})
+
+
+def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone() -> None:
+    own = (
+        REPL | {"protocol": "SSL"},
+        EXTERNAL | {"name": "PUBLIC", "port": 9192, "protocol": "SASL_SSL"},
     )
-    for before, wanted, word in ((BEFORE, secured, "come"), (secured, BEFORE, "go")):
+    wanted = secured(plan(*own))
+    steps = transition(BEFORE, wanted)
+    assert texts(steps) == [
+        (
+            "INTERNAL, EXTERNAL, REPL and PUBLIC side by side; nodes get certificates, and "
+            "clients users"
+        ),
+        "brokers reach each other through REPL",
+        "INTERNAL and EXTERNAL taken away",
+    ]
+    assert all(step.plan.security == wanted.security for step in steps)
+    assert texts(transition(BEFORE, BEFORE, [steps[0].plan])) == [
+        "back to the listeners before the step that was interrupted"
+    ]
+    for plain in (BEFORE, plan(INTERNAL, EXTERNAL, extra={"num.partitions": "3"})):
         with pytest.raises(EarshotError) as refusal:
-            transition(before, wanted)
-        assert refusal.value.observed.startswith(f"`security` would {word} while brokers run: ")
-    assert texts(transition(secured, secured)) == []
+            transition(wanted, plain)
+        assert refusal.value.observed == (
+            "`security` would go while brokers run: those restarted first would show no "
+            "certificates where the others ask for them"
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"extra": (("authorizer.class.name", "theirs"),)}, "authorizer.class.name"),
+        ({"nodes": plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}).nodes}, "EXTERNAL (SSL)"),
+    ],
+)
+def test_security_does_not_come_beside_security_of_somebody_s_own(
+    changes: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(EarshotError) as refusal:
+        transition(BEFORE.model_copy(update=changes), secured(BEFORE))
+    assert str(refusal.value) == (
+        "nothing was touched, for brokers that run cannot make this change: `security` would come "
+        f"while brokers run with {told} of their own: those restarted first would not know whom "
+        "the others trust\n  fix: stop the cluster first (`make down`; data is kept)"
+    )
 
 
 def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None:
@@ -310,6 +344,37 @@ def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None
             "nodes would have certificates of another source while brokers run: those restarted "
             "first would show what the others do not trust"
         )
+
+
+def secured_by(*authorities: int) -> ClusterPlan:
+    security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512, authorities=authorities)
+    return BEFORE.model_copy(update={"security": security})
+
+
+def test_an_authority_takes_over_once_all_trust_both() -> None:
+    way = [secured_by(*them) for them in ((1,), (1, 2), (2, 1), (2,))]
+    for before, after, words in zip(way, way[1:], TAKEN_OVER, strict=False):
+        (step,) = transition(before, after)
+        assert (step.text, step.restarts) == (words, (1, 2, 3))
+    for first, last in ((0, 2), (0, 3), (1, 3), (2, 0)):
+        with pytest.raises(EarshotError) as refusal:
+            transition(way[first], way[last])
+        old, new = ((1, 1, 2, 2)[it] for it in (first, last))
+        assert str(refusal.value) == (
+            "nothing was touched, for brokers that run cannot make this change: certificates would "
+            f"be issued by authority {new} in place of {old} in one go: nodes and clients that "
+            "know one of them alone would not trust the others\n  fix: let "
+            f"`security.tls.authorities` be [{old}, {new}] first, and give clients new files "
+            f"(`earshot client`); then [{new}, {old}], and then [{new}], an update each; or stop "
+            "the cluster first (`make down`; data is kept)"
+        )
+
+
+TAKEN_OVER = (
+    "authorities 1 and 2 are trusted, and 1 issues certificates",
+    "authorities 2 and 1 are trusted, and 2 issues certificates",
+    "authority 2 alone is trusted",
+)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from components.docker.container_address import Engines
 from components.docker.keys import KeysProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.listeners.security import AUTHORITY
+from earshot.listeners.security import AUTHORITY, TRUSTED
 
 
 class EngineDouble:
@@ -79,6 +79,15 @@ def test_a_node_gets_its_own_key_store_and_the_authority(
     assert engine.written == [("keys", "/secrets", files)]
     assert outs == {**props, "made": "monday"}
     assert KeysProvider().diff("", outs, props).changes is False
+
+
+def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
+    engine: EngineDouble, props: dict[str, Any]
+) -> None:
+    (Path(props["root"]) / "security" / TRUSTED).write_text("both")
+    made(props)
+    files = {AUTHORITY: "both", TRUSTED: "both", "node-1.pem": "key and certificate"}
+    assert engine.written == [("keys", "/secrets", files)]
 
 
 @pytest.mark.parametrize("key", ["certificate", "image", "volume", "folder", "store"])
