@@ -118,12 +118,13 @@ class ContainerRun:
     ) -> Iterator[tuple[str, Finding]]:
         services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
         urns = {service.name: urn for urn, service in services.items()}
-        gated = {item.urn for item in listed if item.behind_gate}
+        behind_gate = {item.urn for item in listed if item.behind_gate}
+        gated = {name for name, urn in urns.items() if urn in behind_gate}
         whole = tuple(services.values())
         found = mistakes(whole)
-        for finding in (*found, *advice_on_services(whole, found)):
+        for finding in (*found, *advice_on_services(whole, found, gated)):
             urn = urns[finding.container]
-            if urn in gated and not finding.is_certain_error:
+            if finding.container in gated and not finding.is_certain_error:
                 continue
             if not any(_is_same(finding, said) for said in self._said.get(urn, ())):
                 yield urn, finding

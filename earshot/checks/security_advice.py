@@ -39,10 +39,11 @@ def advice_on_settings(settings: BrokerSettings) -> tuple[Finding, ...]:
 
 
 def advice_on_services(
-    services: Sequence[Service], said: Iterable[Finding] = ()
+    services: Sequence[Service], said: Iterable[Finding] = (), but: Iterable[str] = ()
 ) -> tuple[Finding, ...]:
-    """The same of the brokers among ``services``, but for those of which something is ``said``."""
-    told = {item.container for item in said}
+    """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
+    something is ``said``."""
+    told = {item.container for item in said} | set(but)
     inside = [item.container for item in services]
     found = []
     for service in brokers_among(services):

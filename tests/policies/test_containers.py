@@ -285,6 +285,26 @@ def test_how_secure_a_broker_is_is_advice_at_the_end(parents: str, said: set[str
     assert set(at_the_end(program)) == said
 
 
+def test_what_is_said_beside_a_gate_is_about_others() -> None:
+    advertised = "INTERNAL://203.0.113.9:19092,HOST://203.0.113.9:9092"
+    gated = inputs({"KAFKA_ADVERTISED_LISTENERS": advertised})
+    other = second(ports=[{"internal": 9092, "external": 9093}])
+    envs = [
+        f"KAFKA_ADVERTISED_LISTENERS={advertised.replace('9.9', '9.10')}"
+        if item.startswith("KAFKA_ADVERTISED_LISTENERS=")
+        else item
+        for item in other["envs"]
+    ]
+    program = registered()
+    program.parents[CONTAINER_TYPE] = f"a:comes:First${GATE_TYPE}$"
+    program.add(CONTAINER_TYPE, "kafka1", gated)
+    program.parents.clear()
+    program.add(CONTAINER_TYPE, "kafka2", {**other, "envs": envs})
+    end = at_the_end(program)
+    ((urn, text),) = end["advice-stack"]
+    assert (set(end), urn) == ({"advice-stack"}, "kafka2") and "[KL019]" in text
+
+
 def test_what_was_said_of_a_container_is_not_said_at_the_end() -> None:
     """Neither the same again, nor a second reason why the same broker does not start."""
     program = registered(inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}))
