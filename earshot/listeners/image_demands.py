@@ -36,6 +36,7 @@ BITNAMI_BEFORE = "https://github.com/bitnami/containers/tree/main/bitnami/kafka#
 STORAGE_TOOL = (
     "https://github.com/apache/kafka/blob/3.6.2/core/src/main/scala/kafka/tools/StorageTool.scala"
 )
+FORMAT_WITHOUT_VOTERS = "https://github.com/apache/kafka/pull/18844"
 WURSTMEISTER_SCRIPT = "https://github.com/wurstmeister/kafka-docker/blob/901c084/start-kafka.sh"
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 
@@ -73,6 +74,8 @@ class Of(Enum):
     KRAFT_BROKER = auto()
     """With the role broker, alone or not."""
     CONTROLLER_ALONE = auto()
+    CONTROLLER_WITHOUT_VOTERS = auto()
+    """It asks `controller.quorum.bootstrap.servers`, and has to be formatted in a way of its own."""
     SASL_BETWEEN_BROKERS = auto()
     """By the entry of `inter.broker.listener.name`, or INTERNAL, in the protocol map."""
     SASL_OF_CONTROLLERS = auto()
@@ -121,6 +124,9 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
         Of.KRAFT: bool(roles),
         Of.KRAFT_BROKER: "broker" in roles,
         Of.CONTROLLER_ALONE: roles == {"controller"},
+        Of.CONTROLLER_WITHOUT_VOTERS: "controller" in roles
+        and bool(values.get("controller.quorum.bootstrap.servers"))
+        and not values.get("controller.quorum.voters"),
         Of.SASL_BETWEEN_BROKERS: inter_broker in sasl,
         Of.SASL_OF_CONTROLLERS: any(name in controllers and name != inter_broker for name in sasl),
     }[of]
@@ -196,6 +202,16 @@ DEMANDS = (
             (Family.APACHE, APACHE_SCRIPT, (0, 0)),
             (Family.CONFLUENT, CONFLUENT_SCRIPT, (3, 4)),
         )
+    ),
+    *(
+        Demand(  # it formats the storage without saying who the first voters are
+            family,
+            FORMAT_WITHOUT_VOTERS,
+            Of.CONTROLLER_WITHOUT_VOTERS,
+            since=(3, 9),
+            needs=("KAFKA_CONTROLLER_QUORUM_VOTERS",),
+        )
+        for family in (Family.APACHE, Family.CONFLUENT)
     ),
     Demand(
         Family.BITNAMI,

@@ -191,6 +191,40 @@ def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | N
     assert told(image, KRAFT, volumes=["./configure:/etc/confluent/docker/configure"]) == []
 
 
+BY_SERVERS = KRAFT | {
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": None,
+    "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "kafka:9093",
+}
+
+
+# the wrapper in Kafka's jar formats without a flag: it ended with 1 in 3.9.2, 4.0.2, 4.2.1, 4.4.0
+@pytest.mark.parametrize("image", ["apache/kafka:3.9.1", APACHE, "apache/kafka:latest", CP8])
+def test_a_controller_that_lists_no_voters_is_not_formatted(image: str) -> None:
+    needed = "KAFKA_CONTROLLER_QUORUM_VOTERS"
+    (one,) = found(image, BY_SERVERS)
+    assert (one.rule, one.observed, one.expected) == (
+        "KL014",
+        f"does not set {needed}, and {image} refuses to start",
+        needed,
+    )
+    assert one.source == "https://github.com/apache/kafka/pull/18844"
+    assert told(image, BY_SERVERS | {needed: "1@kafka:9093"}) == []
+    assert told(image, BY_SERVERS, command="sh -c '/format.sh && /etc/kafka/docker/run'") == []
+    broker = {
+        "KAFKA_PROCESS_ROLES": "broker",
+        "KAFKA_LISTENERS": "PLAINTEXT://:9092",
+        "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "controller:9093",
+    }
+    assert told(image, BY_SERVERS | broker) == []
+
+
+def test_bitnami_4_formats_a_controller_that_lists_no_voters() -> None:
+    env = {name.replace("KAFKA_", "KAFKA_CFG_"): value for name, value in BY_SERVERS.items()}
+    assert (
+        told("bitnami/kafka:4.0", {**env, "KAFKA_KRAFT_CLUSTER_ID": "abcdefghijklmnopqrstuv"}) == []
+    )
+
+
 @pytest.mark.parametrize(
     "image", [APACHE, CP7, "confluentinc/cp-kafka:latest", "bitnami/kafka:4.0"]
 )
