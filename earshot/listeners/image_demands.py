@@ -75,7 +75,7 @@ class Of(Enum):
     """With the role broker, alone or not."""
     CONTROLLER_ALONE = auto()
     CONTROLLER_WITHOUT_VOTERS = auto()
-    """It asks `controller.quorum.bootstrap.servers`, and has to be formatted in a way of its own."""
+    """It asks `controller.quorum.bootstrap.servers`; formatting says who votes first."""
     SASL_BETWEEN_BROKERS = auto()
     """By the entry of `inter.broker.listener.name`, or INTERNAL, in the protocol map."""
     SASL_OF_CONTROLLERS = auto()
