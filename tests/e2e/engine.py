@@ -48,7 +48,7 @@ class Deployment:
 
     def pulumi(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """Runs the CLI; output and errors come together, as a user sees them."""
-        self._write()
+        self.write()
         environment = dict(self.environment)
         if not self.pack:
             environment.pop("PULUMI_OPTION_POLICY_PACK")
@@ -108,7 +108,8 @@ class Deployment:
             if read_record(directory) is not None:
                 stop(directory, grace=1.0)
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Writes the stack's file, as every command does before it runs."""
         document = {"config": {"earshot:cluster": self.cluster}}
         old = yaml.safe_load(self.stack_file.read_text()) if self.stack_file.exists() else {}
         if "encryptionsalt" in (old or {}):

@@ -66,7 +66,7 @@ class SteadyProducer:
         self.acknowledged: list[Acknowledged] = []
         self.failed: list[str] = []
         self.sent = 0
-        self._topic, self._partitions = topic, partitions
+        self.topic, self._partitions = topic, partitions
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True}
         )
@@ -86,6 +86,7 @@ class SteadyProducer:
         self._done.set()
         self._thread.join(FLUSH_SECONDS + 10)
         assert not self._thread.is_alive()
+        del self._producer  # its connections end with it
 
     def known_brokers(self) -> dict[int, str]:
         """Where the running client believes the brokers to be, by id."""
@@ -115,7 +116,7 @@ class SteadyProducer:
             self.acknowledged.append(Acknowledged(sequence, checksum, *_place(message), now))
 
         partition = sequence % self._partitions
-        self._producer.produce(self._topic, body, partition=partition, on_delivery=told)
+        self._producer.produce(self.topic, body, partition=partition, on_delivery=told)
         self.sent += 1
 
 

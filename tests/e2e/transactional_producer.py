@@ -6,11 +6,10 @@ What it committed is remembered: a reader of committed records must find each on
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 TOGETHER = 5
 """Records of one transaction."""
@@ -78,28 +77,3 @@ class TransactionalProducer:
             except KafkaException as reason:
                 if not reason.args[0].retriable():
                     raise
-
-
-def read_committed(bootstrap: str, topic: str) -> list[str]:
-    """The records of committed transactions in the first partition of ``topic``, in order."""
-    return list(_committed(bootstrap, topic))
-
-
-def _committed(bootstrap: str, topic: str) -> Iterator[str]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": f"reads-{topic}",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        while (message := consumer.poll(PATIENCE)) is not None and message.error() is None:
-            value = message.value()
-            assert isinstance(value, bytes)
-            yield value.decode()
-        assert message is not None, "no end of the partition"
-    finally:
-        consumer.close()

@@ -1,0 +1,99 @@
+"""A consumer group that reads while a test changes what is below it; what it read is remembered."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer
+
+MEMBERS = 2
+PATIENCE = 90.0
+"""Seconds until it has read what is there: more than a session of the group's lasts."""
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset."""
+
+
+class GroupReader:
+    """Reads committed records of some topics from entering to leaving the context."""
+
+    def __init__(self, bootstrap: str, group: str, topics: Collection[str]) -> None:
+        self.found: dict[Place, bytes] = {}
+        self.failed: list[str] = []
+        self._done = threading.Event()
+        settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+        self._threads = [
+            threading.Thread(target=self._read, args=(settings, topics), name=f"{group} {number}")
+            for number in range(MEMBERS)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+    def has_read(self, records: Mapping[Place, bytes]) -> None:
+        """Waits for ``records``; fails for one that is missing after that, or read otherwise."""
+        self._waits(lambda: records.keys() - self.found.keys())
+        assert {place: self.found[place] for place in records} == records
+
+    def has_read_once(self, topic: str, values: Collection[str]) -> list[str]:
+        """All of a topic with one partition that is read by now, once ``values`` are among it.
+
+        Fails for one that was read at two offsets.
+        """
+        self._waits(lambda: set(values) - set(self.values(topic)))
+        found = self.values(topic)
+        assert len(found) == len(set(found))
+        return found
+
+    def values(self, topic: str) -> list[str]:
+        """What is read by now of a topic with one partition, by offset."""
+        found = {place: self.found[place] for place in list(self.found) if place[0] == topic}
+        return [value.decode() for _, value in sorted(found.items())]
+
+    def _waits(self, missing: Callable[[], Collection[Any]]) -> None:
+        end = time.monotonic() + PATIENCE
+        while (left := missing()) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left, sorted(left)[:10]
+        assert self.failed == []
+
+    def _read(self, settings: Mapping[str, Any], topics: Collection[str]) -> None:
+        consumer = Consumer(dict(settings))
+        consumer.subscribe(list(topics))
+        try:
+            while not self._done.is_set():
+                message = consumer.poll(0.2)
+                if message is None:
+                    continue
+                if (error := message.error()) is not None:
+                    self.failed.append(error.str())
+                    continue
+                topic, partition, offset = message.topic(), message.partition(), message.offset()
+                assert topic is not None and partition is not None and offset is not None
+                value = message.value()
+                assert isinstance(value, bytes)
+                self.found[topic, partition, offset] = value
+        finally:
+            consumer.close()
