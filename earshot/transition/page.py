@@ -49,10 +49,10 @@ Run on three brokers of placement `local` (Kafka 4.1.1, three replicas, two in s
 cores: another listener between brokers, by another port and protocol (PLAINTEXT to SASL_PLAINTEXT,
 and back), one listener split into two, two joined, and EXTERNAL at another port. A producer with
 `acks=all`, a transactional producer and a consumer group stayed on EXTERNAL. Steps were ended by
-Ctrl-C, by killing Pulumi and by killing a broker (SIGKILL), and gone on with or taken back. The group
-read every acknowledged record, and none of a transaction twice. A partition was without an
-acknowledgement for 0.7 to 2.5 s at most; where a broker was killed, for 12 to 15 s: Kafka waits 9 s
-(`broker.session.timeout.ms`) before others lead its partitions.
+Ctrl-C, by killing Pulumi and by killing a broker (SIGKILL), and gone on with or taken back. The
+group read every acknowledged record, and none of a transaction twice. A partition was without an
+acknowledgement for 0.7 to 2.5 s at most; where a broker was killed, for 12 to 15 s: Kafka waits
+9 s (`broker.session.timeout.ms`) before others lead its partitions.
 
 Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
 "Meanwhile" are the listeners through which a client reaches every broker at each moment of the
