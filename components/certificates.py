@@ -92,7 +92,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "days": spec.tls.days,
             "renew_days": spec.tls.renew_days,
             "authorities": list(spec.tls.authorities),
-            "numbers": dict(spec.passwords),
+            "numbers": dict(spec.password_numbers),
             "files": None if files is None else asdict(files),
             "certificates": None,
             "passwords": None,

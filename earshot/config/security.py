@@ -114,7 +114,7 @@ class SecuritySpec(Frozen):
     mechanism: Mechanism = Mechanism.SCRAM_SHA_512
     """How users of SASL_SSL listeners log in."""
     users: tuple[UserSpec, ...] = ()
-    passwords: dict[str, Number] = Field(default_factory=dict)
+    password_numbers: dict[str, Number] = Field(default_factory=dict)
     """By user, the validator too, the number of its password, where it is not the first: with
     another number an update makes another password."""
 
@@ -129,9 +129,9 @@ class SecuritySpec(Frozen):
     def _of_users(self) -> Self:
         refuse(
             [
-                f"passwords: found {shown(name)}, who is no user; allowed: "
+                f"password_numbers: found {shown(name)}, who is no user; allowed: "
                 f"{', '.join(self.user_names)}"
-                for name in self.passwords
+                for name in self.password_numbers
                 if name not in self.user_names
             ]
         )

@@ -43,8 +43,11 @@ SMALL: Final[dict[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.redaction.options.regex": "(?i)url|secret|password|jaas|keystore.key|private key",
 }
-"""A job of few rows after its first aggregation: more partitions or replanning only cost time."""
+"""A job of few rows after its first aggregation: more partitions or replanning only cost time.
+Spark's web page and event log show the options of a write, but those whose key or value fits the
+last of these; what Spark has in its place shows keys in PEM."""
 
 ELSEWHERE: Final[dict[str, str]] = {
     "spark.task.maxFailures": "4",

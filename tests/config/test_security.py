@@ -117,8 +117,8 @@ def test_without_security_protocols_are_the_users_own() -> None:
             "x: security.tls.authorities: found 2 twice; allowed: different numbers",
         ),
         (
-            {"security": {"passwords": {"z": 2, "validator": 2}}},
-            "x: security: passwords: found 'z', who is no user; allowed: validator",
+            {"security": {"password_numbers": {"z": 2, "validator": 2}}},
+            "x: security: password_numbers: found 'z', who is no user; allowed: validator",
         ),
         (
             {"security": {"tls": {"days": 30}}},

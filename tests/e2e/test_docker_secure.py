@@ -50,22 +50,24 @@ def stack(
         cluster = seen_from_outside(cluster, beyond, base_image(docker_engine))
         config = resolving_with(beyond)
         with docker_deployment(folder, docker_engine, cluster, config) as made:
-            secured = Secured(made)
+            secured, known = Secured(made), set[str]()
             with (
                 contextlib.closing(docker_engine.client()) as client,
-                watched(secured.said, lambda: secured.said.update(told(client)), 0.2),
+                watched(secured.said, lambda: secured.said.update(told(client, known)), 0.2),
             ):
                 made.up()
             yield secured
 
 
-def told(client: docker.DockerClient) -> set[str]:
-    """What the engine tells of its containers, also of those that live a second."""
+def told(client: docker.DockerClient, known: set[str]) -> set[str]:
+    """What the engine tells of containers that are not ``known`` yet, also of those that live a
+    second: how they were made stays as it is."""
     found = set()
     with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        for it in client.api.containers(all=True):
+        for id in {it["Id"] for it in client.api.containers(all=True)} - known:
             with contextlib.suppress(docker.errors.DockerException):
-                found.add(json.dumps(client.api.inspect_container(it["Id"])))
+                found.add(json.dumps(client.api.inspect_container(id)))
+                known.add(id)
     return found
 
 

@@ -189,50 +189,50 @@ def without(settings: str, word: str) -> str:
     return "".join(line for line in settings.splitlines(True) if word not in line)
 
 
-DIAGNOSES = [
-    ("wrong password", "EXTERNAL", "authentication", "invalid credentials"),
-    ("another mechanism", "EXTERNAL", "mechanism", "supported mechanisms: SCRAM-SHA-512"),
-    ("no certificate", "INTERNAL", "client-certificate", "bad certificate"),
-    ("another authority", "EXTERNAL", "certificate-untrusted", "local issuer"),
-    (
-        "no TLS",
-        "EXTERNAL",
-        "protocol",
-        "it speaks SASL_SSL (SCRAM-SHA-512), and this client SASL_P",
-    ),
-    ("no login", "EXTERNAL", "protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SSL"),
-    ("a login", "INTERNAL", "client-certificate", "bad certificate"),
-    ("another name", "EXTERNAL", "certificate-name", "the certificate is for localhost, "),
-]
+DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
+    "wrong password, no certificate": {
+        "EXTERNAL": ("authentication", "invalid credentials"),
+        "INTERNAL": ("client-certificate", "bad certificate"),
+    },
+    "another mechanism, a login for a certificate": {
+        "EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
+        "INTERNAL": ("client-certificate", "bad certificate"),
+    },
+    "another authority": {"EXTERNAL": ("certificate-untrusted", "local issuer")},
+    "no TLS": {
+        "EXTERNAL": ("protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SASL_P")
+    },
+    "no login": {
+        "EXTERNAL": ("protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SSL")
+    },
+    "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
+}
+"""By what is wrong, cause and words at each listener."""
 
 
-@pytest.mark.parametrize(("wrong", "listener", "kind", "told"), DIAGNOSES)
-def test_the_doctor_names_what_is_wrong(
-    stack: LocalSecured, wrong: str, listener: str, kind: str, told: str
-) -> None:
-    """A client or a contract with one mistake, against the real brokers."""
+@pytest.mark.parametrize("wrong", DIAGNOSES)
+def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None:
+    """A client or a contract with mistakes, against the real brokers."""
     folder = stack.deployment.folder
     client = (stack.store.folder / "validator.properties").read_text()
     contract = json.loads((stack.deployment.root.parent / "contract.json").read_text())
-    (described,) = (item for item in contract["listeners"] if item["name"] == listener)
-    if wrong == "wrong password":
+    described = {item["name"]: item for item in contract["listeners"]}
+    if wrong == "wrong password, no certificate":
         client = client.replace(stack.store.password("validator"), "wrong")
-    elif wrong == "another mechanism":
-        client = client.replace("SCRAM-SHA-512", "SCRAM-SHA-256")
-    elif wrong == "no certificate":
         client = without(client, "keystore")
+    elif wrong == "another mechanism, a login for a certificate":
+        client = client.replace("SCRAM-SHA-512", "SCRAM-SHA-256")
+        client = without(client, "keystore")
+        described["INTERNAL"]["protocol"] = "SASL_SSL"
     elif wrong == "another authority":
         client = without(client, "truststore")
     elif wrong == "no TLS":
-        described["protocol"] = "SASL_PLAINTEXT"
+        described["EXTERNAL"]["protocol"] = "SASL_PLAINTEXT"
     elif wrong == "no login":
-        described["protocol"] = "SSL"
-    elif wrong == "a login":
-        client = without(client, "keystore")
-        described["protocol"] = "SASL_SSL"
+        described["EXTERNAL"]["protocol"] = "SSL"
     else:
         for broker in contract["brokers"]:
-            broker["advertised"][listener]["host"] = "127.0.0.1"
+            broker["advertised"]["EXTERNAL"]["host"] = "127.0.0.1"
     files = {"c.properties": client, "c.json": json.dumps(contract)}
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -241,11 +241,12 @@ def test_the_doctor_names_what_is_wrong(
     finally:
         for name in files:
             (folder / name).unlink()
-    cells = [cell for cell in report.cells if cell.listener == listener]
-    assert len(cells) == 3
-    for cell in cells:
-        assert cell.cause is not None and cell.failed_stage is Stage.SECURITY
-        assert (cell.cause.kind, told in cell.cause.observed) == (kind, True), cell.cause
+    for listener, (kind, told) in DIAGNOSES[wrong].items():
+        cells = [cell for cell in report.cells if cell.listener == listener]
+        assert len(cells) == 3
+        for cell in cells:
+            assert cell.cause is not None and cell.failed_stage is Stage.SECURITY
+            assert (cell.cause.kind, told in cell.cause.observed) == (kind, True), cell.cause
 
 
 def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) -> None:
@@ -391,7 +392,7 @@ def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
         security["tls"] = {"authorities": [2, 1]}
         restarted(stack)
         going.await_more()  # both are connected to every broker again
-        security["passwords"] = {"app": 2, "validator": 2}
+        security["password_numbers"] = {"app": 2, "validator": 2}
         pids = stack.deployment.pids()
         stack.deployment.up()
         assert stack.deployment.pids() == pids

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
 from earshot.spark.jvm import Jvm
-from earshot.spark.session import Opening, SparkSettings, connector_jars, innermost
+from earshot.spark.session import SMALL, Opening, SparkSettings, connector_jars, innermost
 
 CONNECTOR = "spark-sql-kafka-0-10_2.13-4.0.0.jar"
 
@@ -207,3 +208,20 @@ def test_a_jvm_that_cannot_be_started_leaves_no_recording(
     with pytest.raises(EarshotError, match=r"which ends an entry of Spark's `spark\.jars`"):
         Opening(SparkSettings(jars=(jar,), record=True))
     assert list((tmp_path / "earshot" / "archives").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hidden"),
+    [
+        ("kafka.ssl.keystore.key", "-----BEGIN", True),
+        ("kafka.other", "-----BEGIN ENCRYPTED PRIVATE KEY-----", True),
+        ("kafka.ssl.key.password", "geheim", True),
+        ("kafka.sasl.jaas.config", "OAuthBearerLoginModule required;", True),
+        ("kafka.ssl.truststore.certificates", "-----BEGIN CERTIFICATE-----", False),
+        ("kafka.bootstrap.servers", "b1:9092", False),
+    ],
+)
+def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool) -> None:
+    """As Spark judges them: by the key or the value."""
+    pattern = SMALL["spark.sql.redaction.options.regex"]
+    assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
