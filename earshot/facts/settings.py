@@ -264,8 +264,16 @@ class ForeignSettings(StrictSettings):
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:
-        """`controller.listener.names`; a broker of 2.8 does not know it."""
-        return super().controllers if self.is_kraft or self.version >= (3, 0) else ()
+        """`controller.listener.names`; brokers before 2.8 do not know it."""
+        return super().controllers if self.version >= (2, 8) else ()
+
+    @cached_property
+    def advertised_to_clients(self) -> dict[str, Address]:
+        """Without the controllers' listeners: before 3.2, with ZooKeeper, at their own address."""
+        if self.version >= (3, 2) or not self.has("advertised.listeners"):
+            return super().advertised_to_clients
+        held = {key: self.listeners.get(key) for key in self.controllers}
+        return {k: v for k, v in self.advertised.items() if k not in held or v != held[k]}
 
     @property
     def inter_broker_protocol(self) -> str:

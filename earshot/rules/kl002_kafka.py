@@ -30,6 +30,7 @@ CHECKS: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
     *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_controllers.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
+    kl002_kafka_zookeeper.flags,
 )
 
 

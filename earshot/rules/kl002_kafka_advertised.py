@@ -69,8 +69,10 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
     if not view.has(KEY):
         return
     early = view.version < (3, 9)
-    view.text(KEY)  # a variable that nobody has set may leave nothing of it
+    text = view.text(KEY)  # a variable that nobody has set may leave nothing of it
     if early and not view.is_broker:
+        if not text.strip() and view.version < (3, 3):
+            return
         yield Objection(
             "A5b",
             KEY,
@@ -80,7 +82,7 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
         )
         return
     for name in view.advertised:
-        is_quorum = name in view.controllers
+        is_quorum = name not in view.advertised_to_clients
         if early and is_quorum:
             yield Objection(
                 "A5a",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
+from earshot.listeners.terms import Protocol
 from earshot.rules.kl002_kafka_objection import Objection
 
 NAMES = "controller.listener.names"
@@ -47,8 +48,10 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
                 remedy=f"take {name} out of listeners",
                 listener=name,
             )
-        used = {name, name.upper()} if name == view.controllers[0] else {name.upper()}
-        if not used <= set(view.protocols):  # Kafka reads the first as written, and starts no more
+        used = {name.upper()}
+        if name == view.controllers[0] and name.upper() not in Protocol.__members__:
+            used.add(name)  # Kafka looks the first up as written, or takes it for a protocol
+        if not used <= set(view.protocols):
             yield Objection(
                 "C3",
                 NAMES,

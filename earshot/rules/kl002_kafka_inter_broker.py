@@ -91,14 +91,14 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     own = f"listener.name.{view.inter_broker.lower()}.{ENABLED}"
     key = own if own in view.values else ENABLED  # the listener's own counts first
     text = view.text(key, "GSSAPI")
-    enabled = [item.strip() for item in text.split(",")]
+    enabled = [item.strip() for item in text.split(",")] if text.strip() else []
     if used not in enabled:
         yield Objection(
             "I5",
             "sasl.mechanism.inter.broker.protocol",
-            f"is {used}, and {key} has {text or 'none'}",
+            f"is {used or 'empty'}, and {key} has {text or 'none'}",
             f"a mechanism that {key} has",
-            remedy=f"add {used} to {key}",
+            remedy=f"add {used or 'the mechanism'} to {key}",
             listener=view.inter_broker,
         )
 

@@ -67,6 +67,15 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
+def flags(view: StrictSettings) -> Iterator[Objection]:
+    """Z5: what is true or false, and says neither."""
+    for key, first in ((GENERATION, (0,)), (MIGRATION, (3, 4))):
+        if not (first <= view.version < (4, 0) and view.has(key)):
+            continue
+        if view.text(key).strip().lower() not in ("true", "false"):
+            yield Objection("Z5", key, f"is {view.text(key)!r}", "true or false")
+
+
 def control_plane(view: StrictSettings) -> Iterator[Objection]:
     """Z1c, Z1d: an advertised listener, and not the brokers'."""
     if not view.has(CONTROL_PLANE):
@@ -85,4 +94,4 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-CHECKS = (ensemble, of_kraft, ids, control_plane)
+CHECKS = (ensemble, of_kraft, ids, flags, control_plane)

@@ -37,7 +37,7 @@ OTHERS = {
     "sasl.mechanism.inter.broker.protocol": ("PLAIN", "SCRAM-SHA-512", "GSSAPI", "plain", ""),
     "sasl.enabled.mechanisms": ("PLAIN", "PLAIN,SCRAM-SHA-512", "GSSAPI", "", "PLAIN,,GSSAPI"),
     "controller.listener.names": ("CONTROLLER", "controller", "CONTROLLER,SSL", "", "PLAINTEXT",
-                                  "CONTROLLER, OTHER", "CONTROLLER,CONTROLLER"),
+                                  "ssl", "CONTROLLER, OTHER", "CONTROLLER,CONTROLLER"),
     "controller.quorum.voters": ("1@kafka:9093", "1@localhost:9093,2@other:9093", "9@c:9093", "",
                                  "kafka:9093", "1@0.0.0.0:9093", "1@:9093", "1@kafka", "1@a b:9093",
                                  "1@::1:9093", "1@[::1]:9093", "-1@kafka:9093", "01@kafka:9093",
@@ -53,7 +53,8 @@ OTHERS = {
     "early.start.listeners": ("CONTROLLER", "PLAINTEXT", "plaintext", "INTERNAL,EXTERNAL", "", "X"),
     "control.plane.listener.name": ("CONTROLLER", "INTERNAL", "PLAINTEXT", "X", ""),
     "controller.quorum.auto.join.enable": ("true", "false", "TRUE", "yes"),
-    "broker.id.generation.enable": ("true", "false"),
+    "broker.id.generation.enable": ("true", "false", "True", "no", " true", ""),
+    "zookeeper.metadata.migration.enable": ("false", "FALSE", "1", ""),
     "listener.name.internal.sasl.enabled.mechanisms": ("PLAIN", "GSSAPI", ""),
     "listener.name.plaintext.sasl.enabled.mechanisms": ("PLAIN", "SCRAM-SHA-256"),
 }  # fmt: skip

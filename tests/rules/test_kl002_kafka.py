@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import BrokerSettings
+from earshot.facts.settings import BrokerSettings, ForeignSettings
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.evaluate import evaluate
@@ -127,6 +127,56 @@ def test_zookeeper_excuses_a_broker_without_a_role_before_kafka_4_only(
     values = {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://b1:9092", "broker.id": "1"}
     (found,) = objections(values, version)
     assert (found.observed, found.refused) == ("is not set", refused)
+
+
+OLD = {
+    "zookeeper.connect": "z:2181",
+    "broker.id": "1",
+    "listeners": "PLAINTEXT://b1:9092,OTHER://:9093",
+    "advertised.listeners": "PLAINTEXT://b1:9092,OTHER://b1:9193",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:SASL_SSL",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "version", "found"),
+    [
+        ({}, (3, 9), []),
+        ({"broker.id.generation.enable": " False "}, (3, 9), []),
+        ({"broker.id.generation.enable": "fals"}, (2, 8), ["Z5"]),
+        ({"broker.id.generation.enable": "fals"}, (3, 9), ["Z5"]),
+        ({"zookeeper.metadata.migration.enable": "1"}, (3, 3), []),
+        ({"zookeeper.metadata.migration.enable": "1"}, (3, 4), ["Z5"]),
+        ({"controller.listener.names": "PLAINTEXT"}, (2, 7), []),
+        ({"controller.listener.names": "PLAINTEXT"}, (2, 8), ["A5a", "I4"]),
+        ({"controller.listener.names": "OTHER"}, (3, 1), []),
+        ({"controller.listener.names": "OTHER"}, (3, 2), ["A5a", "Z1"]),
+        (
+            {
+                "inter.broker.listener.name": "OTHER",
+                "sasl.enabled.mechanisms": "",
+                "sasl.mechanism.inter.broker.protocol": "",
+            },
+            (3, 9),
+            ["I5"],
+        ),
+    ],
+)
+def test_a_broker_of_zookeeper_s_times_is_refused_for(
+    change: dict[str, str], version: tuple[int, int], found: list[str]
+) -> None:
+    view = ForeignSettings({**OLD, **change}, version, complete=True)
+    assert sorted(item.check for item in refusals(view)) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("plaintext", []), ("controller", ["C3"])])
+def test_a_controllers_listener_that_is_called_like_a_protocol_needs_no_entry_as_written(
+    name: str, found: list[str]
+) -> None:
+    protocols = f"{BROKER['listener.security.protocol.map']},PLAINTEXT:SSL"
+    changed = {"listener.security.protocol.map": protocols, "controller.listener.names": name}
+    view = ForeignSettings(BROKER | changed, (4, 1), complete=True)
+    assert [item.check for item in refusals(view)] == found
 
 
 def test_leaves_to_the_grammar_what_the_grammar_refuses() -> None:
