@@ -9,9 +9,7 @@ from components.docker.settings import Running
 from components.refusals import REMEMBER
 from components.rolling import Links, unrollable
 from earshot.listeners.security import node_name
-from earshot.listeners.terms import Protocol
 from earshot.placement.docker_names import KEYS
-from earshot.transition.reach import protocols
 
 
 def problems(running: Iterable[Running], wanted: Wanted) -> list[str]:
@@ -20,11 +18,9 @@ def problems(running: Iterable[Running], wanted: Wanted) -> list[str]:
     links = {it.seen.node: Links.of_settings(it.values) for it in found}
     stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
     refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
-    comes = wanted.plan.security is not None
-    others = [it for it in found if _is_secured(it) is not comes]
-    in_clear = protocols(wanted.plan, wanted.plan.inter_broker) == {Protocol.PLAINTEXT}
-    if len(others) > 1 and not refused and not (comes and in_clear):
-        what = "come" if comes else "go"
+    others = [it for it in found if _is_secured(it) is (wanted.plan.security is None)]
+    if len(others) > 1 and not refused:
+        what = "go" if wanted.plan.security is None else "come"
         refused.append(
             f"`security` would {what} while brokers run: those restarted first would ask for "
             "certificates that the others do not show, or show "

@@ -11,7 +11,7 @@ from components.users import UsersProvider
 from earshot.config.docker import DockerSpec
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
-from earshot.listeners.terms import Protocol, Scope
+from earshot.listeners.terms import Scope
 from earshot.placement import DockerPlan
 from earshot.placement.standpoint import Candidate, Kind, Standpoint
 from earshot.remote.container import docker_session
@@ -27,8 +27,6 @@ class DockerUsersProvider(UsersProvider):
     """Brokers that a container on their network reaches by their names."""
 
     def access(self, props: Props) -> Mapping[str, str]:
-        if props["between"] == Protocol.PLAINTEXT:  # until a change in steps is over
-            return {"security.protocol": str(Protocol.PLAINTEXT)}
         store, first = store_of(props), next(iter(props["brokers"]))
         pem = store.key_store(node_name(int(first))).read_text()
         return {
@@ -61,7 +59,6 @@ def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]
     return {
         "stack": stack,
         "standpoint": standpoint.model_dump(mode="json"),
-        "between": str(next(iter(between.values())).protocol),
         "brokers": {str(id): str(item.advertised) for id, item in between.items()},
         # a certificate holds all advertised hosts, so that one address's host goes with any port
         "logins": {

@@ -14,7 +14,6 @@ from components.docker import rolling, settings
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, Wanted
 from earshot.errors import EarshotError
-from earshot.listeners.terms import Protocol
 from tests.components.docker.test_on_engines import container, wanted
 
 RENAMED = [{"name": "BROKERS", "port": 19092, "scopes": "internal"}]
@@ -137,11 +136,3 @@ def test_security_does_not_come_or_go_while_nodes_run(
         "cluster first (`make down STACK=s`; data is kept)"
     )
     assert said(monkeypatch, after, after) == ""
-
-
-def test_security_comes_beside_what_is_in_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, after = wanted(listeners=ONE), wanted(listeners=TLS, security={})
-    both = after.plan.model_copy(
-        update={"nodes": before.plan.nodes, "controller_protocol": Protocol.PLAINTEXT}
-    )
-    assert said(monkeypatch, before, replace(after, plan=both)) == ""

@@ -74,7 +74,6 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
         "users": {"app": ["a-"]},
         "mechanism": "SCRAM-SHA-256",
         "passwords": issued.outs["passwords"],
-        "between": "SSL",
         "brokers": {"1": "kafka-1:19092"},
         "logins": {"1": "kafka-1:9092"},
     }
@@ -93,5 +92,3 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
     assert order.passwords == {user: store.password(user) for user in ("validator", "app")}
     assert order.client["sasl.password"] == store.password("validator")
     assert outs == props, "and none of it is in the state"
-    in_clear = DockerUsersProvider().access({**props, "between": "PLAINTEXT"})
-    assert in_clear == {"security.protocol": "PLAINTEXT"}
