@@ -184,6 +184,16 @@ def until_restarted(stack: Deployment, id: int) -> Iterator[subprocess.Popen[str
         yield child
 
 
+def with_engine_killed(stack: Deployment) -> None:
+    """An update that is killed, and all of Pulumi's with it, once it has restarted one broker."""
+    with until_restarted(stack, 1) as child:
+        below = psutil.Process(child.pid).children(recursive=True)
+        child.send_signal(signal.SIGKILL)
+    gone = [it for it in below if "kafka.Kafka" not in _arguments(it)]
+    psutil.wait_procs(gone, PATIENCE)
+    assert stack.pulumi("cancel", "--yes").returncode == 0
+
+
 def restarted(before: dict[int, int], stack: Deployment) -> list[int]:
     return [id for id, pid in sorted(stack.pids().items()) if before.get(id) != pid]
 
@@ -222,12 +232,7 @@ def test_a_step_whose_engine_was_killed_is_taken_back(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began, before = time.monotonic(), stack.pids()
-    with until_restarted(stack, 1) as child:
-        below = psutil.Process(child.pid).children(recursive=True)
-        child.send_signal(signal.SIGKILL)
-    gone = [it for it in below if "kafka.Kafka" not in _arguments(it)]
-    psutil.wait_procs(gone, PATIENCE)
-    assert stack.pulumi("cancel", "--yes").returncode == 0
+    with_engine_killed(stack)
     assert restarted(before, stack) == [1]
     (begun,) = recall(stack.root.parent).begun
     assert begun.inter_broker == "SECURE"
@@ -272,7 +277,10 @@ def test_a_listener_that_clients_use_stays_until_they_have_moved(
         del stack.cluster["remove"]
     with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as moved:
         wait_for_records(moved)
+        with_engine_killed(stack)
+        assert restarted(before, stack) == [1]
         assert "step 4 of 4: INTERNAL and WHOLE taken away" in stack.up()
+    assert restarted(before, stack) == [1, 2, 3]
     assert seen(stack) == dict.fromkeys(("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False)
     assert proved(stack) == seen(stack).keys()
     record_property(MEASURED, traffic.is_whole(began, stays, moved))
