@@ -51,8 +51,10 @@ and back), one listener split into two, two joined, and EXTERNAL at another port
 `acks=all`, a transactional producer and a consumer group stayed on EXTERNAL. Steps were ended by
 Ctrl-C, by killing Pulumi and by killing a broker (SIGKILL), and gone on with or taken back. The
 group read every acknowledged record, and none of a transaction twice. A partition was without an
-acknowledgement for 0.7 to 2.5 s at most; where a broker was killed, for 12 to 15 s: Kafka waits
-9 s (`broker.session.timeout.ms`) before others lead its partitions.
+acknowledgement for 0.3 to 2.5 s at most: a broker that asks the next leader for records before
+that one knows of it waits a second (`replica.fetch.backoff.ms`). Where a broker was killed while
+another was restarted, it was 12 to 15 s: Kafka waits 9 s (`broker.session.timeout.ms`) before
+others lead its partitions.
 
 Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
 "Meanwhile" are the listeners through which a client reaches every broker at each moment of the
