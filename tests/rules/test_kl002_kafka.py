@@ -16,10 +16,15 @@ from tests.goldens import is_golden
 from tests.listeners.clusters import plans
 from tests.rules.examples import described
 from tests.rules.settings_examples import files, load
-from tests.rules.vectors import BASES, BROKER, COMBINED, CONTROLLER, VECTORS
+from tests.rules.vectors import BASES, BROKER, COMBINED, CONTROLLER, MAP, VECTORS
 
 ERAS = ("3.9.0", "3.9.2", "4.0.0", "4.1.1", "4.2.1")
 """Versions between which a verdict changes."""
+NO_MECHANISM = {  # as `make kafka-judge` found: an empty name is not in an empty list
+    "listener.security.protocol.map": MAP.replace("INTERNAL:PLAINTEXT", "INTERNAL:SASL_PLAINTEXT"),
+    "sasl.enabled.mechanisms": "",
+    "sasl.mechanism.inter.broker.protocol": "",
+}
 
 
 def checks(values: dict[str, str], version: str = "4.1.1") -> list[str]:
@@ -57,6 +62,8 @@ def test_has_nothing_against_a_sound_node(base: str, version: str) -> None:
         (BROKER, {"process.roles": "broker,broker"}, "4.2", "R1a", False),
         (BROKER, {"controller.quorum.auto.join.enable": "true"}, "4.2", "C11", True),
         (BROKER, {"sasl.enabled.mechanisms": "PLAIN,"}, "4.2", "I5a", True),
+        (BROKER, NO_MECHANISM, "3.3.2", "I5", True),
+        (BROKER, NO_MECHANISM, "4.4.0", "I5", True),
         (CONTROLLER, {"inter.broker.listener.name": "CONTROLLER"}, "4.0", "C7", True),
         (BROKER, {"control.plane.listener.name": "X"}, "4.0", "C12", False),
         (BROKER, {"controller.quorum.auto.join.enable": "TRUE"}, "4.1.1", "C11", False),
