@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
 from components.rolling import Links
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.security import own_access
 from earshot.listeners.terms import Protocol
-from earshot.validation.client import translate
+from earshot.validation.client import failure_of, translate
 from earshot.validation.client_file import read_client_file
 
 KEY = "client_config"
@@ -45,8 +48,8 @@ def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
     if plan.security is not None:
         return  # it makes credentials, and comes in with them
     client = client_properties(props)
-    translate(client)
-    asked = [it for it in plan.brokers[0].listeners if it.protocol.sasl]
+    secured = [it for it in plan.brokers[0].listeners if it.protocol is not Protocol.PLAINTEXT]
+    asked = [it for it in secured if it.protocol.sasl]
     listed = ", ".join(f"{it.name} ({it.protocol})" for it in asked)
     if asked and not client:
         yield (
@@ -56,3 +59,12 @@ def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
         )
     elif asked and "sasl.mechanism" not in client:
         yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listed} ask for one"
+    elif client:
+        for item in secured:
+            try:  # it connects to nobody
+                AdminClient(
+                    {**translate(client), "security.protocol": item.protocol, "log_level": 0}
+                )
+            except KafkaException as reason:
+                said = failure_of(reason).text
+                yield f"{KEY}: {props[KEY]} is no way into {item.name} ({item.protocol}): {said}"

@@ -74,6 +74,10 @@ def test_listeners_that_ask_for_credentials_need_some(tmp_path: Path) -> None:
             "(SASL_PLAINTEXT) ask for one"
         )
     ]
+    file.write_text("sasl.mechanism=FOO\n")
+    first, second = problems(plan, given)
+    assert first.startswith(f"client_config: {file} is no way into INTERNAL (SASL_PLAINTEXT): ")
+    assert "FOO" in first and "EXTERNAL" in second
     file.write_text(FILE)
     assert list(problems(plan, given)) == []
     assert list(problems(with_protocol("PLAINTEXT"), {})) == []
