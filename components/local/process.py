@@ -176,6 +176,8 @@ def _ends(process: psutil.Process, seconds: float) -> bool:
             process.wait(min(left, _POLL_SECONDS))
             return True
         if process.status() == psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(psutil.TimeoutExpired):
+                process.wait(0)  # collects it where it is a child of ours
             return True
     return False
 

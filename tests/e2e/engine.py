@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from components.local.process import stop
@@ -117,6 +119,16 @@ class Deployment:
         self.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
         config = Path(self.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"])
         config.write_text(json.dumps(self.pack_config))
+
+
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended; one that nobody has collected has."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE and process.is_running():
+                found.append(process)
+    return found
 
 
 def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:

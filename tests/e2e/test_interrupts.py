@@ -19,7 +19,7 @@ import yaml
 
 from components.local.record import running
 from earshot.project import Project
-from tests.e2e.engine import local_cluster
+from tests.e2e.engine import alive, local_cluster
 from toolchain.paths import ROOT, STATE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -117,14 +117,6 @@ def until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.05)
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [
-        process
-        for process in processes
-        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    ]
 
 
 def validating(child: subprocess.Popen[str]) -> bool:

@@ -23,7 +23,7 @@ from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
-from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.engine import Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -379,7 +379,7 @@ def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None
     written = write(stack, "survives")
     processes = [psutil.Process(pid) for pid in stack.pids().values()]
     stack.destroy()
-    assert not any(process.is_running() for process in processes)
+    assert alive(processes) == []
     assert stack.pids() == {}
     assert all((node_directory(stack.root, id) / "log").is_dir() for id in (1, 2, 3))
     # what no cluster that runs can be given
