@@ -30,7 +30,7 @@ def ensemble(view: StrictSettings) -> Iterator[Objection]:
 def of_kraft(view: StrictSettings) -> Iterator[Objection]:
     """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
-    if view.version >= (3, 2) and view.text(NAMES) and not migrates:
+    if view.version >= (3, 2) and view.text(NAMES).strip(",") and not migrates:
         yield Objection(
             "Z1",
             NAMES,

@@ -157,6 +157,7 @@ OLD = {
         ({"controller.listener.names": "PLAINTEXT"}, (2, 7), []),
         ({"controller.listener.names": "PLAINTEXT"}, (2, 8), ["A5a", "I4"]),
         ({"controller.listener.names": "OTHER"}, (3, 1), []),
+        ({"controller.listener.names": ","}, (3, 9), []),
         ({"controller.listener.names": "OTHER"}, (3, 2), ["A5a", "Z1"]),
         (
             {
