@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 from confluent_kafka import Consumer
+
+from tests.e2e.background import Background
 
 MEMBERS = 2
 PATIENCE = 90.0
@@ -18,39 +19,20 @@ Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
 
-class GroupReader:
+class GroupReader(Background):
     """Reads committed records of some topics from entering to leaving the context."""
 
     def __init__(self, bootstrap: str, group: str, topics: Collection[str]) -> None:
         self.found: dict[Place, bytes] = {}
         self.failed: list[str] = []
-        self._done = threading.Event()
         settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
         }
-        self._threads = [
-            threading.Thread(target=self._read, args=(settings, topics), name=f"{group} {number}")
-            for number in range(MEMBERS)
-        ]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._done.set()
-        for thread in self._threads:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+        read = partial(self._read, settings, topics)
+        super().__init__(group, [read] * MEMBERS, PATIENCE)
 
     def has_read(self, records: Mapping[Place, bytes]) -> None:
         """Waits for ``records``; fails for one that is missing after that, or read otherwise."""
@@ -83,7 +65,7 @@ class GroupReader:
         consumer = Consumer(dict(settings))
         consumer.subscribe(list(topics))
         try:
-            while not self._done.is_set():
+            while not self.over.is_set():
                 message = consumer.poll(0.2)
                 if message is None:
                     continue

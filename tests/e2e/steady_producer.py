@@ -6,18 +6,17 @@ bootstrap once and told nothing later. What was acknowledged is remembered, to b
 
 from __future__ import annotations
 
-import threading
 import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from types import TracebackType
-from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.e2e.background import Background
 
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
 """By partition; the first leads."""
@@ -56,7 +55,7 @@ def record(sequence: int) -> tuple[int, bytes]:
     return zlib.crc32(body), body
 
 
-class SteadyProducer:
+class SteadyProducer(Background):
     """Writes to the partitions of a topic in turn from entering to leaving the context.
 
     ``acknowledged`` and ``failed`` are complete after that.
@@ -70,23 +69,11 @@ class SteadyProducer:
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True}
         )
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"writes to {topic}")
+        super().__init__(f"writes to {topic}", [self._run], FLUSH_SECONDS + 10)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._done.set()
-        self._thread.join(FLUSH_SECONDS + 10)
-        assert not self._thread.is_alive()
-        del self._producer  # its connections end with it
+    def leave(self) -> None:
+        """Ends the producer's connections."""
+        del self._producer
 
     def known_brokers(self) -> dict[int, str]:
         """Where the running client believes the brokers to be, by id."""
@@ -95,7 +82,7 @@ class SteadyProducer:
 
     def _run(self) -> None:
         turn = time.monotonic()
-        while not self._done.is_set() and self.sent < MOST_RECORDS:
+        while not self.over.is_set() and self.sent < MOST_RECORDS:
             self._send()
             # after a stop it goes on at its rate, and does not catch up
             turn = max(turn + 1 / PER_SECOND, time.monotonic())

@@ -379,6 +379,7 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
         found.over.set()
         for thread in threads:
             thread.join()
+        del found.producer, found.consumer  # their connections end with them
     assert found.failed == [] and len(found.acknowledged) > 100
     assert found.acknowledged - found.read == set()
     print(f"{topic}: {len(found.acknowledged)} records, none lost")

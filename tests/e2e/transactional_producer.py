@@ -5,11 +5,11 @@ What it committed is remembered: a reader of committed records must find each on
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException, Producer
+
+from tests.e2e.background import Background
 
 TOGETHER = 5
 """Records of one transaction."""
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 """Seconds for a transaction's commit."""
 
 
-class TransactionalProducer:
+class TransactionalProducer(Background):
     """Writes to the first partition of a topic from entering to leaving the context.
 
     ``committed`` and ``failed`` are complete after that.
@@ -32,27 +32,19 @@ class TransactionalProducer:
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "transactional.id": f"writes-{topic}"}
         )
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"writes to {topic}")
+        super().__init__(f"commits to {topic}", [self._run], 2 * PATIENCE)
 
     def __enter__(self) -> Self:
         self._producer.init_transactions(PATIENCE)
-        self._thread.start()
-        return self
+        return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._done.set()
-        self._thread.join(2 * PATIENCE)
-        assert not self._thread.is_alive()
+    def leave(self) -> None:
+        """Ends the producer's connections."""
+        del self._producer
 
     def _run(self) -> None:
         number = 0
-        while not self._done.wait(PAUSE):
+        while not self.over.wait(PAUSE):
             number += 1
             records = [f"{number}/{index}" for index in range(TOGETHER)]
             try:

@@ -1,0 +1,41 @@
+"""Work of threads beside a test, from entering to leaving a context."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+
+class Background:
+    """Runs some functions, a thread each, which end once `over` is set."""
+
+    def __init__(self, name: str, work: Sequence[Callable[[], None]], patience: float) -> None:
+        """``patience`` is how many seconds each may take to end."""
+        self.over = threading.Event()
+        self._patience = patience
+        self._threads = [
+            threading.Thread(target=item, name=f"{name} {number}")
+            for number, item in enumerate(work)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.over.set()
+        for thread in self._threads:
+            thread.join(self._patience)
+            assert not thread.is_alive(), thread.name
+        self.leave()
+
+    def leave(self) -> None:
+        """What to let go once all threads have ended."""
