@@ -13,11 +13,11 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from components.local import quorum
 from components.local.access import access
 from components.local.changes import started_with
 from components.local.logs import why_ended
 from components.local.process import last_words
-from components.local.quorum import node_directory
 from components.local.record import running
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -55,6 +55,7 @@ def wait_for(
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
+    But for replicas of which only nodes that do not run have all records.
     ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. A controller that
     is no broker answers no clients, so it is ready when it accepts connections. ``client`` are
     Kafka's client properties, for brokers that ask each other for credentials. Raises EarshotError
@@ -70,7 +71,9 @@ def wait_for(
     while True:
         _check_alive(root, nodes)
         # ask each broker about itself: others list a killed broker for some seconds
-        states = {id: _state(id, admin, brokers[id], cluster_id) for id, admin in admins.items()}
+        states = {
+            id: _state(root, id, admin, brokers[id], cluster_id) for id, admin in admins.items()
+        }
         states |= {id: _accepts_connections(address) for id, address in (controllers or {}).items()}
         missing = [id for id, state in states.items() if state is not Progress.READY]
         now = time.monotonic()
@@ -87,7 +90,7 @@ def wait_for(
 
 def _access(root: Path, id: int, client: Mapping[str, str]) -> dict[str, Any]:
     """What lets somebody in where brokers reach the node; empty where everybody may."""
-    return access(read_properties(started_with(node_directory(root, id))).values, client)
+    return access(read_properties(started_with(quorum.node_directory(root, id))).values, client)
 
 
 def _admin(address: str, credentials: Mapping[str, Any]) -> AdminClient:
@@ -101,7 +104,7 @@ def _admin(address: str, credentials: Mapping[str, Any]) -> AdminClient:
     return AdminClient(settings, logger=_SILENT)
 
 
-def _state(id: int, admin: AdminClient, address: str, cluster_id: str) -> Progress:
+def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> Progress:
     try:
         metadata = admin.list_topics(timeout=2)
     except KafkaException:
@@ -120,8 +123,12 @@ def _state(id: int, admin: AdminClient, address: str, cluster_id: str) -> Progre
     partitions = (
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     )
-    behind = any(id in item.replicas and id not in item.isrs for item in partitions)
-    return Progress.BEHIND if behind else Progress.READY
+    behind = [it.isrs for it in partitions if id in it.replicas and id not in it.isrs]
+    if not behind:
+        return Progress.READY
+    # what only nodes have that do not run, nobody can catch up with before they do
+    gone = set(quorum.ended(root, but=id))
+    return Progress.READY if gone and all(gone >= set(it) for it in behind) else Progress.BEHIND
 
 
 def _accepts_connections(address: Address) -> Progress:
@@ -134,7 +141,7 @@ def _accepts_connections(address: Address) -> Progress:
 
 def _check_alive(root: Path, nodes: Sequence[int]) -> None:
     for id in nodes:
-        directory = node_directory(root, id)
+        directory = quorum.node_directory(root, id)
         if running(directory) is None:
             raise EarshotError(
                 f"node {id} did not come up", observed=why_ended(directory), remedy=AGAIN
@@ -142,7 +149,7 @@ def _check_alive(root: Path, nodes: Sequence[int]) -> None:
 
 
 def _late(root: Path, silent: Sequence[int], deadline: float) -> EarshotError:
-    words = "\n".join(last_words(node_directory(root, id), 5) for id in silent[:3])
+    words = "\n".join(last_words(quorum.node_directory(root, id), 5) for id in silent[:3])
     return EarshotError(
         f"node {_listed(silent)} did not come up",
         observed=f"no answer after {deadline:.0f} s; the last lines of the logs:\n{words}",

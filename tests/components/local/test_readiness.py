@@ -47,8 +47,31 @@ class AdminDouble:
         (AdminDouble([1, 2], [1, 2], [1, 2]), Progress.READY),
     ],
 )
-def test_a_broker_is_ready_when_it_is_listed_and_in_sync(admin: Any, state: Progress) -> None:
-    assert readiness._state(1, admin, "localhost:1", CLUSTER) is state
+def test_a_broker_is_ready_when_it_is_listed_and_in_sync(
+    tmp_path: Path, admin: Any, state: Progress
+) -> None:
+    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) is state
+
+
+@pytest.mark.parametrize(
+    ("isrs", "ended", "state"),
+    [
+        ([3], [3], Progress.READY),
+        ([3], [2, 3], Progress.READY),
+        ([2, 3], [3], Progress.BEHIND),
+        ([2], [3], Progress.BEHIND),
+        ([], [], Progress.BEHIND),
+        ([1], [3], Progress.READY),
+    ],
+)
+def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isrs: list[int], ended: list[int], state: Any
+) -> None:
+    monkeypatch.setattr(
+        readiness.quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
+    )
+    admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
+    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) is state
 
 
 def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
