@@ -26,6 +26,7 @@ from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
+from earshot.listeners.terms import Protocol
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
         yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
         yield from _removal_problems(root, memory, plan)
+    yield from _open_quorum(root, plan)
     yield from _port_problems(root, plan)
 
 
@@ -206,6 +208,18 @@ def _quorum_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[
             ", ".join(memory.voters.values()),
             ", ".join(wanted.values()),
             "Stop the cluster first (`make down`; data is kept)",
+        )
+
+
+def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
+    """That the quorum of a secured cluster would be in plain text without need."""
+    plain = plan.controller_protocol is Protocol.PLAINTEXT
+    if plan.security is not None and plain and not any_runs(root):
+        yield (
+            f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and no node that "
+            "runs: whoever reaches the quorum's port could do everything. It is for a cluster in "
+            "plain text that gets TLS while it runs; take `protocol` away, so that the quorum has "
+            "TLS, too"
         )
 
 

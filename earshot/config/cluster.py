@@ -189,6 +189,11 @@ class ClusterSpec(Frozen):
                 f"security.tls.from: found with placement {self.placement}, which takes no files "
                 "of others yet; allowed: placement local, or `issue: stack`"
             )
+        if self.controllers.protocol is Protocol.PLAINTEXT and self.placement != "local":
+            yield (
+                f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and placement "
+                f"{self.placement}; allowed: {Protocol.SSL}, where nodes show certificates"
+            )
         yield from security_problems(
             self.listeners, self.inter_broker_name, self.controllers.protocol, self.extra
         )

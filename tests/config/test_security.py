@@ -69,6 +69,13 @@ def test_without_security_protocols_are_the_users_own() -> None:
             ),
         ),
         (
+            {"placement": "docker", "controllers": {"protocol": "PLAINTEXT"}},
+            (
+                "x: controllers.protocol: found PLAINTEXT with `security` and placement docker; "
+                "allowed: SSL, where nodes show certificates"
+            ),
+        ),
+        (
             {"inter_broker": "EXTERNAL"},
             (
                 "x: listeners.EXTERNAL.protocol: found SASL_SSL between brokers of a cluster with "

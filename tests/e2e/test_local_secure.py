@@ -510,6 +510,16 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         assert {"app-plain", "app-secured", "app-after"} <= set(allowed)
         with pytest.raises(KafkaException):
             AdminClient(login).create_topics([NewTopic("other", 3, 3)])["other"].result(20)
+        assert "User:ANONYMOUS" in secured.settings(1)["super.users"].split(";")
+        made.stop_all()
+        found = made.refused()
+        assert "found PLAINTEXT with `security` and no node that runs" in " ".join(found.split())
+        assert made.pids() == {}
+        del wanted["controllers"]["protocol"]
+        made.up()
+        assert {cell.verdict for cell in secured.report().cells} == {Verdict.PASS}
+        assert secured.settings(1)["super.users"] == "User:CN=node,OU=nodes"
+        assert "app-plain" in AdminClient(login).list_topics(timeout=10).topics
 
 
 TO_TLS = (

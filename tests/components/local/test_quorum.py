@@ -21,8 +21,8 @@ from components.local.quorum import Memory
 from components.local.record import Record
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import Scope
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.terms import Mechanism, Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from tests.components.local import nodes
 from tests.e2e.ports import kept_ports
@@ -73,6 +73,30 @@ def test_the_cluster_id_and_the_word_that_it_serves_survive_a_change(tmp_path: P
 def test_scaling_from_three_to_four_keeps_the_voters(tmp_path: Path) -> None:
     quorum.settle(tmp_path, planned())
     assert list(quorum.problems(tmp_path, planned(brokers=4))) == []
+
+
+def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = [
+        (
+            "controllers.protocol: found PLAINTEXT with `security` and no node that runs: whoever "
+            "reaches the quorum's port could do everything. It is for a cluster in plain text that "
+            "gets TLS while it runs; take `protocol` away, so that the quorum has TLS, too"
+        )
+    ]
+    plain = planned()
+    security = SecurityPlan(folder="/keys", mechanism=Mechanism.SCRAM_SHA_512)
+    secured = plain.model_copy(update={"security": security})
+    assert list(quorum.problems(tmp_path, secured)) == refused
+    quorum.settle(tmp_path, secured)  # stopped
+    assert list(quorum.problems(tmp_path, secured)) == refused
+    monkeypatch.setattr(quorum, "any_runs", lambda root: root == tmp_path)
+    assert list(quorum.problems(tmp_path, secured)) == []
+    monkeypatch.undo()
+    assert list(quorum.problems(tmp_path, plain)) == []
+    whole = secured.model_copy(update={"controller_protocol": Protocol.SSL})
+    assert list(quorum.problems(tmp_path, whole)) == []
 
 
 def test_other_voters_are_refused(tmp_path: Path) -> None:
