@@ -37,7 +37,7 @@ SECONDS = 30.0
 LOGIN_SECONDS = 30.0
 """Until all brokers know all users."""
 ITERATIONS = 4096
-"""Of SCRAM, for each login: Kafka's default. More would protect short passwords; ours are random."""
+"""Of SCRAM, for each login, Kafka's default: more protect short passwords, and these are random."""
 _MECHANISMS = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
