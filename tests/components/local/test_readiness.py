@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from components.local import readiness
-from components.local.quorum import node_directory
+from components.local import quorum, readiness
 from components.local.readiness import CatchingUp, Progress, wait_for
 from components.local.record import Record
 from earshot.errors import EarshotError
@@ -68,14 +67,14 @@ def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isrs: list[int], ended: list[int], state: Any
 ) -> None:
     monkeypatch.setattr(
-        readiness.quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
+        quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
     )
     admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
     assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) is state
 
 
 def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
-    directory = node_directory(tmp_path, 1)
+    directory = quorum.node_directory(tmp_path, 1)
     directory.mkdir()
     (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
     with pytest.raises(EarshotError) as caught:
@@ -88,7 +87,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) -> None:
-    directory = node_directory(tmp_path, 10_001)
+    directory = quorum.node_directory(tmp_path, 10_001)
     with node(directory) as child, socket.socket() as listening:
         recorded(directory, Record.of(child.pid, "d"))
         listening.bind(("127.0.0.1", 0))
