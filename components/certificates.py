@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
 from components.checked import Props, on_lines_of_its_own
-from components.outputs import known_or
+from components.outputs import applied, known_or
 from components.owner import OwnedProvider
 from components.writing import writing
 from earshot import cache
@@ -38,6 +40,8 @@ class CertificatesProvider(OwnedProvider):
     """What decides beside them is seen in the folder."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        if isinstance(news["hosts"], Unknown):  # as long as a node's name is
+            return DiffResult(changes=True)
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         store, wanted = store_of(news), _wanted(news)
         with on_lines_of_its_own():
@@ -77,7 +81,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         self,
         name: str,
         spec: SecuritySpec,
-        plan: ClusterPlan,
+        plan: ClusterPlan | pulumi.Output[ClusterPlan],
         root: Path,
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -86,7 +90,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         props = {
             "stack": name,
             "root": str(root),
-            "hosts": {node_name(it.id): hosts(it) for it in plan.nodes},
+            "hosts": applied(plan, _hosts_of),
             "users": list(spec.user_names),
             "mechanism": str(spec.mechanism),
             "days": spec.tls.days,
@@ -99,20 +103,29 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "expires": None,
         }
         # a preview in which anything changes knows no output, and would restart all nodes
-        self._kept = store_of(props).kept(_wanted(props), _now()) if is_dry_run() else {}
+        self._kept: Any = applied(props["hosts"], lambda them: _kept({**props, "hosts": them}))
         super().__init__(CertificatesProvider(), name, props, opts)
 
-    def of_node(self, node: Node) -> pulumi.Output[str]:
+    def of_node(self, id: int) -> pulumi.Output[str]:
         """The fingerprint of the node's certificate: with another one it is to be restarted."""
-        name = node_name(node.id)
-        kept = {key: it for key, it in self._kept.items() if key == name}
-        found = known_or(self.certificates, kept) if kept else self.certificates
-        return found.apply(lambda them: them[name])
+        name = node_name(id)
+        made = self.certificates.apply(lambda them: them[name])
+        if isinstance(self._kept, pulumi.Output):
+            return self._kept.apply(lambda kept: kept.get(name) or made)
+        return known_or(made, self._kept[name]) if name in self._kept else made
 
 
 def hosts(node: Node) -> list[str]:
     """What ``node`` advertises on its listeners with TLS, each host once."""
     return list(dict.fromkeys(it.advertised.host for it in node.listeners if it.protocol.tls))
+
+
+def _hosts_of(plan: ClusterPlan) -> dict[str, list[str]]:
+    return {node_name(it.id): hosts(it) for it in plan.nodes}
+
+
+def _kept(props: Props) -> dict[str, str]:
+    return store_of(props).kept(_wanted(props), _now()) if is_dry_run() else {}
 
 
 def store_of(props: Props) -> Store:

@@ -60,9 +60,9 @@ class UsersProvider(OwnedProvider):
     def _settle(self, olds: Props, news: Props) -> None:
         store = store_of(news)
         with on_lines_of_its_own():
-            known = _merged(_remembered(store), olds.get("users", {}))
+            known = merged(_remembered(store), olds.get("users", {}))
             # an interrupted run may have made some of them, and a state may be lost
-            _remember(store, _merged(known, news["users"]))
+            _remember(store, merged(known, news["users"]))
             self.carry_out(_order(known, olds, news, self.access(news)), news)
             _remember(store, news["users"])
 
@@ -109,7 +109,8 @@ def _remember(store: Store, known: Known) -> None:
         cache.write(store.folder / MADE, json.dumps(known, indent=2) + "\n", 0o600)
 
 
-def _merged(one: Known, other: Known) -> Known:
+def merged(one: Known, other: Known) -> Known:
+    """All users of both, each with the prefixes of both."""
     return {
         name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ()))))
         for name in (*one, *other)

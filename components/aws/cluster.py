@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -17,6 +18,7 @@ from components.aws.network import Network, NetworkArgs, NetworkFacts, existing
 from components.aws.node import InstanceNode
 from components.aws.preflight import AwsPreflight
 from components.aws.readiness import AwsReadiness
+from components.aws.secured import Secured
 from components.aws.volumes import attached_id, check_given, idle
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import with_run_errors, without_dependencies
@@ -84,10 +86,12 @@ class Cluster(pulumi.ComponentResource):
             self._preflight(approval),
             newest_images(spec, self),
         )
+        self.secured = self._secured(shared)
         self.nodes: dict[int, InstanceNode] = {}
         last: pulumi.Output[Any] | None = None
         for id in spec.node_ids:
-            node = self.nodes[id] = InstanceNode(shared, id, last)
+            version = self.secured.of_node(id) if self.secured else ""
+            node = self.nodes[id] = InstanceNode(shared, id, last, version)
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
 
@@ -99,6 +103,10 @@ class Cluster(pulumi.ComponentResource):
 
     def _preflight(self, approval: GateApproval | None) -> pulumi.Resource | None:
         """The resource that checks an update before an instance is touched, if there is one."""
+        return None
+
+    def _secured(self, shared: SharedInputs) -> Secured | None:
+        """What makes the cluster a secured one, with `security`."""
         return None
 
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
@@ -131,13 +139,15 @@ class AwsStackCluster(Cluster):
         spec: AwsSpec,
         opts: pulumi.ResourceOptions | None = None,
         *,
+        root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
     ) -> None:
         """``name`` is the stack's, and begins the names of all resources.
 
-        ``begin`` makes what must be there before the first instance is touched.
+        ``root`` is the stack's folder of the cluster on this machine, where keys and passwords lie
+        with `security`. ``begin`` makes what must be there before the first instance is touched.
         """
-        self._begin = begin
+        self._begin, self._root = begin, root
         super().__init__(name, spec, opts)
         every = list(self.nodes.values())
         after = [self._last] if self._last else []
@@ -158,6 +168,10 @@ class AwsStackCluster(Cluster):
         if self._begin is None:
             return preflight
         return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
+
+    def _secured(self, shared: SharedInputs) -> Secured | None:
+        security = self._spec.security
+        return Secured(shared, security, self._root) if security is not None else None
 
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])

@@ -12,7 +12,7 @@ from components.aws.tags import tags
 from components.aws.volumes import of_volume
 from components.outputs import once, with_run_errors
 from earshot.aws.roles import node_policy
-from earshot.placement.aws import node_user_data, report_parameter
+from earshot.placement.aws import node_user_data, parameters_of, report_parameter
 from earshot.user_data.render import digest
 
 SILENT = "nothing yet"
@@ -24,7 +24,14 @@ DEVICE = "/dev/sdf"
 class InstanceNode:
     """The resources of node ``id``, whose instance is touched once ``turn`` is known."""
 
-    def __init__(self, shared: SharedInputs, id: int, turn: pulumi.Output[Any] | None) -> None:
+    def __init__(
+        self,
+        shared: SharedInputs,
+        id: int,
+        turn: pulumi.Output[Any] | None,
+        version: pulumi.Input[str],
+    ) -> None:
+        """``version`` differs where the secrets of `security` do; empty without it."""
         self._shared, self.id = shared, id
         self.name = shared.spec.name_of(id)
         self._full = f"{shared.stack}-{self.name}"
@@ -44,9 +51,12 @@ class InstanceNode:
             shared.cluster_id,
             self.volume_id,
             self.parameter.name,
+            version,
             shared.approved_digest,
         ).apply(
-            with_run_errors(lambda found: node_user_data(found[0], shared.spec, id, *found[1:4]))
+            with_run_errors(
+                lambda found: node_user_data(found[0], shared.spec, shared.stack, id, *found[1:5])
+            )
         )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
@@ -98,7 +108,7 @@ class InstanceNode:
 
     def _profile(self) -> Profile:
         shared = self._shared
-        secrets = [name.replace("{id}", str(self.id)) for name in shared.spec.secrets.values()]
+        secrets = list(parameters_of(shared.spec, shared.stack, self.id).values())
         return Profile(
             shared, self._full, self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
         )

@@ -1,4 +1,4 @@
-"""Reading SSM parameters with the stack's own provider settings."""
+"""SSM parameters, with the stack's own provider settings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ TIMEOUT = 20
 """Seconds for one call."""
 
 
-def reader(config: Any, region: str) -> Read:
-    """A function that reads parameters in ``region``, with the credentials and endpoints of the
-    stack's `aws:` settings or else of the environment, as Pulumi's own provider.
-
-    It raises EarshotError where AWS does not answer.
-    """
+def client(config: Any, region: str) -> Any:
+    """boto3's client of SSM in ``region``, with the credentials and endpoints of the stack's `aws:`
+    settings or else of the environment, as Pulumi's own provider. Raises EarshotError."""
     import boto3  # slow to import
     from botocore.client import Config
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError
 
     given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
     try:
-        client = boto3.Session(region_name=region, **given).client(
+        return boto3.Session(region_name=region, **given).client(
             "ssm",
             endpoint_url=endpoint(config, "ssm"),
             config=Config(
@@ -37,11 +34,19 @@ def reader(config: Any, region: str) -> Read:
     except BotoCoreError as reason:
         raise _unreachable(region, reason) from None
 
+
+def reader(config: Any, region: str) -> Read:
+    """A function that reads parameters in ``region``; it raises EarshotError where AWS does not
+    answer."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    ssm = client(config, region)
+
     def read(names: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         try:
             for first in range(0, len(names), AT_ONCE):
-                answer = client.get_parameters(Names=list(names[first : first + AT_ONCE]))
+                answer = ssm.get_parameters(Names=list(names[first : first + AT_ONCE]))
                 found |= {item["Name"]: item["Value"] for item in answer["Parameters"]}
         except (BotoCoreError, ClientError) as reason:
             raise _unreachable(region, reason) from None

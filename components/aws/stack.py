@@ -3,7 +3,8 @@
 Outputs: `contract` is all that clients need to know; `bootstrap_LISTENER` the addresses to connect
 to first; `names` what each node is called inside and beyond the VPC; `ids` the instance, volume,
 interface and, where it has one, Elastic IP of each node; `incarnations` what changes when a node's
-instance does; `vpc` the network's id; `reports`, with a validator, the URL of its latest report.
+instance does; `certificates_expire`, with `security`, when the first certificate ends; `vpc` the
+network's id; `reports`, with a validator, the URL of its latest report.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from components.change_in_state import BegunChange, Held, Made, ProvedChange, re
 from components.leaving import matters
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
@@ -46,7 +48,11 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
         return BegunChange(stack, begun, state, opts)
 
-    cluster = AwsStackCluster(stack, spec, begin=begin)
+    root, client_config = state / "kafka", None
+    cluster = AwsStackCluster(stack, spec, root=root, begin=begin)
+    if cluster.secured is not None:
+        pulumi.export("certificates_expire", cluster.secured.certificates.expires)
+        client_config = root / FOLDER / VALIDATOR_FILE
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
         lambda found: Contract.of(
             found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
@@ -67,9 +73,10 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
             cluster.network,
             cluster.groups[VALIDATOR],
             bundle(state),
+            cluster.secured,
         )
         pulumi.export("reports", validator.reports)
-    proof = _prove(stack, spec, contract, cluster, validator, state)
+    proof = _prove(stack, spec, contract, cluster, validator, state, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
     return cluster
 
@@ -120,6 +127,7 @@ def _prove(
     cluster: AwsStackCluster,
     validator: Validator | None,
     state: Path,
+    client_config: Path | None,
 ) -> pulumi.Resource:
     """Validates each scope from its own vantage; without one, the report does not pass."""
     bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
@@ -138,4 +146,5 @@ def _prove(
         state,
         pulumi.ResourceOptions(depends_on=[cluster.ready, *(validator.ready if validator else ())]),
         vantages=standpoints,
+        client_config=client_config,
     )

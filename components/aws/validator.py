@@ -8,11 +8,13 @@ import pulumi_aws as aws
 from components.aws.buckets import without_public_access
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.network import NetworkFacts
+from components.aws.secured import Secured
 from components.aws.tags import tags
 from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
 from earshot.config.aws_validator import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
+from earshot.placement.aws_secrets import secret_parameter, validator_secrets
 from earshot.remote.bundle import Bundle
 from earshot.remote.orders import LATEST, ORDER, REPORTS, STATUS
 from earshot.remote.user_data import BundleRef, ValidatorSettings, validator_user_data
@@ -38,9 +40,11 @@ class Validator:
         network: NetworkFacts,
         group: pulumi.Input[str],
         bundle: Bundle,
+        secured: Secured | None = None,
     ) -> None:
         """``group`` is the id of its security group, which has no ingress."""
         self._shared, self._spec, self._network = shared, spec, network
+        version = secured.of_validator() if secured else ""
         self._full = f"{shared.stack}-{VALIDATOR}"
         self._zone = shared.spec.vpc.zones[0]
         made = aws.s3.Bucket(
@@ -66,9 +70,11 @@ class Validator:
             self._zone,
             self._interface(group).id,
             Profile(shared, self._full, self._policy(made, bundle_ref)),
-            pulumi.Output.all(made.bucket, shared.approved_digest).apply(
+            pulumi.Output.all(made.bucket, version, shared.approved_digest).apply(
                 with_run_errors(
-                    lambda found: validator_user_data(self._settings(found[0], bundle_ref))
+                    lambda found: validator_user_data(
+                        self._settings(found[0], found[1], bundle_ref)
+                    )
                 )
             ),
             [uploaded],
@@ -77,7 +83,7 @@ class Validator:
         self.ready = (self.instance, *closed)
         self.reports = pulumi.Output.concat("s3://", made.bucket, "/", LATEST)
 
-    def _settings(self, bucket: str, bundle_ref: BundleRef) -> ValidatorSettings:
+    def _settings(self, bucket: str, version: str, bundle_ref: BundleRef) -> ValidatorSettings:
         region = self._shared.spec.region
         return ValidatorSettings(
             system=System.AMAZON_LINUX_2023,
@@ -86,10 +92,18 @@ class Validator:
             bundle=bundle_ref,
             every=self._spec.every,
             client=self._spec.client,
+            client_secret=next(iter(validator_secrets(self._shared.spec)), ""),
             secrets=tuple(
-                ssm_secret(name, source, region) for name, source in self._spec.secrets.items()
+                ssm_secret(name, source, region) for name, source in self._parameters.items()
             ),
+            version=version,
         )
+
+    @property
+    def _parameters(self) -> dict[str, str]:
+        """By file, the SSM parameter that it alone, and who makes the stack, may read."""
+        stack, own = self._shared.stack, validator_secrets(self._shared.spec)
+        return self._spec.secrets | {it: secret_parameter(stack, own[it]) for it in own}
 
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:
         shared = self._shared
@@ -104,7 +118,7 @@ class Validator:
         )
 
     def _policy(self, bucket: aws.s3.Bucket, bundle_ref: BundleRef) -> pulumi.Output[str]:
-        secrets = list(self._spec.secrets.values())
+        secrets = list(self._parameters.values())
         account = ""
         if secrets:
             child = pulumi.InvokeOptions(parent=self._shared.gate)

@@ -194,7 +194,7 @@ class DockerCluster(pulumi.ComponentResource):
             KEYS,
             host.image.image_id,
             node_name(node.id),
-            self._certificates.of_node(node),
+            self._certificates.of_node(node.id),
             str(self._root),
             self._opts(depends_on=[volume]),
         )

@@ -123,7 +123,7 @@ class LocalCluster(pulumi.ComponentResource):
         """The input by which a node is restarted with another certificate."""
         if self._certificates is None:
             return {}
-        return {"certificate": self._certificates.of_node(node)}
+        return {"certificate": self._certificates.of_node(node.id)}
 
     def _node(
         self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource

@@ -17,7 +17,13 @@ from earshot.config.aws import AwsSpec
 from earshot.config.document import read_spec
 from earshot.validation.contract import Contract
 
-SETTLED = {"placement": "aws", "gate": "off", "prove": "later", "validator": False}
+SETTLED = {
+    "placement": "aws",
+    "gate": "off",
+    "prove": "later",
+    "validator": False,
+    "security": None,
+}
 """Parts of the spec that a stack's file may set, but a component's inputs may not."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from earshot.certificates.store import Store
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.terms import Mechanism, Protocol
@@ -15,12 +17,14 @@ def client_properties(
     mechanism: Mechanism,
     protocol: Protocol | None = None,
     bootstrap: str = "",
+    *,
+    whole: bool = False,
 ) -> str:
     """The text of a properties file with the credentials of ``user``: whoever reads it has them.
 
     For listeners of ``protocol``; for all of the stack's listeners, and then without
-    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. Raises EarshotError
-    where the user has none.
+    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. With ``whole`` it names
+    no other file. Raises EarshotError where the user has none.
     """
     values = {"bootstrap.servers": bootstrap} if bootstrap else {}
     values |= {} if protocol is None else {"security.protocol": str(protocol)}
@@ -29,10 +33,7 @@ def client_properties(
         "ssl.truststore.certificates": store.authority(),
     }
     if protocol is None or not protocol.sasl:
-        values |= {
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(store.key_store(user)),
-        }
+        values |= {"ssl.keystore.type": "PEM"} | _key_store(store.key_store(user), whole)
     if protocol is None or protocol.sasl:
         # Java's JAAS takes \\ and \" in quotes for the character itself; a password may be any
         password = store.password(user).replace("\\", "\\\\").replace('"', '\\"')
@@ -41,3 +42,11 @@ def client_properties(
             "sasl.jaas.config": f'{_LOGIN} required username="{user}" password="{password}";',
         }
     return write_properties(NodeSettings(values))
+
+
+def _key_store(file: Path, whole: bool) -> dict[str, str]:
+    if not whole:
+        return {"ssl.keystore.location": str(file)}
+    text = file.read_text()
+    begin = text.index("-----BEGIN CERTIFICATE")
+    return {"ssl.keystore.key": text[:begin], "ssl.keystore.certificate.chain": text[begin:]}

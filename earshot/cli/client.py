@@ -26,8 +26,7 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         raise EarshotError(
             f"stack {stack_name(stack)}",
             observed="has no `security`, so that it has no users",
-            remedy="`security: {}` in its file, where the placement is local or docker; see "
-            "docs/security.md",
+            remedy="`security: {}` in its file; see docs/security.md",
         )
     if user not in security.user_names:
         allowed = ", ".join(security.user_names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -28,6 +28,7 @@ from earshot.config.removal import UNUSED, Remove
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse
+from earshot.listeners.security import is_secret_file
 from earshot.listeners.terms import Scope
 from earshot.names.aws import check_region
 
@@ -37,6 +38,8 @@ NO_NODE = 0
 
 class AwsSpec(ClusterSpec):
     """Brokers as EC2 instances."""
+
+    SECURES: ClassVar[bool] = True
 
     placement: Literal["aws"]
     region: str
@@ -106,6 +109,7 @@ class AwsSpec(ClusterSpec):
     @model_validator(mode="after")
     def _fits_aws(self) -> Self:
         refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
+        refuse(list(self._secret_problems()))
         refuse([*self._room_problems(), *self._data_problems()])
         return self
 
@@ -171,10 +175,27 @@ class AwsSpec(ClusterSpec):
             )
         if named and not self.external:
             yield "clients: found external ones, and no listener has the scope external"
-        if self.validator is not None and not self.validator.client:
+        if self.validator is not None and not self.validator.client and self.security is None:
             for item in self.listeners:
                 if Scope.INTERNAL in item.scopes and item.protocol.startswith("SASL"):
                     yield f"validator.client: is missing; {item.name} takes {item.protocol}"
+
+    def _secret_problems(self) -> Iterator[str]:
+        """Why keys and properties of one's own do not go with `security`."""
+        if self.security is None:
+            return
+        named = {"client": self.client}
+        if self.validator is not None:
+            named["validator.client"] = self.validator.client
+        for key, given in named.items():
+            if given:
+                yield f"{key}: found beside `security`, which says how to come in; take it away"
+        for key, files in (
+            ("secrets", self.secrets),
+            ("validator.secrets", self.validator.secrets if self.validator else {}),
+        ):
+            for name in filter(is_secret_file, files):
+                yield f"{key}.{name}: found beside `security`, which has a file of that name"
 
     def _room_problems(self) -> Iterator[str]:
         if self.vpc.id is not None:

@@ -6,6 +6,7 @@ setting holds a secret: https://kafka.apache.org/documentation/#security_ssl (KI
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,26 @@ CIPHERS = (
 )
 """Those of TLS 1.3, and of 1.2 those with forward secrecy that RFC 9325 (section 4.2) recommends,
 and the like with ChaCha20 (RFC 7905)."""
+USERS = "users"
+"""The file with what becomes of users and permissions, where a node makes them: see
+`earshot.users.lines`."""
+_KEY_STORE = re.compile(r"node-\d+\.pem", re.ASCII)
+_STORES = (
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+)
 ANONYMOUS = "ANONYMOUS"
 """Whom Kafka takes everybody for who comes without TLS and without a login."""
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
 _COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
+
+
+def is_secret_file(name: str) -> bool:
+    """Whether a node or the validator of a secured cluster has a file of that ``name``."""
+    return name in (AUTHORITY, TRUSTED, USERS, VALIDATOR_FILE) or bool(_KEY_STORE.fullmatch(name))
 
 
 def is_computed(key: str) -> bool:
@@ -76,15 +92,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         if not protocol.tls:
             continue
         prefix = f"listener.name.{name.lower()}."
-        stores = {
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": f"{security.folder}/{trusted_file(security)}",
-            "ssl.client.auth": "none" if protocol.sasl else "required",
-            "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
-        }
-        values |= {prefix + key: value for key, value in stores.items()}
+        values[_client_auth(name)] = "none" if protocol.sasl else "required"
         if protocol.sasl:
             mechanism = str(security.mechanism)
             values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
@@ -92,7 +100,13 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     principals = security.principals or (principal(NODE, NODES),)
     if _is_open(plan):
         principals = (*principals, ANONYMOUS)
+    # what all listeners have alike stands there once: user data have little room
     return values | {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": f"{security.folder}/{trusted_file(security)}",
+        "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.cipher.suites": ",".join(CIPHERS),
         "authorizer.class.name": AUTHORIZER,
         "super.users": ";".join(f"User:{item}" for item in principals),
@@ -116,19 +130,30 @@ def trusted_file(security: SecurityPlan) -> str:
     return AUTHORITY if is_first_alone else TRUSTED
 
 
+def own_stores(values: Mapping[str, str], listener: str) -> dict[str, str]:
+    """Kafka's client properties to reach ``listener`` of a node as the node itself, by the settings
+    that it runs with; empty for one that `security_settings` has not secured."""
+    if values.get("authorizer.class.name") != AUTHORIZER or _client_auth(listener) not in values:
+        return {}  # `security` has not made these settings, or the listener is without TLS
+    return {key: values[key] for key in _STORES}
+
+
 def own_access(values: Mapping[str, str]) -> dict[str, str]:
     """Librdkafka's settings to reach a broker as itself, by the settings that it runs with.
 
     Empty for one that `security_settings` has not secured.
     """
-    name = values.get("inter.broker.listener.name", "").strip().lower()
-    prefix = f"listener.name.{name}.ssl."
-    store = values.get(f"{prefix}keystore.location")
-    if store is None or values.get("authorizer.class.name") != AUTHORIZER:
-        return {}  # `security` has not made these settings
+    stores = own_stores(values, values.get("inter.broker.listener.name", "").strip())
+    if not stores:
+        return {}
     return {
         "security.protocol": "SSL",
-        "ssl.ca.location": values[f"{prefix}truststore.location"],
-        "ssl.certificate.location": store,
-        "ssl.key.location": store,
+        "ssl.ca.location": stores["ssl.truststore.location"],
+        "ssl.certificate.location": stores["ssl.keystore.location"],
+        "ssl.key.location": stores["ssl.keystore.location"],
     }
+
+
+def _client_auth(listener: str) -> str:
+    """The property that each listener with TLS has."""
+    return f"listener.name.{listener.lower()}.ssl.client.auth"

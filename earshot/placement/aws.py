@@ -16,6 +16,12 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
+from earshot.placement.aws_secrets import (
+    makes_users,
+    node_secrets,
+    secret_parameter,
+    security_plan,
+)
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
 from earshot.user_data.boot import Boot, ssm_report, ssm_secret
@@ -108,7 +114,7 @@ def plan_aws(
     for id, item in given.items():
         _check_given(spec.name_of(id), item, attributes)
     names = {id: _names(item, spec.zone_of[id]) for id, item in given.items()}
-    made = plan(spec, names)
+    made = plan(spec, names).model_copy(update={"security": security_plan(spec)})
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
     if spec.validator is not None:
@@ -125,10 +131,18 @@ def plan_aws(
 
 
 def node_user_data(
-    planned: AwsPlan, spec: AwsSpec, id: int, cluster_id: str, volume: str, parameter: str
+    planned: AwsPlan,
+    spec: AwsSpec,
+    stack: str,
+    id: int,
+    cluster_id: str,
+    volume: str,
+    parameter: str,
+    version: str = "",
 ) -> str:
-    """What the instance of node ``id`` boots with; ``volume`` is the id of its data volume and
-    ``parameter`` the SSM parameter that it reports in. Raises EarshotError."""
+    """What the instance of node ``id`` of ``stack`` boots with; ``volume`` is the id of its data
+    volume, ``parameter`` the SSM parameter that it reports in, and ``version`` differs where its
+    secrets of `security` do. Raises EarshotError."""
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
         archive=spec.archive,
@@ -137,13 +151,23 @@ def node_user_data(
         report=ssm_report(parameter, spec.region),
         heap=spec.heap,
         secrets=tuple(
-            ssm_secret(name, source.replace("{id}", str(id)), spec.region)
-            for name, source in spec.secrets.items()
+            ssm_secret(name, source, spec.region)
+            for name, source in parameters_of(spec, stack, id).items()
         ),
+        version=version,
+        makes_users=spec.security is not None and makes_users(spec, id),
         client=spec.client,
         ready_seconds=spec.ready_seconds,
     )
     return user_data(planned.plan, planned.plan.node(id), boot)
+
+
+def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:
+    """By the file of node ``id`` of ``stack``, the SSM parameter that it alone, and who makes the
+    stack, may read."""
+    given = {name: source.replace("{id}", str(id)) for name, source in spec.secrets.items()}
+    own = node_secrets(spec, id)
+    return given | {name: secret_parameter(stack, what) for name, what in own.items()}
 
 
 def report_parameter(stack: str, name: str) -> str:

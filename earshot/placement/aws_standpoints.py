@@ -59,7 +59,7 @@ def _left_out(spec: AwsSpec) -> dict[str, str]:
                 "not run: `prove: later` in the stack file (by hand: `earshot validate --only "
                 "external`, where its clients are)"
             )
-        elif item.protocol is not Protocol.PLAINTEXT:
+        elif spec.security is None and item.protocol is not Protocol.PLAINTEXT:
             found[item.name] = (
                 f"not run: it takes {item.protocol} (by hand: `earshot validate --client-config "
                 "FILE`, where its clients are)"

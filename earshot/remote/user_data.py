@@ -49,7 +49,11 @@ class ValidatorSettings(Frozen):
     """Minutes between validations that nobody asked for."""
     client: dict[str, str] = Field(default_factory=dict)
     """Kafka's client properties; they may name files below `SECRETS`."""
+    client_secret: str = ""
+    """Which of the secrets holds them, in place of `client`."""
     secrets: tuple[SecretFile, ...] = ()
+    version: Annotated[str, Field(pattern=r"^[0-9a-f]*$")] = ""
+    """Of what is in `secrets`: with another one, there is something else to be fetched."""
 
 
 def validator_user_data(place: ValidatorSettings) -> str:
@@ -71,7 +75,8 @@ def validator_user_data(place: ValidatorSettings) -> str:
         "report": REPORT,
         "secrets": place.secrets,
         "secrets_folder": SECRETS,
-        "client": CLIENT if place.client else "",
+        "version": place.version,
+        "client": _client(place),
         "order_key": ORDER,
         "status_key": STATUS,
         "latest_key": LATEST,
@@ -94,3 +99,10 @@ def validator_user_data(place: ValidatorSettings) -> str:
     )
     remedy = "set fewer or shorter properties in `validator.client`"
     return cloud_config("the validator", files, scripts, commands, remedy)
+
+
+def _client(place: ValidatorSettings) -> str:
+    """The file with the client properties; empty where there are none."""
+    if place.client_secret:
+        return f"{SECRETS}/{place.client_secret}"
+    return CLIENT if place.client else ""

@@ -53,6 +53,10 @@ class Boot(Frozen):
     """Takes the node's report (see `earshot.user_data.node_report`) as one more argument."""
     heap: Annotated[str, matching(_HEAP, "a JVM size such as 512m or 4g")] = "1g"
     secrets: tuple[SecretFile, ...] = ()
+    version: Annotated[str, Field(pattern=r"^[0-9a-f]*$")] = ""
+    """Of what is in `secrets`: with another one, there is something else to be fetched."""
+    makes_users: bool = False
+    """Whether this node makes users and permissions, by the file `USERS` among its secrets."""
     client: dict[str, str] = Field(default_factory=dict)
     """Properties with which a client on the instance itself reaches the inter-broker listener
     (the controllers' where the node is no broker); the protocol is known from the plan."""

@@ -1,7 +1,7 @@
 """Cloud-config, the text that cloud-init reads: files, and the commands of the first boot.
 
-Files come from templates beside this module. The text is ASCII, not compressed, and the same for
-the same arguments.
+Files come from templates beside this module. The text is ASCII, and the same for the same
+arguments. It is not compressed: one zlib compresses otherwise than the other.
 """
 
 from __future__ import annotations
@@ -29,12 +29,17 @@ def cloud_config(
     scripts: Mapping[str, str],
     commands: Sequence[Sequence[str]],
     remedy: str,
+    lean: bool = False,
 ) -> str:
     """User data of ``who`` that write ``files`` and ``scripts`` (content by path) and then run
-    ``commands``. Raises EarshotError for a text over `LIMIT`, with ``remedy``."""
-    written = [{"path": path, "content": content} for path, content in files.items()]
+    ``commands``; ``lean`` leaves comments and indentation of scripts and units out. Raises
+    EarshotError for a text over `LIMIT`, with ``remedy``."""
+    written = [
+        {"path": path, "content": _lean(it) if lean and path.endswith(".service") else it}
+        for path, it in files.items()
+    ]
     written += [
-        {"path": path, "permissions": "0755", "content": content}
+        {"path": path, "permissions": "0755", "content": _lean(content) if lean else content}
         for path, content in scripts.items()
     ]
     document = {"write_files": written, "runcmd": [list(words) for words in commands]}
@@ -52,6 +57,12 @@ def cloud_config(
 def rendered(name: str, values: Mapping[str, Any]) -> str:
     """The template ``name`` (without its suffix) with ``values``."""
     return _environment().get_template(f"{name}.j2").render(values)
+
+
+def _lean(text: str) -> str:
+    first, *rest = text.splitlines()
+    found = [line.strip() for line in rest]
+    return "\n".join([first, *(it for it in found if it and not it.startswith("# "))]) + "\n"
 
 
 @cache

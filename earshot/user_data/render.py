@@ -19,6 +19,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
+from earshot.listeners.security import USERS, own_stores
 from earshot.listeners.terms import Role
 from earshot.user_data.boot import SECRETS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
@@ -45,6 +46,8 @@ def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
         "/usr/local/sbin/kafka-prepare": rendered("prepare.sh", values),
         "/usr/local/sbin/kafka-report": rendered("report.sh", values),
     }
+    if boot.makes_users:
+        scripts["/usr/local/sbin/kafka-users"] = rendered("users.sh", values)
     commands = (
         ("systemctl", "daemon-reload"),
         ("systemctl", "restart", "systemd-journald.service"),
@@ -53,7 +56,8 @@ def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
         ("systemctl", "start", "--no-block", "kafka-prepare.service"),
     )
     remedy = "set fewer or shorter properties in `extra`"
-    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy)
+    lean = plan.security is not None  # its settings take the room
+    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy, lean)
 
 
 def digest(text: str) -> str:
@@ -90,6 +94,7 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
 def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) -> dict[str, str]:
     logging = "log4j.properties" if values["old_logging"] else "log4j2.properties"
     client = {"security.protocol": values["listener"].protocol.value} | boot.client
+    client |= own_stores(settings(plan, node), values["listener"].name)
     files = {
         PROPERTIES: server_properties(plan, node),
         CLIENT: write_properties(NodeSettings(client)),
@@ -117,6 +122,7 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
         "properties": PROPERTIES,
         "client": CLIENT,
         "secrets": SECRETS,
+        "users": f"{SECRETS}/{USERS}",
     }
 
 

@@ -72,10 +72,14 @@ def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
     ]
 
 
+def operations(user: str) -> tuple[AclOperation, ...]:
+    """What ``user`` may do with what it is granted."""
+    return _OF_VALIDATOR if user == VALIDATOR else (AclOperation.ALL,)
+
+
 def bindings(grant: Grant) -> list[AclBinding]:
     """The permissions of a grant: for whom logs in by password, and by certificate."""
     user, kind, prefix = grant
-    operations = _OF_VALIDATOR if user == VALIDATOR else (AclOperation.ALL,)
     return [
         AclBinding(
             _KINDS[kind],
@@ -87,7 +91,7 @@ def bindings(grant: Grant) -> list[AclBinding]:
             AclPermissionType.ALLOW,
         )
         for shown in (user, principal(user, CLIENTS))
-        for operation in operations
+        for operation in operations(user)
     ]
 
 

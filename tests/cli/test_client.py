@@ -81,8 +81,7 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> Non
             command(stack="plain"),
             (
                 "stack plain: has no `security`, so that it has no users\n"
-                "  fix: `security: {}` in its file, where the placement is local or docker; see "
-                "docs/security.md\n"
+                "  fix: `security: {}` in its file; see docs/security.md\n"
             ),
         ),
         (command(user="z"), "--user: found 'z'\n  allowed: validator, app\n"),

@@ -174,7 +174,7 @@ def previewed(root: Path, **settings: Any) -> dict[int, Any]:
         made = Certificates("s", spec.security, plan, root, opts)
 
         def keep(node: Node) -> pulumi.Output[None]:
-            return made.of_node(node).apply(
+            return made.of_node(node.id).apply(
                 lambda it: found.update({node.id: None if pulumi.contains_unknowns(it) else it}),
                 run_with_unknowns=True,
             )

@@ -211,8 +211,26 @@ def test_containers_that_are_not_made_for_it_are_not_secured() -> None:
     )
 
 
-def test_a_placement_that_makes_no_certificates_says_so() -> None:
-    assert refusal(document(security={})) == (
-        "x: security: found with placement aws, which makes no certificates and users yet; "
-        "allowed: placements local and docker, or protocols by `protocol` and `extra`"
+def test_instances_are_told_by_security_alone_how_to_come_in() -> None:
+    own = {"client": {"a": "b"}, "validator": {"client": {"a": "b"}}}
+    assert refusal(document(security={}, **own)) == (
+        "x:\n"
+        "  - client: found beside `security`, which says how to come in; take it away\n"
+        "  - validator.client: found beside `security`, which says how to come in; take it away"
+    )
+    files = {"secrets": {"node-1.pem": "/p", "own.pem": "/p"}}
+    validator = {"validator": {"secrets": {"validator.properties": "/p"}}}
+    assert refusal(document(security={}, **files, **validator)) == (
+        "x:\n"
+        "  - secrets.node-1.pem: found beside `security`, which has a file of that name\n"
+        "  - validator.secrets.validator.properties: found beside `security`, which has a file of "
+        "that name"
+    )
+
+
+def test_instances_take_no_certificates_of_others_yet() -> None:
+    files = {"tls": {"from": {"certificate": "a", "authority": "b"}}}
+    assert refusal(document(security=files)) == (
+        "x: security.tls.from: found with placement aws, which takes no files of others yet; "
+        "allowed: placement local, or `issue: stack`"
     )

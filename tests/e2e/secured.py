@@ -40,15 +40,8 @@ class Secured(Generic[Stack]):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """By file, a password or the lines of a key, which nothing else may hold."""
-        found = {}
-        for path in self.store.folder.iterdir():
-            text = path.read_text()
-            if path.suffix == ".password":
-                found[path.name] = text.strip()
-            elif "PRIVATE KEY" in text:
-                found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
-        return found
+        """By file, what nothing else may hold."""
+        return secrets_in(self.store.folder)
 
     def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
         """librdkafka's settings from the file that `earshot client` writes."""
@@ -75,6 +68,18 @@ class Secured(Generic[Stack]):
     def report(self) -> Report:
         file = self.deployment.root.parent / "report.json"
         return read_report(file.read_bytes(), "report.json")
+
+
+def secrets_in(folder: Path) -> dict[str, str]:
+    """By file of a store's ``folder``, a password or the first line of a key."""
+    found = {}
+    for path in folder.iterdir():
+        text = path.read_text()
+        if path.suffix == ".password":
+            found[path.name] = text.strip()
+        elif "PRIVATE KEY" in text and path.suffix != ".properties":
+            found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
+    return found
 
 
 @contextlib.contextmanager

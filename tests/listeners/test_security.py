@@ -8,7 +8,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node, SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
-from earshot.listeners.security import is_computed, own_access
+from earshot.listeners.security import is_computed, own_access, own_stores
 from earshot.listeners.terms import Mechanism, Protocol, Role, Scope
 
 
@@ -43,6 +43,7 @@ PLAN = ClusterPlan(
     nodes=(BROKER, CONTROLLER),
 )
 COMMON = {
+    "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
     "ssl.cipher.suites": (
         "TLS_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256,"
         "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,"
@@ -60,20 +61,16 @@ def test_nodes_are_trusted_by_what_others_call_them() -> None:
     security = SECURITY.model_copy(update={"principals": ("CN=b1,O=E\\, Inc.", "CN=b2")})
     found = settings(PLAN.model_copy(update={"security": security}), BROKER)
     assert found["super.users"] == "User:CN=b1,O=E\\, Inc.;User:CN=b2"
-    key = "listener.name.internal.ssl.truststore.location"
-    assert found[key] == "/run/security/trusted.pem"
+    assert found["ssl.truststore.location"] == "/run/security/trusted.pem"
 
 
-def stores(name: str, node: int, client_auth: str) -> dict[str, str]:
-    values = {
-        "keystore.type": "PEM",
-        "keystore.location": f"/run/security/node-{node}.pem",
-        "truststore.type": "PEM",
-        "truststore.location": "/run/security/ca.pem",
-        "client.auth": client_auth,
-        "enabled.protocols": "TLSv1.3,TLSv1.2",
+def stores(node: int) -> dict[str, str]:
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": f"/run/security/node-{node}.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/run/security/ca.pem",
     }
-    return {f"listener.name.{name}.ssl.{key}": value for key, value in values.items()}
 
 
 def secured(node: Node) -> dict[str, str]:
@@ -83,19 +80,21 @@ def secured(node: Node) -> dict[str, str]:
 def test_a_broker_has_settings_for_each_listener_and_for_the_quorum() -> None:
     external = "listener.name.external."
     assert secured(BROKER) == {
-        **stores("internal", 1, "required"),
-        **stores("external", 1, "none"),
+        "listener.name.internal.ssl.client.auth": "required",
+        f"{external}ssl.client.auth": "none",
         f"{external}sasl.enabled.mechanisms": "SCRAM-SHA-256",
         f"{external}scram-sha-256.sasl.jaas.config": (
             "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         ),
-        **stores("controller", 1, "required"),
+        "listener.name.controller.ssl.client.auth": "required",
+        **stores(1),
         **COMMON,
     }
 
 
 def test_a_controller_has_settings_for_the_quorum() -> None:
-    assert secured(CONTROLLER) == {**stores("controller", 9, "required"), **COMMON}
+    own = {"listener.name.controller.ssl.client.auth": "required", **stores(9)}
+    assert secured(CONTROLLER) == {**own, **COMMON}
 
 
 def test_no_setting_holds_a_secret() -> None:
@@ -118,6 +117,12 @@ def test_a_plan_without_security_has_none_of_it() -> None:
 )
 def test_what_security_decides_is_not_for_extra(key: str, expected: bool) -> None:
     assert is_computed(key) is expected
+
+
+def test_a_client_on_a_node_comes_in_by_a_listener_with_tls() -> None:
+    values = read_properties(server_properties(PLAN, BROKER)).values
+    assert own_stores(values, "INTERNAL") == stores(1)
+    assert own_stores(values, "OTHER") == {}
 
 
 def test_a_node_comes_in_by_what_it_was_started_with() -> None:
@@ -149,5 +154,5 @@ def test_whoever_may_come_in_plain_text_may_do_what_it_could_do_before(quorum: b
         found = settings(plan, node)
         assert found["super.users"] == "User:CN=node,OU=nodes;User:ANONYMOUS"
         assert not [key for key in found if key.startswith("listener.name.old.")]
-    open_quorum = "listener.name.controller.ssl.keystore.location" in settings(plan, BROKER)
+    open_quorum = "listener.name.controller.ssl.client.auth" in settings(plan, BROKER)
     assert open_quorum is not quorum

@@ -69,7 +69,9 @@ def test_a_broker_says_which_zone_it_stands_in() -> None:
     racks = {node.id: node.rack for node in made.plan.nodes if node.rack}
     assert racks == {id: spec.zone_of[id] for id in spec.ids}
     for node in made.plan.nodes:
-        text = properties_in(node_user_data(made, spec, node.id, OWN_ID, "vol-00000001", "/p"))
+        text = properties_in(
+            node_user_data(made, spec, "mine", node.id, OWN_ID, "vol-00000001", "/p")
+        )
         assert ("broker.rack" in text) == node.is_broker
         assert not node.is_broker or f"\nbroker.rack={spec.zone_of[node.id]}\n" in text
         assert "replica.selector" not in text, "clients read from whom they did before"
@@ -192,7 +194,7 @@ def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
 def test_user_data_say_what_the_plan_says() -> None:
     spec, made = planned(secrets={"key.pem": "/kafka/{id}/key"}, **TWO_LISTENERS)
     text = node_user_data(
-        made, spec, 2, OWN_ID, "vol-0123456789abcdef0", report_parameter("mine", "b")
+        made, spec, "mine", 2, OWN_ID, "vol-0123456789abcdef0", report_parameter("mine", "b")
     )
     properties = properties_in(text)
     assert "EXTERNAL://ec2-198-51-100-11.eu-central-1" in properties
@@ -204,7 +206,7 @@ def test_user_data_need_every_name() -> None:
     spec = read_aws(brokers=1)
     made = plan_aws(spec, "mine", unknown_names(spec))
     with pytest.raises(EarshotError, match="not known yet"):
-        node_user_data(made, spec, 1, OWN_ID, "vol-0123456789abcdef0", "/p")
+        node_user_data(made, spec, "mine", 1, OWN_ID, "vol-0123456789abcdef0", "/p")
 
 
 def test_what_a_user_should_know_is_told() -> None:

@@ -125,7 +125,7 @@ def test_an_instance_boots_with_what_was_checked_and_with_nothing_else(
         item.analyze(GATE_TYPE, gate(planned), name="mine")
     where = {"parents": f"{GATE_TYPE}$", "parent": f"urn:pulumi:s::p::{GATE_TYPE}::mine"}
     for id in spec.node_ids:
-        text = node_user_data(planned, spec, id, OWN_ID, "vol-0123456789abcdef0", "/p")
+        text = node_user_data(planned, spec, "mine", id, OWN_ID, "vol-0123456789abcdef0", "/p")
         for name, data in {"same": text, "unknown": UNKNOWN}.items():
             assert pack.analyze(INSTANCE, {"userData": data}, name=f"{name}-{id}", **where) == {}
         other = text.replace("10-0-0-1", "10-0-0-2").replace("broker-", "borker-")

@@ -486,7 +486,9 @@ def test_instances_behind_our_gate_pass_without_a_word() -> None:
     spec = read_aws(**TWO_LISTENERS)
     made, pack = plan_aws(spec, "mine", given(spec)), Pack(NOBODY)
     for id in spec.node_ids:
-        text = node_user_data(made, spec, id, OWN_ID, f"vol-0123456789abcde{id}", f"/p/{id}")
+        text = node_user_data(
+            made, spec, "mine", id, OWN_ID, f"vol-0123456789abcde{id}", f"/p/{id}"
+        )
         for value in (text, UNKNOWN):
             props, name = {"userData": value}, f"{id}{value is text}"
             parents = f"x:y:Aws${GATE_TYPE}$"

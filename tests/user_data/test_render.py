@@ -10,9 +10,10 @@ import yaml
 from hypothesis import given, settings
 
 from earshot.errors import EarshotError
+from earshot.listeners.model import SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import annotated, server_properties
-from earshot.listeners.terms import Protocol, Role, UnknownHost
+from earshot.listeners.terms import Mechanism, Protocol, Role, UnknownHost
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
 from earshot.user_data.render import PROPERTIES, digest, user_data
@@ -91,6 +92,56 @@ def test_the_same_arguments_give_the_same_text_and_others_another_digest() -> No
     text = user_data(PLAN, ONE, boot())
     assert text == user_data(cluster(node()), node(), boot())
     assert digest(text) != digest(user_data(PLAN, ONE, boot(heap="2g")))
+
+
+SECURITY = SecurityPlan(folder="/run/kafka/secrets", mechanism=Mechanism.SCRAM_SHA_512)
+
+
+@pytest.mark.parametrize("system", System)
+def test_a_large_secured_cluster_stays_below_the_limit(system: System) -> None:
+    nodes = [
+        node(id, host=f"broker-{id}.a-rather-long-name.kafka.prod.example.com",
+             protocol=Protocol.SSL)
+        for id in range(1, 10)
+    ]  # fmt: skip
+    where = ("/earshot/kafka-production/security/broker-1", "ap-southeast-2")
+    given = boot(
+        system=system,
+        report=ssm_report(*where),
+        secrets=tuple(ssm_secret(name, *where) for name in ("node-1.pem", "ca.pem", "users")),
+        version="0123456789abcdef",
+        makes_users=True,
+    )
+    plan = cluster(*nodes).model_copy(update={"security": SECURITY})
+    text = user_data(plan, nodes[0], given)
+    assert len(text) < LIMIT
+
+
+def test_a_secured_node_comes_in_as_itself_and_one_of_them_makes_users() -> None:
+    own = node(protocol=Protocol.SSL)
+    plan = cluster(own).model_copy(update={"security": SECURITY})
+    written = files(user_data(plan, own, boot(makes_users=True, version="0a")))
+    assert read_properties(written["/etc/kafka/client.properties"]).values == {
+        "security.protocol": "SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": "/run/kafka/secrets/node-1.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/run/kafka/secrets/ca.pem",
+    }
+    assert "until in_sync && users_made; do\n" in written[REPORT]
+    assert "done </run/kafka/secrets/users\n" in written["/usr/local/sbin/kafka-users"]
+    other = files(user_data(plan, own, boot(version="0a")))
+    assert "until in_sync; do\n" in other[REPORT] and "/usr/local/sbin/kafka-users" not in other
+
+
+def test_lean_scripts_are_the_same_commands() -> None:
+    own = node(protocol=Protocol.SSL)
+    plan = cluster(own).model_copy(update={"security": SECURITY})
+    given = boot(makes_users=True, version="0a", secrets=(SecretFile(name="a", command=("b",)),))
+    for path, script in files(user_data(plan, own, given)).items():
+        if path.startswith("/usr/local/sbin/"):
+            subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+            assert script.startswith("#!/bin/bash\nset -euo pipefail\n")
 
 
 @pytest.mark.parametrize("system", System)
@@ -237,7 +288,7 @@ def test_words_reach_the_shell_as_they_are() -> None:
     secret = SecretFile(name="key", command=("fetch", "it's $HOME"))
     written = files(user_data(PLAN, ONE, boot(report=("tell", "a b", "$(x)"), secrets=(secret,))))
     assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
-    assert """fetch 'it'"'"'s $HOME' >""" in written[PREPARE]
+    assert """    fetch key fetch 'it'"'"'s $HOME'\n""" in written[PREPARE]
 
 
 JOURNAL = """\

@@ -21,6 +21,7 @@ CONTEXT = Path(__file__).parent / "kafka"
 OLDEST = 4
 # The scripts of Kafka's that one may want in a health check or a test, and what they run.
 SCRIPTS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-configs": "kafka.admin.ConfigCommand",

@@ -1,0 +1,189 @@
+"""Secrets of a secured cluster as SSM parameters, each for the instances that need it.
+
+They are SecureStrings that this machine writes itself: states have fingerprints alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+
+from components.aws.ssm import client
+from components.certificates import store_of
+from components.checked import Props, on_lines_of_its_own
+from components.owner import OwnedProvider
+from components.users import Known, merged
+from earshot.certificates.client import client_properties
+from earshot.certificates.store import Store
+from earshot.errors import EarshotError
+from earshot.listeners.security import VALIDATOR
+from earshot.listeners.terms import Mechanism
+from earshot.placement.aws_secrets import (
+    TRUSTED_PARAMETER,
+    USERS_PARAMETER,
+    VALIDATOR_PARAMETER,
+    secret_parameter,
+)
+from earshot.users.access import grants
+from earshot.users.lines import lines
+
+LIMIT = 8192
+"""Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
+
+
+class SecretProvider(OwnedProvider):
+    """Writes one parameter: anew where the secret has changed, or somebody else has written it."""
+
+    _DECIDES = ("parameter", "region", "version", "users", "mechanism", "logs_in")
+    _config: Any = None
+
+    def configure(self, req: Any) -> None:
+        super().configure(req)
+        self._config = req.config
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
+        with on_lines_of_its_own():
+            return DiffResult(changes=changed or self._version(olds) != olds.get("written"))
+
+    def create(self, props: Props) -> CreateResult:
+        return CreateResult(props["parameter"], self._written({}, props))
+
+    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
+        return UpdateResult(self._written(olds, news))
+
+    def read(self, id_: str, props: Props) -> ReadResult:
+        return ReadResult(id_, props)
+
+    def delete(self, _id: str, props: Props) -> None:
+        with on_lines_of_its_own(), _called(props):
+            # unlike the call for one, this one takes what is not there
+            self._ssm(props).delete_parameters(Names=[props["parameter"]])
+
+    def _ssm(self, props: Props) -> Any:
+        return client(self._config, props["region"])
+
+    def _written(self, olds: Props, news: Props) -> Props:
+        known = {
+            "users": merged(_known(olds)["users"], news.get("users") or {}),
+            "mechanisms": sorted({*_known(olds)["mechanisms"], *filter(None, [news["mechanism"]])}),
+        }
+        with on_lines_of_its_own():
+            text = _content(store_of(news), {**news, "known": known})
+            if (size := len(text.encode())) > LIMIT:
+                raise EarshotError(
+                    f"SSM parameter {news['parameter']}",
+                    observed=f"would have {size} bytes",
+                    allowed=f"{LIMIT} bytes",
+                    remedy="let there be fewer users or prefixes in `security.users`",
+                )
+            with _called(news):
+                written = self._put(news, text)
+        return {**news, "known": known, "written": written}
+
+    def _put(self, props: Props, text: str) -> int:
+        """The version of the parameter, which now holds ``text``."""
+        ssm, tags = self._ssm(props), [{"Key": k, "Value": it} for k, it in props["tags"].items()]
+        # beyond 4 KiB a parameter costs something
+        asked = {"Name": props["parameter"], "Type": "SecureString", "Tier": "Intelligent-Tiering"}
+        try:
+            return int(ssm.put_parameter(**asked, Value=text, Tags=tags)["Version"])
+        except ssm.exceptions.ParameterAlreadyExists:
+            return int(ssm.put_parameter(**asked, Value=text, Overwrite=True)["Version"])
+
+    def _version(self, props: Props) -> int | None:
+        """That of the parameter that is there."""
+        with _called(props):
+            found = self._ssm(props).get_parameters(Names=[props["parameter"]])["Parameters"]
+        return int(found[0]["Version"]) if found else None
+
+
+class Secret(Resource, module="earshot", name="AwsSecret"):
+    """One secret of a cluster, in a parameter."""
+
+    def __init__(
+        self,
+        stack: str,
+        kind: str,
+        region: str,
+        root: Path,
+        version: pulumi.Input[str],
+        tags: Mapping[str, str],
+        opts: pulumi.ResourceOptions,
+        *,
+        mechanism: str = "",
+        users: Known | None = None,
+        logs_in: bool = False,
+    ) -> None:
+        """``kind`` is a key store's name, or one of those in `aws_secrets`; ``version`` differs
+        where the secret does, and ``root`` is the folder of the stack's cluster on this machine.
+        ``users`` are prefixes by name; ``logs_in``: some listener asks for passwords."""
+        props = {
+            "kind": kind,
+            "parameter": secret_parameter(stack, kind),
+            "region": region,
+            "root": str(root),
+            "version": version,
+            "tags": dict(tags),
+            "mechanism": mechanism,
+            "users": users,
+            "logs_in": logs_in,
+            "known": None,
+            "written": None,
+        }
+        super().__init__(SecretProvider(), f"{stack}-{kind}", props, opts)
+
+
+def _known(olds: Props) -> Props:
+    """Whom the cluster may know, and by which mechanisms they may log in: all that ever were."""
+    return olds.get("known") or {"users": {}, "mechanisms": []}
+
+
+def _content(store: Store, props: Props) -> str:
+    match props["kind"]:
+        case kind if kind == TRUSTED_PARAMETER:
+            return store.authority()
+        case kind if kind == VALIDATOR_PARAMETER:
+            return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
+        case kind if kind == USERS_PARAMETER:
+            return _users(store, props)
+        case kind:
+            return store.key_store(kind).read_text()
+
+
+def _users(store: Store, props: Props) -> str:
+    """What leads from whatever the cluster may know to what is wanted."""
+    known, wanted, mechanism = props["known"], props["users"], Mechanism(props["mechanism"])
+    old, new = grants(known["users"]), grants(wanted)
+    forbidden = [item for item in old if item not in new]
+    if not props["logs_in"]:
+        return lines(forbidden, new, {}, mechanism, [])
+    gone = [
+        (user, Mechanism(kind))
+        for kind in known["mechanisms"]
+        for user in (VALIDATOR, *known["users"])
+        if kind != mechanism or user not in (VALIDATOR, *wanted)
+    ]
+    passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
+    return lines(forbidden, new, passwords, mechanism, gone)
+
+
+@contextlib.contextmanager
+def _called(props: Props) -> Iterator[None]:
+    """A context in which AWS's errors are EarshotErrors."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as reason:
+        raise EarshotError(
+            f"SSM parameter {props['parameter']} in {props['region']}",
+            observed=f"cannot be written or read: {' '.join(str(reason).split())}",
+            remedy="see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
+            "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again",
+        ) from None

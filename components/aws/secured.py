@@ -1,0 +1,92 @@
+"""What makes a cluster on AWS a secured one: certificates, and what instances fetch of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from components.aws.instances import SharedInputs
+from components.aws.secrets import Secret
+from components.aws.tags import tags
+from components.certificates import Certificates
+from earshot.config.security import SecuritySpec
+from earshot.listeners.security import VALIDATOR, node_name
+from earshot.placement.aws_secrets import (
+    TRUSTED_PARAMETER,
+    USERS_PARAMETER,
+    VALIDATOR_PARAMETER,
+    makes_users,
+)
+
+
+class Secured:
+    """The certificates of a cluster and its secrets, below the gate."""
+
+    certificates: Certificates
+
+    def __init__(self, shared: SharedInputs, security: SecuritySpec, root: Path) -> None:
+        """``root`` is the folder of the stack's cluster on this machine."""
+        self._shared, self._security, self._root = shared, security, root
+        plan = shared.planned.apply(lambda made: made.plan)
+        self.certificates = Certificates(shared.stack, security, plan, root, shared.opts())
+        authorities = str(list(security.tls.authorities))
+        first = self.certificates.of_node(shared.spec.ids[0])
+        self._trusted = self._secret(TRUSTED_PARAMETER, _version(authorities, first))
+
+    def of_node(self, id: int) -> pulumi.Output[str]:
+        """What differs where the secrets of node ``id`` do, which are there once it is known."""
+        certificate, users = self.certificates.of_node(id), pulumi.Output.from_input("")
+        secrets = [self._trusted, self._secret(node_name(id), certificate)]
+        if makes_users(self._shared.spec, id):
+            users = _version(
+                json.dumps([item.model_dump(mode="json") for item in self._security.users]),
+                str(self._security.mechanism),
+                self.certificates.passwords.apply(lambda them: json.dumps(them, sort_keys=True)),
+            )
+            secrets.append(self._of_users(users))
+        return _version(certificate, users, *(item.id.apply(str) for item in secrets))
+
+    def of_validator(self) -> pulumi.Output[str]:
+        """The same of the validator in the VPC."""
+        found = _version(
+            str(self._security.mechanism),
+            str(list(self._security.tls.authorities)),
+            self.certificates.certificates.apply(lambda them: them[VALIDATOR]),
+            self.certificates.passwords.apply(lambda them: them[VALIDATOR]),
+        )
+        mechanism = str(self._security.mechanism)
+        secret = self._secret(VALIDATOR_PARAMETER, found, mechanism=mechanism)
+        return _version(found, secret.id.apply(str))
+
+    def _of_users(self, version: pulumi.Output[str]) -> Secret:
+        return self._secret(
+            USERS_PARAMETER,
+            version,
+            mechanism=str(self._security.mechanism),
+            users={item.name: list(item.prefixes) for item in self._security.users},
+            logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
+        )
+
+    def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> Secret:
+        shared = self._shared
+        return Secret(
+            shared.stack,
+            kind,
+            shared.spec.region,
+            self._root,
+            version,
+            tags(shared.stack, f"{shared.stack}-{kind}"),
+            shared.opts(self.certificates),
+            **more,
+        )
+
+
+def _version(*parts: pulumi.Input[str]) -> pulumi.Output[str]:
+    """One text that differs where any of ``parts`` does."""
+    return pulumi.Output.all(*parts).apply(
+        lambda found: hashlib.sha256("\0".join(found).encode()).hexdigest()[:16]
+    )

@@ -1,0 +1,66 @@
+"""What is to become of users and permissions, as lines for who has Kafka's tools alone.
+
+    password NAME BASE64          the user's new password: base64 of a file of `kafka-configs.sh`
+    remove NAME MECHANISM         the user can no longer log in by a password of that mechanism
+    permissions NAME ARGUMENTS    of `kafka-acls.sh`
+
+The lines hold passwords.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from earshot.listeners.properties import NodeSettings, write_properties
+from earshot.listeners.security import CLIENTS, principal
+from earshot.listeners.terms import Mechanism
+from earshot.users.access import ITERATIONS, Grant, operations
+
+
+def lines(
+    forbidden: Iterable[Grant],
+    allowed: Iterable[Grant],
+    passwords: Mapping[str, str],
+    mechanism: Mechanism,
+    gone: Iterable[tuple[str, Mechanism]],
+) -> str:
+    """The lines, in their order; whoever reads them has the ``passwords``, which are by user.
+
+    ``gone`` are those who can no longer log in by a password of that mechanism.
+    """
+    found = [*_permissions("remove", forbidden), *_permissions("add", allowed)]
+    found += [_password(user, mechanism, text) for user, text in passwords.items()]
+    for user, kind in gone:
+        # Kafka deletes none that is not there
+        found.append(_password(user, kind, secrets.token_urlsafe()))
+        found.append(f"remove {user} {kind}")
+    return "\n".join(found)
+
+
+def _password(user: str, mechanism: Mechanism, password: str) -> str:
+    values = {str(mechanism): f"iterations={ITERATIONS},password={password}"}
+    text = write_properties(NodeSettings(values))
+    return f"password {user} {base64.b64encode(text.encode()).decode()}"
+
+
+def _permissions(action: str, grants: Iterable[Grant]) -> Iterable[str]:
+    """A line per user and kinds of resources."""
+    by_user: dict[str, dict[str, list[str]]] = {}
+    for user, kind, prefix in grants:
+        by_user.setdefault(user, {}).setdefault(prefix, []).append(kind)
+    for user, kinds in by_user.items():
+        yield f"permissions {user} {' '.join(_arguments(action, user, kinds))}"
+
+
+def _arguments(action: str, user: str, kinds: Mapping[str, Collection[str]]) -> Sequence[str]:
+    found = [f"--{action}", "--force", "--resource-pattern-type", "prefixed"]
+    for shown in (user, principal(user, CLIENTS)):
+        found += ["--allow-principal", f"User:{shown}"]
+    for operation in operations(user):
+        found += ["--operation", operation.name.capitalize()]
+    for prefix, them in kinds.items():
+        for kind in them:
+            found += [f"--{kind.replace('_', '-')}", prefix]
+    return found

@@ -1,0 +1,223 @@
+"""A secured cluster's secrets in SSM: what is written, when, and what a state has of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from components import owner
+from components.aws import secrets
+from components.aws.secrets import LIMIT, SecretProvider
+from components.certificates import CertificatesProvider
+from earshot.certificates.store import Store
+from earshot.errors import EarshotError
+from earshot.listeners.properties import read_properties
+
+USERS = {"app": ["a-"]}
+
+
+class SsmDouble:
+    """Parameters in memory, as SSM keeps them."""
+
+    class exceptions:  # as boto3 calls it
+        class ParameterAlreadyExists(Exception):
+            """Without `Overwrite`."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, list[dict[str, Any]]] = {}
+        self.refused = False
+
+    def put_parameter(self, Overwrite: bool = False, **given: Any) -> dict[str, int]:
+        self._answer("PutParameter")
+        assert not (Overwrite and "Tags" in given), "SSM takes one of them"
+        versions = self.held.setdefault(given["Name"], [])
+        if versions and not Overwrite:
+            raise self.exceptions.ParameterAlreadyExists
+        versions.append(given)
+        return {"Version": len(versions)}
+
+    def get_parameters(self, Names: list[str]) -> dict[str, Any]:
+        self._answer("GetParameters")
+        there = [name for name in Names if name in self.held]
+        return {"Parameters": [{"Name": it, "Version": len(self.held[it])} for it in there]}
+
+    def delete_parameters(self, Names: list[str]) -> None:
+        self._answer("DeleteParameters")
+        for name in Names:
+            self.held.pop(name, None)
+
+    def _answer(self, what: str) -> None:
+        if self.refused:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, what)
+
+
+@pytest.fixture
+def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
+    found = SsmDouble()
+    monkeypatch.setattr(secrets, "client", lambda config, region: found)
+    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
+    return found
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cluster that has its certificates."""
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    found = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    wanted = {
+        "stack": "s",
+        "root": str(found),
+        "hosts": {"node-1": ["b1.example.com"]},
+        "users": ["validator", "app"],
+        "mechanism": "SCRAM-SHA-512",
+        "days": 90.0,
+        "renew_days": 30.0,
+    }
+    CertificatesProvider().create(wanted)
+    return found
+
+
+def provider() -> SecretProvider:
+    made = SecretProvider()
+    made.configure(SimpleNamespace(config={}))
+    return made
+
+
+def wanted(root: Path, kind: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "parameter": f"/earshot/s/security/{kind}",
+        "region": "eu-central-1",
+        "root": str(root),
+        "version": "one",
+        "tags": {"earshot:stack": "s"},
+        "mechanism": "",
+        "users": None,
+        "logs_in": False,
+        "known": None,
+        "written": None,
+        **changes,
+    }
+
+
+def of_users(root: Path, **changes: Any) -> dict[str, Any]:
+    told = {"mechanism": "SCRAM-SHA-512", "users": USERS, "logs_in": True}
+    return wanted(root, "users", **{**told, **changes})
+
+
+def created(props: dict[str, Any]) -> dict[str, Any]:
+    outs = provider().create(props).outs
+    assert outs is not None
+    return outs
+
+
+def value(ssm: SsmDouble, kind: str) -> str:
+    given = ssm.held[f"/earshot/s/security/{kind}"][-1]
+    assert given["Type"] == "SecureString"
+    return str(given["Value"])
+
+
+def told(ssm: SsmDouble) -> list[list[str]]:
+    """The first words of each line that users are made by."""
+    return [line.split()[:3] for line in value(ssm, "users").splitlines()]
+
+
+def test_each_kind_has_its_own_and_a_state_has_none_of_it(root: Path, ssm: SsmDouble) -> None:
+    store = Store(root / "security")
+    state = json.dumps(
+        [
+            created(wanted(root, "node-1")),
+            created(wanted(root, "trusted")),
+            created(wanted(root, "validator", mechanism="SCRAM-SHA-512")),
+            created(of_users(root)),
+        ]
+    )
+    assert value(ssm, "node-1") == (root / "security" / "node-1.pem").read_text()
+    assert value(ssm, "trusted") == store.authority()
+    client = read_properties(value(ssm, "validator")).values
+    assert client["ssl.truststore.certificates"] == store.authority()
+    whole = client["ssl.keystore.key"] + client["ssl.keystore.certificate.chain"]
+    assert whole == (root / "security" / "validator.pem").read_text()
+    assert store.password("validator") in client["sasl.jaas.config"]
+    assert not [key for key in client if key.endswith(".location")]
+    assert "PRIVATE KEY" not in state
+    assert not [it for it in ("app", "validator") if store.password(it) in state]
+    tags = [given[0]["Tags"] for given in ssm.held.values()]
+    assert tags == [[{"Key": "earshot:stack", "Value": "s"}]] * 4
+
+
+def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
+    root: Path, ssm: SsmDouble
+) -> None:
+    olds = created(wanted(root, "node-1"))
+    assert provider().diff("", olds, wanted(root, "node-1")).changes is False
+    assert provider().diff("", olds, wanted(root, "node-1", version="two")).changes is True
+    ssm.put_parameter(Name="/earshot/s/security/node-1", Value="x", Overwrite=True)
+    assert provider().diff("", olds, wanted(root, "node-1")).changes is True
+    outs = provider().update("", olds, wanted(root, "node-1")).outs
+    assert outs is not None and outs["written"] == 3
+    assert "PRIVATE KEY" in value(ssm, "node-1")
+    provider().delete("", outs)
+    provider().delete("", outs)
+    assert not ssm.held
+    assert provider().diff("", outs, wanted(root, "node-1")).changes is True
+
+
+def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm: SsmDouble) -> None:
+    olds = created(of_users(root))
+    assert [line[:2] for line in told(ssm)] == [
+        ["permissions", "validator"],
+        ["permissions", "app"],
+        ["password", "validator"],
+        ["password", "app"],
+    ]
+    outs = provider().update("", olds, of_users(root, users={})).outs
+    assert outs is not None
+    left = [
+        ["permissions", "app", "--remove"],
+        ["permissions", "validator", "--add"],
+        ["password", "validator"],
+        ["password", "app"],
+        ["remove", "app", "SCRAM-SHA-512"],
+    ]
+    assert [line[: len(it)] for line, it in zip(told(ssm), left, strict=True)] == left
+    # another change later still says it: nobody knows whether the earlier one was carried out
+    again = of_users(root, users={}, mechanism="SCRAM-SHA-256")
+    assert provider().update("", outs, again).outs is not None
+    removed = {tuple(line[1:]) for line in told(ssm) if line[0] == "remove"}
+    assert removed == {
+        ("app", "SCRAM-SHA-256"),
+        ("app", "SCRAM-SHA-512"),
+        ("validator", "SCRAM-SHA-512"),
+    }
+
+
+def test_without_logins_there_are_permissions_alone(root: Path, ssm: SsmDouble) -> None:
+    created(of_users(root, logs_in=False))
+    assert {line[0] for line in told(ssm)} == {"permissions"}
+
+
+def test_too_many_users_are_refused_with_their_size(root: Path, ssm: SsmDouble) -> None:
+    users = {"app": [f"{'x' * 100}{number}-" for number in range(60)]}
+    with pytest.raises(EarshotError) as caught:
+        created(of_users(root, users=users))
+    assert f"allowed: {LIMIT} bytes" in str(caught.value)
+    assert not ssm.held
+
+
+def test_what_aws_refuses_is_said_with_what_it_takes(root: Path, ssm: SsmDouble) -> None:
+    ssm.refused = True
+    with pytest.raises(EarshotError) as caught:
+        created(wanted(root, "node-1"))
+    assert str(caught.value) == (
+        "\nSSM parameter /earshot/s/security/node-1 in eu-central-1: cannot be written or read: An "
+        "error occurred (AccessDenied) when calling the PutParameter operation: no\n"
+        "  fix: see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
+        "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again"
+    )

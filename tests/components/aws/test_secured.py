@@ -1,0 +1,159 @@
+"""A secured cluster as it is registered: who may read which secret, and who is replaced for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import mocks
+
+from tests.components.aws.registered import (
+    INSTANCE,
+    POLICY,
+    Answers,
+    Engine,
+    deployed,
+)
+from tests.components.plain_inputs import visible
+from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
+
+LOG = logging.getLogger("earshot.tests.aws")
+CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
+SECRET = "pulumi-python:dynamic/earshot:AwsSecret"
+SEPARATE: dict[str, Any] = {"mode": "separate", "count": 1}
+OPEN = {key: it for key, it in EXTERNAL.items() if key != "protocol"}
+
+
+class Issued(Answers):
+    """An engine whose certificates are of a version."""
+
+    def __init__(self, versions: Mapping[str, str]) -> None:
+        super().__init__()
+        self._versions = versions
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        id, outputs = super().new_resource(args)
+        if args.typ == CERTIFICATES:
+            names = [*outputs["hosts"], *outputs["users"]]
+            outputs["certificates"] = {it: self._versions.get(it, "one") for it in names}
+            outputs["passwords"] = {
+                it: self._versions.get(f"password of {it}", "one") for it in outputs["users"]
+            }
+            outputs["expires"] = "2030-01-01T00:00:00+00:00"
+        return id, outputs
+
+
+def secured(folder: Path, versions: Mapping[str, str] | None = None) -> Engine:
+    """Two brokers, a controller and the validator, with those versions of what was issued."""
+    return deployed(
+        folder / "state",
+        LOG,
+        Issued(versions or {}),
+        brokers=2,
+        cluster_id="5L6g3nShT-eMCtK-X86swQ",
+        controllers=SEPARATE,
+        listeners=[INTERNAL, OPEN],
+        clients=OFFICE,
+        validator=True,
+        security={"users": [{"name": "app", "prefixes": ["a-"]}]},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def readable(engine: Engine) -> dict[str, set[str]]:
+    """By instance, what its role may read of the stack's secrets, by the end of their names."""
+    found: dict[str, set[str]] = {}
+    for name, item in engine.of(POLICY).items():
+        statements = json.loads(item.inputs["policy"])["Statement"]
+        ((resources, actions),) = [
+            (it["Resource"], it["Action"]) for it in statements if it["Sid"] == "Secrets"
+        ]
+        assert actions == ["ssm:GetParameter"] and not [it for it in resources if "*" in it]
+        assert all(":parameter/earshot/mine/security/" in it for it in resources)
+        found[name.removeprefix("mine-")] = {it.rpartition("/")[2] for it in resources}
+        context = next(it["Condition"] for it in statements if it["Sid"] == "Decrypt")
+        assert context == {"StringEquals": {"kms:EncryptionContext:PARAMETER_ARN": resources}}
+    return found
+
+
+def test_each_role_may_read_the_secrets_of_its_own_instance_alone(folder: Path) -> None:
+    engine = secured(folder)
+    own = readable(engine)
+    assert own == {
+        "broker-1": {"node-1", "trusted", "users"},
+        "broker-2": {"node-2", "trusted"},
+        "controller-10001": {"node-10001", "trusted"},
+        "validator": {"validator"},
+    }
+    written = {it.inputs["kind"] for it in engine.of(SECRET).values()}
+    assert written == set.union(*own.values())
+    for name, item in engine.of(INSTANCE).items():
+        text = str(item.inputs["userData"])
+        fetched = {it for it in written if f"/security/{it} " in text}
+        assert fetched == own[name.removeprefix("mine-")]
+        for secret in engine.of(SECRET).values():
+            assert secret.inputs["kind"] not in fetched or engine.before(secret, item)
+
+
+def test_certificates_are_for_what_each_node_advertises(folder: Path) -> None:
+    hosts = secured(folder).one(CERTIFICATES).inputs["hosts"]
+    assert hosts == {
+        "node-1": [
+            "ip-10-0-0-11.eu-central-1.compute.internal",
+            "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com",
+        ],
+        "node-2": [
+            "ip-10-0-0-12.eu-central-1.compute.internal",
+            "ec2-198-51-100-12.eu-central-1.compute.amazonaws.com",
+        ],
+        "node-10001": ["ip-10-0-0-11.eu-central-1.compute.internal"],
+    }
+
+
+def user_data(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
+    """By instance, what it boots with."""
+    found = secured(folder, versions).of(INSTANCE)
+    return {name.removeprefix("mine-"): it.inputs["userData"] for name, it in found.items()}
+
+
+def test_an_instance_is_replaced_for_another_secret_of_its_own(folder: Path) -> None:
+    before = user_data(folder, {})
+    for version, replaced in (
+        ("app", set()),
+        ("node-2", {"broker-2"}),
+        ("password of app", {"broker-1"}),
+        ("password of validator", {"broker-1", "validator"}),
+        ("validator", {"validator"}),
+    ):
+        after = user_data(folder, {version: "two"})
+        assert {name for name in before if before[name] != after[name]} == replaced, version
+
+
+def test_listeners_are_proved_as_the_validator(folder: Path) -> None:
+    engine = secured(folder)
+    (validation,) = (it for it in engine.seen if it.type.endswith(":Validation"))
+    assert str(validation.inputs["client_config"]).endswith("kafka/security/validator.properties")
+    assert [it["without"] for it in validation.inputs["vantages"]] == [{}, {}]
+
+
+def test_a_first_preview_knows_no_certificate_and_shows_all_resources(folder: Path) -> None:
+    answers = Answers(preview=True)
+    engine = deployed(folder / "state", LOG, answers, brokers=1, listeners=[INTERNAL], security={})
+    assert sorted(it.inputs["kind"] for it in engine.of(SECRET).values()) == [
+        "node-1",
+        "trusted",
+        "users",
+    ]
+    assert pulumi.contains_unknowns(engine.one(INSTANCE).inputs["userData"])
+    assert all("BEGIN" not in visible(it.request) for it in engine.seen)

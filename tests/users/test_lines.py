@@ -1,0 +1,59 @@
+"""Lines by which an instance makes users and permissions with Kafka's own tools."""
+
+from __future__ import annotations
+
+import base64
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.listeners.properties import read_properties
+from earshot.listeners.terms import Mechanism
+from earshot.users.access import ITERATIONS, grants
+from earshot.users.lines import lines
+
+MECHANISM = Mechanism.SCRAM_SHA_512
+
+
+def test_permissions_are_arguments_of_kafkas_tool() -> None:
+    found = lines(grants({"old": ["o-"]})[1:], grants({"app": ["a-", "b."]}), {}, MECHANISM, [])
+    prefixed = "--force --resource-pattern-type prefixed"
+    assert found.splitlines() == [
+        (
+            f"permissions old --remove {prefixed} --allow-principal User:old "
+            "--allow-principal User:CN=old,OU=clients --operation All "
+            "--topic o- --group o- --transactional-id o-"
+        ),
+        (
+            f"permissions validator --add {prefixed} --allow-principal User:validator "
+            "--allow-principal User:CN=validator,OU=clients --operation Create --operation Delete "
+            "--operation Describe --operation Alter --operation Read --operation Write "
+            "--topic __earshot-"
+        ),
+        (
+            f"permissions app --add {prefixed} --allow-principal User:app "
+            "--allow-principal User:CN=app,OU=clients --operation All "
+            "--topic a- --group a- --transactional-id a- "
+            "--topic b. --group b. --transactional-id b."
+        ),
+    ]
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1))
+def test_any_password_reaches_kafka_as_it_is(password: str) -> None:
+    (line,) = lines([], [], {"app": password}, MECHANISM, []).splitlines()
+    what, user, text = line.split(" ")
+    assert (what, user) == ("password", "app")
+    values = read_properties(base64.b64decode(text).decode()).values
+    assert values == {"SCRAM-SHA-512": f"iterations={ITERATIONS},password={password}"}
+
+
+def test_who_is_gone_gets_a_password_that_nobody_knows_before_it_is_removed() -> None:
+    """Kafka removes none that is not there, and there may be none."""
+    gone = [("old", Mechanism.SCRAM_SHA_256)]
+    first, second = (lines([], [], {}, MECHANISM, gone).splitlines() for _ in range(2))
+    assert [line.split()[:2] for line in first] == [["password", "old"], ["remove", "old"]]
+    assert first[1] == second[1] == "remove old SCRAM-SHA-256"
+    assert first[0] != second[0]
+    values = read_properties(base64.b64decode(first[0].split()[2]).decode()).values
+    assert list(values) == ["SCRAM-SHA-256"]
