@@ -48,7 +48,10 @@ def start_options(java: Path, class_path: Sequence[Path]) -> tuple[str, ...]:
 
 def is_made(java: Path, class_path: Sequence[Path]) -> bool:
     """Whether the archive for ``java`` and ``class_path`` is there, and a JVM can use it."""
-    folder = _folder(java, class_path)
+    try:
+        folder = _folder(java, class_path)
+    except OSError:  # no such jar: whoever starts the JVM will say so
+        return False
     return SEPARATOR not in str(folder) and _is_complete(folder)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.jvm.archive import start_options
 from earshot.jvm.jars import class_path
 from earshot.jvm.java import Java, jvm_environment
 
@@ -48,6 +49,7 @@ def ask_kafka(
     question = {
         "java": str(java.executable),
         "class_path": class_path(jars),
+        "options": start_options(java.executable, jars),
         "properties": {str(id): text for id, text in properties.items()},
         "deadline": deadline,
     }

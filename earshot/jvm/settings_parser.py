@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from py4j.java_gateway import (
     GatewayParameters,
     JavaClass,
     JavaGateway,
+    find_jar_path,
     is_instance_of,
     launch_gateway,
 )
@@ -27,7 +29,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 JVM_OPTIONS = [
     "-Xmx128m",
     "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     # Kafka looks the voters' hosts up and ignores the result: an empty table answers at once
     "-Djdk.net.hosts.file=/dev/null",
 ]
@@ -47,7 +48,8 @@ def main() -> None:
 
 
 def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
-    with _gateway(question["java"], question["class_path"]) as gateway:
+    java, class_path, options = (question[name] for name in ("java", "class_path", "options"))
+    with _gateway(java, class_path, options) as gateway:
         said = {id: _refusal(gateway, text) for id, text in question["properties"].items()}
         return {
             "refusals": {id: text for id, text in said.items() if text},
@@ -56,12 +58,15 @@ def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _gateway(java: str, class_path: str) -> Iterator[JavaGateway]:
+def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGateway]:
+    jar = find_jar_path()
+    # the last one counts; a class-data archive fits where it begins as the archive's did
+    ordered = ["-cp", os.pathsep.join((class_path, jar))]
     try:
         port, token, process = launch_gateway(
-            classpath=class_path,
+            jarpath=jar,
             java_path=java,
-            javaopts=JVM_OPTIONS,
+            javaopts=[*JVM_OPTIONS, *options, *ordered],
             die_on_exit=True,
             enable_auth=True,
             return_proc=True,

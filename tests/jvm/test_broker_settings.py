@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from earshot.errors import EarshotError
+from earshot.jvm.archive import start_options
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
@@ -123,3 +124,16 @@ def test_settings_are_on_no_command_line(tmp_path: Path) -> None:
     words = (tmp_path / "words").read_text()
     assert "/jars/a.jar" in words and "py4j.GatewayServer" in words
     assert "hunter2" not in words and "INTERNAL" not in words
+
+
+def test_the_class_path_begins_as_a_broker_s_so_that_its_archive_fits(tmp_path: Path) -> None:
+    java = java_double(tmp_path, f'printf "%s\\n" "$@" > {tmp_path}/words; exit 1')
+    jars = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+    with pytest.raises(EarshotError):
+        ask_kafka(java, jars, {1: GOOD})
+    words = (tmp_path / "words").read_text().splitlines()
+    first, *between, last = words[words.index("-cp") + 1].split(":")
+    assert (first, between) == ("/jars/a.jar", ["/jars/b.jar"])
+    assert Path(last).name.startswith("py4j")
+    assert words.index("-cp") > words.index("-classpath"), "the last one counts"
+    assert set(start_options(java.executable, jars)) < set(words)

@@ -33,7 +33,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         _client: object, _image: str, command: list[str], environment: Mapping[str, str]
     ) -> str:
         *words, script = command
-        script = script.replace("/opt/kafka/libs", str(tmp_path / "libs"))
+        script = script.replace("/opt/kafka/", f"{tmp_path}/")
         return subprocess.run(
             [*words, script],
             env=own | dict(environment),
@@ -49,6 +49,16 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_each_node_s_refusal_is_told_by_its_id(image: dict[str, str]) -> None:
     settings = {1: "a=1\n", 2: "refused=2\n", 10: "refused=10\n", 101: "b=1\n", 3: "c=1\n"}
     assert broker_settings.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
+
+
+@pytest.mark.parametrize("there", ["storage.jsa", "kafka.jsa"])
+def test_java_starts_with_the_archive_of_classes_that_the_image_has(
+    image: dict[str, str], tmp_path: Path, there: str
+) -> None:
+    (tmp_path / there).touch()
+    (tmp_path / "java").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    assert broker_settings.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
+    assert f"-XX:SharedArchiveFile={tmp_path / there} " in (tmp_path / "words").read_text()
 
 
 def test_the_image_s_own_variables_are_no_settings(image: dict[str, str]) -> None:
