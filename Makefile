@@ -12,7 +12,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit coverage test test-box check architecture bench kafka-judge fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test test-box change-interrupts check architecture bench kafka-judge fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -21,6 +21,7 @@ help: ## show this
 	@echo
 	@echo "STACK=name says which stack (default: $(STACK)); PYTHON=/path which Python (3.11 to 3.13)."
 	@echo 'MUTANTS="--seed 1 --sample 50 earshot/rules" says which mistakes `make mutants` makes.'
+	@echo 'CHANGES="split and Ctrl-C" says which of `make change-interrupts` are run, SEED=1 when.'
 	@echo 'JUDGE="--seed 1 --cases 20000 4.1.1" says what `make kafka-judge` asks.'
 	@echo 'FUZZ="--seed 1 --files 1000" says on what `make fuzz` runs.'
 	@echo 'For plain pulumi commands:  eval "$$(make -s env)"  and then  pulumi preview'
@@ -55,6 +56,10 @@ test: ## check, then run all tests
 test-box: ## bring up every option, naming and the validator on AWS in a box of containers (minutes)
 	@$(PYTHON) -m toolchain setup --tests
 	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py
+
+change-interrupts: ## interrupt every step of every change of listeners on three brokers (an hour)
+	@$(PYTHON) -m toolchain setup --tests
+	@$(VENV_PYTHON) -m pytest tests/e2e/every_change.py -k "$(CHANGES)"
 
 check: ## format, lint, strict types, arrows between rooms (changes nothing)
 	@$(VENV_PYTHON) -m ruff format --check $(CHECKED)

@@ -22,7 +22,9 @@ class CompleteChangeProvider(OwnedProvider):
     """Remembers the plan that every node has got."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in ("plan", "done")))
+        changed = any(olds.get(key) != news[key] for key in ("plan", "done"))
+        # a step that was taken back ends with the plan before it, and is over all the same
+        return DiffResult(changes=changed or bool(memory.recall(_folder(news)).begun))
 
     def create(self, props: Props) -> CreateResult:
         _complete(props)

@@ -81,7 +81,7 @@ class NodeProvider(OwnedProvider):
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
-        return DiffResult(changes=changed or _runs_otherwise(news))
+        return DiffResult(changes=changed or not _runs_so(news))
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():
@@ -181,15 +181,15 @@ def _launch(props: Props, *, fetching: bool = True) -> process.Launch:
     )
 
 
-def _runs_otherwise(props: Props) -> bool:
-    """Whether the node runs with other settings than ``props``.
+def _runs_so(props: Props) -> bool:
+    """Whether the node runs, and with the settings of ``props``.
 
-    A run that was killed may have started it, and the state has what it ran with before.
+    It may have been killed, or started by a run that was killed: the state knows of neither.
     """
     record = running(_directory(props))
     certificate = props.get("certificate") or ""
     wanted = process.digest(props["properties"], props["heap"], props["kafka_version"], certificate)
-    return record is not None and record.digest != wanted
+    return record is not None and record.digest == wanted
 
 
 def _previous(olds: Props) -> process.Launch | None:

@@ -73,8 +73,7 @@ def _check_others(root: Path, id: int) -> None:
             f"node {id} was not stopped",
             observed=f"down already: node {listed}; with one more away, brokers could take "
             "no records",
-            remedy="run the same command again (`make up`, or `pulumi up --refresh`): it starts "
-            f"node {listed} first",
+            remedy=f"run the same command again: it starts node {listed} first",
         )
 
 

@@ -49,6 +49,16 @@ def test_another_plan_or_another_step_is_a_change(state: Path) -> None:
     assert not provider.diff("complete", olds, props(state / "moved")).changes
 
 
+def test_a_step_that_was_taken_back_is_over(state: Path) -> None:
+    provider, olds = CompleteChangeProvider(), props(state)
+    provider.create(olds)
+    memory.begin(state, RENAMED)
+    assert provider.diff("complete", olds, olds).changes
+    provider.update("complete", olds, olds)
+    assert memory.recall(state) == memory.Memory(complete=BEFORE)
+    assert not provider.diff("complete", olds, olds).changes
+
+
 def test_a_moved_checkout_remembers_where_it_is(state: Path, tmp_path: Path) -> None:
     elsewhere = Path("/elsewhere/.earshot/stacks/local")
     CompleteChangeProvider().create(props(elsewhere))

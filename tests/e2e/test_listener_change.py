@@ -5,38 +5,35 @@ One cluster, and one sequence of changes: each test begins where the one before 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
-import psutil
 import pytest
 
-from earshot.report.json import read_report
 from earshot.transition.memory import recall
-from tests.e2e.engine import Deployment, deployment, local_cluster
-from tests.e2e.group_reader import GroupReader
-from tests.e2e.ports import kept_ports
-from tests.e2e.steady_producer import (
-    REPLICAS,
-    Acknowledged,
-    SteadyProducer,
-    led_by_every_broker,
-    longest_wait_of_a_partition,
-    record,
+from tests.e2e.changing import (
+    FEW,
+    PATIENCE,
+    Traffic,
+    bootstrap,
+    kill_engine,
+    proved,
+    restarted,
+    seen,
+    traffic_of,
+    until_restarted,
+    with_logins,
 )
-from tests.e2e.transactional_producer import TransactionalProducer
+from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.ports import kept_ports
+from tests.e2e.steady_producer import REPLICAS, SteadyProducer
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-PATIENCE = 120.0
 Recorder = Callable[[str, object], None]
 PORTS = kept_ports(3, 9)
 QUORUM = PORTS.pop()
@@ -55,40 +52,6 @@ PARTS = [
 ]
 JOINED = {"name": "JOINED", "port": PORTS[6], "scopes": ["host"]}
 MOVED = EXTERNAL | {"port": PORTS[7]}
-FEW = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
-"""Kafka has 50 of each, which every restart of a broker opens."""
-LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-
-
-@dataclass
-class Traffic:
-    """Clients of EXTERNAL that are there from before the first change to after the last one."""
-
-    producer: SteadyProducer
-    transactional: TransactionalProducer
-    group: GroupReader
-    writing: contextlib.ExitStack
-    """Ends both producers."""
-
-    def is_whole(self, since: float, *others: SteadyProducer) -> str:
-        """How long a partition was without an acknowledgement after ``since``, at most.
-
-        Fails where the group has not read what was acknowledged, or read what was not committed.
-        """
-        acknowledged = list(self.producer.acknowledged)
-        for producer in (self.producer, *others):
-            assert producer.failed == []
-            self.group.has_read(records(producer))
-        assert self.transactional.failed == []
-        self.group.has_read_once("transactions", list(self.transactional.committed))
-        waited = longest_wait_of_a_partition(it for it in acknowledged if it.when >= since)
-        return f"longest time of a partition without an acknowledgement {waited:.1f} s"
-
-
-def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
-    """What was acknowledged by now, by place."""
-    found: list[Acknowledged] = list(producer.acknowledged)
-    return {(producer.topic, it.partition, it.offset): record(it.sequence)[1] for it in found}
 
 
 @pytest.fixture(scope="module")
@@ -107,102 +70,19 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def traffic(stack: Deployment) -> Iterator[Traffic]:
-    servers = bootstrap(stack, "EXTERNAL")
-    topics = ["steady", "moving", "transactions"]
-    for topic in topics:
-        led_by_every_broker(servers, topic)
-    with GroupReader(servers, "readers", topics) as group, contextlib.ExitStack() as writing:
-        producer = writing.enter_context(SteadyProducer(servers, "steady", len(REPLICAS)))
-        transactional = writing.enter_context(TransactionalProducer(servers, "transactions"))
-        yield Traffic(producer, transactional, group, writing)
-
-
-def with_logins(stack: Deployment) -> dict[str, Any]:
-    """What lets brokers and the validation come in on SECURE; secrets lie in files."""
-    folder = stack.folder
-    users = 'user_node="of-node" user_check="of-check"'
-    jaas = f'{LOGIN} username="node" password="of-node" {users};'
-    (folder / "login.properties").write_text(f"jaas={jaas}\n")
-    (folder / "client.properties").write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-        f'sasl.jaas.config={LOGIN} username="check" password="of-check";\n'
-    )
-    provider = "org.apache.kafka.common.config.provider.FileConfigProvider"
-    reference = f"${{file:{folder / 'login.properties'}:jaas}}"
-    return {
-        "client_config": "client.properties",
-        "extra": {
-            **FEW,
-            "config.providers": "file",
-            "config.providers.file.class": provider,
-            "sasl.enabled.mechanisms": "PLAIN",
-            "sasl.mechanism.inter.broker.protocol": "PLAIN",
-            "listener.name.secure.plain.sasl.jaas.config": reference,
-        },
-    }
+    with traffic_of(stack) as made:
+        yield made
 
 
 def split(stack: Deployment) -> None:
     """Brokers are to reach each other by SECURE, and WHOLE is to become two."""
-    stack.cluster |= {"listeners": [SECURE, EXTERNAL, *PARTS], **with_logins(stack)}
-
-
-def seen(stack: Deployment) -> dict[str, bool]:
-    """The listeners of the contract, and which of them are leaving."""
-    return {it["name"]: it["leaving"] for it in stack.outputs()["contract"]["listeners"]}
-
-
-def proved(stack: Deployment) -> set[str]:
-    """The listeners that the last validation went through."""
-    report = read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
-    return {cell.listener for cell in report.cells if cell.verdict == "pass"}
-
-
-def bootstrap(stack: Deployment, name: str) -> str:
-    return str(stack.outputs()[f"bootstrap_{name}"])
-
-
-@contextlib.contextmanager
-def until_restarted(stack: Deployment, id: int) -> Iterator[subprocess.Popen[str]]:
-    """An update, once it has started another process for the broker ``id``; it ends within."""
-    before = stack.pids()
-    stack.write()
-    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
-    with subprocess.Popen(
-        command,
-        cwd=stack.folder,
-        env=stack.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        process_group=0,  # as a terminal does
-    ) as child:
-        end = time.monotonic() + PATIENCE
-        while stack.pids().get(id, before[id]) == before[id]:
-            assert child.poll() is None and time.monotonic() < end
-            time.sleep(0.05)
-        yield child
+    stack.cluster |= {"listeners": [SECURE, EXTERNAL, *PARTS], **with_logins(stack, "SECURE")}
 
 
 def with_engine_killed(stack: Deployment) -> None:
     """An update that is killed, and all of Pulumi's with it, once it has restarted one broker."""
-    with until_restarted(stack, 1) as child:
-        below = psutil.Process(child.pid).children(recursive=True)
-        child.send_signal(signal.SIGKILL)
-    gone = [it for it in below if "kafka.Kafka" not in _arguments(it)]
-    psutil.wait_procs(gone, PATIENCE)
-    assert stack.pulumi("cancel", "--yes").returncode == 0
-
-
-def restarted(before: dict[int, int], stack: Deployment) -> list[int]:
-    return [id for id, pid in sorted(stack.pids().items()) if before.get(id) != pid]
-
-
-def _arguments(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+    with until_restarted(stack, lambda ids: 1 in ids) as child:
+        kill_engine(stack, child)
 
 
 def test_a_step_is_gone_on_with_after_ctrl_c(
@@ -213,7 +93,7 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
     first = "step 1 of 3: INTERNAL, WHOLE, SECURE, OFFICE and PARTNERS side by side; run again"
     assert first in stack.pulumi("preview").stdout
     assert stack.pids() == before
-    with until_restarted(stack, 1) as child:
+    with until_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
@@ -249,13 +129,13 @@ def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_s
 ) -> None:
     began, before = time.monotonic(), stack.pids()
     split(stack)
-    with until_restarted(stack, 2) as child:
+    with until_restarted(stack, lambda ids: 2 in ids) as child:
         os.kill(stack.pids()[1], signal.SIGKILL)
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     assert "node 3 was not stopped: down already: node 1" in output
     assert restarted(before, stack) == [2]
-    assert "step 3 of 4: brokers reach each other through SECURE" in stack.up("--refresh")
+    assert "step 3 of 4: brokers reach each other through SECURE" in stack.up()
     assert restarted(before, stack) == [1, 2, 3]
     assert proved(stack) == seen(stack).keys()
     record_property(MEASURED, traffic.is_whole(began))

@@ -108,8 +108,7 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     assert str(caught.value) == (
         "node 1 was not stopped: down already: node 2, 3; with one more away, brokers could take "
         "no records\n"
-        "  fix: run the same command again (`make up`, or `pulumi up --refresh`): it starts node "
-        "2, 3 first"
+        "  fix: run the same command again: it starts node 2, 3 first"
     )
     assert node.done == []
     node.runs = None  # this one is to be started, not to be stopped

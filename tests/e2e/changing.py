@@ -1,0 +1,169 @@
+"""Listeners of running brokers that change while clients write and read: what tests of it share."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from earshot.report.json import read_report
+from tests.e2e.engine import Deployment
+from tests.e2e.group_reader import GroupReader
+from tests.e2e.steady_producer import (
+    REPLICAS,
+    Acknowledged,
+    SteadyProducer,
+    led_by_every_broker,
+    longest_wait_of_a_partition,
+    record,
+)
+from tests.e2e.transactional_producer import TransactionalProducer
+
+PATIENCE = 120.0
+FEW = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
+"""Kafka has 50 of each, which every restart of a broker opens."""
+TOPICS = ("steady", "moving", "transactions")
+CLIENT = "client.properties"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@dataclass
+class Traffic:
+    """Clients of EXTERNAL that are there from before the first change to after the last one."""
+
+    producer: SteadyProducer
+    transactional: TransactionalProducer
+    group: GroupReader
+    writing: contextlib.ExitStack
+    """Ends both producers."""
+
+    def is_whole(self, since: float, *others: SteadyProducer) -> str:
+        """How long a partition was without an acknowledgement after ``since``, at most.
+
+        Fails where the group has not read what was acknowledged, or read what was not committed.
+        """
+        acknowledged = list(self.producer.acknowledged)
+        for producer in (self.producer, *others):
+            assert producer.failed == []
+            self.group.has_read(records(producer))
+        assert self.transactional.failed == []
+        self.group.has_read_once("transactions", list(self.transactional.committed))
+        once = [body for place, body in list(self.group.found.items()) if place[0] == TOPICS[0]]
+        assert len(once) == len(set(once)), "and none was written twice"
+        waited = longest_wait_of_a_partition(it for it in acknowledged if it.when >= since)
+        return f"longest time of a partition without an acknowledgement {waited:.1f} s"
+
+
+@contextlib.contextmanager
+def traffic_of(stack: Deployment) -> Iterator[Traffic]:
+    """On three brokers, each of which leads a partition of each topic."""
+    servers = bootstrap(stack, "EXTERNAL")
+    for topic in TOPICS:
+        led_by_every_broker(servers, topic)
+    with GroupReader(servers, "readers", TOPICS) as group, contextlib.ExitStack() as writing:
+        producer = writing.enter_context(SteadyProducer(servers, "steady", len(REPLICAS)))
+        transactional = writing.enter_context(TransactionalProducer(servers, "transactions"))
+        yield Traffic(producer, transactional, group, writing)
+
+
+def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
+    """What was acknowledged by now, by place."""
+    found: list[Acknowledged] = list(producer.acknowledged)
+    return {(producer.topic, it.partition, it.offset): record(it.sequence)[1] for it in found}
+
+
+def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
+    """What lets brokers and the validation come in on ``listener``; secrets lie in files."""
+    folder = stack.folder
+    users = 'user_node="of-node" user_check="of-check"'
+    jaas = f'{_LOGIN} username="node" password="of-node" {users};'
+    (folder / "login.properties").write_text(f"jaas={jaas}\n")
+    (folder / CLIENT).write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={_LOGIN} username="check" password="of-check";\n'
+    )
+    provider = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    reference = f"${{file:{folder / 'login.properties'}:jaas}}"
+    return {
+        "client_config": CLIENT,
+        "extra": {
+            **FEW,
+            "config.providers": "file",
+            "config.providers.file.class": provider,
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            f"listener.name.{listener.lower()}.plain.sasl.jaas.config": reference,
+        },
+    }
+
+
+def seen(stack: Deployment) -> dict[str, bool]:
+    """The listeners of the contract, and which of them are leaving."""
+    return {it["name"]: it["leaving"] for it in stack.outputs()["contract"]["listeners"]}
+
+
+def proved(stack: Deployment) -> set[str]:
+    """The listeners that the last validation went through."""
+    report = read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
+    return {cell.listener for cell in report.cells if cell.verdict == "pass"}
+
+
+def bootstrap(stack: Deployment, name: str) -> str:
+    return str(stack.outputs()[f"bootstrap_{name}"])
+
+
+def restarted(before: dict[int, int], stack: Deployment) -> list[int]:
+    """The ids of running brokers whose process is not the one of ``before``."""
+    return [id for id, pid in sorted(stack.pids().items()) if before.get(id) != pid]
+
+
+@contextlib.contextmanager
+def until_restarted(
+    stack: Deployment, enough: Callable[[list[int]], bool]
+) -> Iterator[subprocess.Popen[str]]:
+    """An update, once it has restarted ``enough`` brokers, by their ids; it ends within."""
+    before = stack.pids()
+    stack.write()
+    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
+    with subprocess.Popen(
+        command,
+        cwd=stack.folder,
+        env=stack.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,  # as a terminal does
+    ) as child:
+        end = time.monotonic() + PATIENCE
+        while not enough(restarted(before, stack)):
+            assert child.poll() is None and time.monotonic() < end, ended(child)
+            time.sleep(0.05)
+        yield child
+
+
+def ended(child: subprocess.Popen[str]) -> str:
+    """What an update said that has ended; empty for one that runs."""
+    return "" if child.poll() is None else child.communicate()[0]
+
+
+def kill_engine(stack: Deployment, child: subprocess.Popen[str]) -> None:
+    """Kill the CLI ``child``, and see that all of Pulumi's ends with it; brokers stay."""
+    below = psutil.Process(child.pid).children(recursive=True)
+    child.send_signal(signal.SIGKILL)
+    child.wait(PATIENCE)
+    gone = [it for it in below if "kafka.Kafka" not in _arguments(it)]
+    psutil.wait_procs(gone, PATIENCE)
+    assert stack.pulumi("cancel", "--yes").returncode == 0
+
+
+def _arguments(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []

@@ -1,0 +1,200 @@
+"""Every change of listeners, each step of it interrupted in every way: `make change-interrupts`.
+
+Not collected by itself, for it takes the better part of an hour; what every run shows is in
+`tests/e2e/test_listener_change.py`. One cluster of three brokers, and clients that stay. A step is
+interrupted, then gone on with, or taken back and made again. Which of the two, and when it is
+interrupted, is drawn: SEED=number repeats it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from earshot.transition.memory import recall
+from tests.e2e.changing import (
+    FEW,
+    PATIENCE,
+    Traffic,
+    bootstrap,
+    kill_engine,
+    proved,
+    seen,
+    traffic_of,
+    until_restarted,
+    with_logins,
+)
+from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.outside import outside
+from tests.e2e.ports import kept_ports
+from tests.measured import MEASURED
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+SEED = int(os.environ.get("SEED") or random.randrange(10**6))
+LONGEST_PAUSE = 3.0
+"""Seconds from a broker's restart to the interrupt, at most."""
+PORTS = kept_ports(3, 9)
+QUORUM = PORTS.pop()
+Settings = dict[str, Any]
+
+
+def listener(name: str, index: int, scope: str, **more: str) -> Settings:
+    return {"name": name, "port": PORTS[index], "scopes": [scope], **more}
+
+
+INTERNAL, EXTERNAL = listener("INTERNAL", 0, "internal"), listener("EXTERNAL", 1, "host")
+WHOLE = listener("WHOLE", 2, "host")
+SECURE = listener("SECURE", 3, "internal", protocol="SASL_PLAINTEXT")
+PARTS = [listener("OFFICE", 4, "host"), listener("PARTNERS", 5, "host")]
+REPL, MOVED = listener("REPL", 6, "internal"), EXTERNAL | {"port": PORTS[7]}
+LISTENERS = {
+    "before": [INTERNAL, EXTERNAL, WHOLE],
+    "renamed": [REPL, EXTERNAL, WHOLE],
+    "secured": [SECURE, EXTERNAL, WHOLE],
+    "split": [INTERNAL, EXTERNAL, *PARTS],
+    "moved": [INTERNAL, MOVED, WHOLE],
+}
+
+
+def ctrl_c(_stack: Deployment, child: subprocess.Popen[str], _draw: random.Random) -> None:
+    os.killpg(child.pid, signal.SIGINT)
+    child.communicate(timeout=PATIENCE)
+
+
+def cli_killed(stack: Deployment, child: subprocess.Popen[str], _draw: random.Random) -> None:
+    kill_engine(stack, child)
+
+
+def broker_killed(stack: Deployment, child: subprocess.Popen[str], draw: random.Random) -> None:
+    os.kill(draw.choice(list(stack.pids().values())), signal.SIGKILL)
+    child.communicate(timeout=2 * PATIENCE)
+
+
+INTERRUPTS: dict[str, Callable[[Deployment, subprocess.Popen[str], random.Random], None]] = {
+    "Ctrl-C": ctrl_c,
+    "SIGKILL of the CLI": cli_killed,
+    "SIGKILL of a broker": broker_killed,
+}
+RENAMED, TO_SASL, BACK = "inter-broker listener renamed", "PLAINTEXT to SASL", "SASL to PLAINTEXT"
+SPLIT, JOINED, MOVES = "one listener split", "two listeners joined", "EXTERNAL's host and port"
+THERE, AND_BACK = ("before", "renamed"), ("renamed", "before")
+CASES = [
+    *((RENAMED, it, *way) for it, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)),
+    *(
+        (name, it, *way)
+        for it in INTERRUPTS
+        for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))
+    ),
+    *(
+        (name, it, *way)
+        for it in INTERRUPTS
+        for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))
+    ),
+    *(
+        (MOVES, it, *way)
+        for it, way in zip(
+            INTERRUPTS,
+            (("before", "moved"), ("moved", "before"), ("before", "moved")),
+            strict=True,
+        )
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[dict[str, str]]:
+    """By what the listeners are, the host of EXTERNAL."""
+    with outside() as first, outside() as second:
+        yield dict.fromkeys(LISTENERS, first.address) | {"moved": second.address}
+
+
+@pytest.fixture(scope="module")
+def stack(hosts: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Three brokers with INTERNAL, EXTERNAL and WHOLE."""
+    cluster = local_cluster(
+        controllers={"port": QUORUM}, validation={"records": 0, "deadline": 120}
+    )
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
+        made.cluster |= settings(made, hosts, "before")
+        made.up()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def traffic(stack: Deployment) -> Iterator[Traffic]:
+    with traffic_of(stack) as made:
+        yield made
+
+
+def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
+    logins = with_logins(stack, "SECURE")
+    # the credentials stay until nobody asks for them: a step back may have SECURE still
+    return logins | {
+        "listeners": LISTENERS[name],
+        "external_host": hosts[name],
+        "extra": logins["extra"] if name == "secured" else FEW,
+    }
+
+
+def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> None:
+    """An update that is interrupted in the middle, where a client with old addresses comes in."""
+    servers, restarts = bootstrap(stack, "EXTERNAL"), draw.choice((1, 2))
+    with until_restarted(stack, lambda ids: len(ids) >= restarts) as child:
+        time.sleep(draw.uniform(0, LONGEST_PAUSE))
+        late = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30)
+        assert len(late.brokers) >= 2, "one may be on its way"
+        INTERRUPTS[interrupt](stack, child, draw)
+
+
+def up(stack: Deployment) -> str:
+    """An update that must succeed: every broker runs and is proved, and nothing is left over."""
+    output = stack.up()
+    assert stack.pids().keys() == {1, 2, 3} and recall(stack.root.parent).begun == ()
+    assert proved(stack) == seen(stack).keys()
+    return output
+
+
+@pytest.mark.parametrize(("change", "interrupt", "start", "end"), CASES)
+def test_every_step_is_gone_on_with_or_taken_back(
+    stack: Deployment,
+    traffic: Traffic,
+    hosts: dict[str, str],
+    record_property: Callable[[str, object], None],
+    change: str,
+    interrupt: str,
+    start: str,
+    end: str,
+) -> None:
+    draw = random.Random(f"{SEED} {change} {interrupt}")
+    old, new = settings(stack, hosts, start), settings(stack, hosts, end)
+    stack.cluster |= old
+    while "run again" in up(stack):
+        pass
+    began, done = time.monotonic(), []
+    while True:
+        stack.cluster |= new
+        interrupted(stack, interrupt, draw)
+        done.append(draw.choice(("gone on with", "taken back")))
+        if done[-1] == "taken back":
+            stack.cluster |= old
+            up(stack)
+            stack.cluster |= new
+        if "run again" not in up(stack):
+            break
+    assert seen(stack) == {it["name"]: False for it in new["listeners"]}
+    waited = traffic.is_whole(began)
+    record_property(
+        MEASURED,
+        f"{change}, {interrupt} in each step (seed {SEED}), then {', '.join(done)}: "
+        f"{len(traffic.producer.acknowledged)} records acknowledged so far and "
+        f"{len(traffic.transactional.committed)} committed, none lost and none twice; {waited}",
+    )
