@@ -12,7 +12,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down clean env unit coverage test test-box change-interrupts check architecture bench kafka-judge fuzz mutants release-check lock
+.PHONY: help setup up down clean env unit coverage test every-test test-box change-interrupts check architecture bench kafka-judge fuzz mutants release-check lock
 
 help: ## show this
 	@echo "earshot: is anyone listening?"
@@ -48,9 +48,12 @@ coverage: setup ## run the unit tests and print the share of lines that they rea
 	@$(VENV_PYTHON) -m pytest -q -n auto --dist loadscope -m "not e2e" \
 		--cov=earshot --cov=components --cov=policies --cov-report=term:skip-covered
 
-test: ## check, then run all tests
+test: ## check, and run all tests
 	@$(PYTHON) -m toolchain setup --tests
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --jobs 2 check every-test
+
+# beside `check`, which keeps one core busy for two minutes
+every-test:
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10
 
 test-box: ## bring up every option, naming and the validator on AWS in a box of containers (minutes)
