@@ -5,7 +5,7 @@ Keys and passwords stay in files of this machine; states hold only what may be s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, Given, read_given
-from earshot.certificates.store import Held, Store, Wanted
+from earshot.certificates.store import Held, Kept, Store, Wanted
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name
@@ -84,8 +84,11 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         plan: ClusterPlan | pulumi.Output[ClusterPlan],
         root: Path,
         opts: pulumi.ResourceOptions,
+        provider: CertificatesProvider | None = None,
+        **more: str,
     ) -> None:
-        """``root`` is the folder of the stack's cluster on this machine."""
+        """``root`` is the folder of the stack's cluster on this machine; ``more`` are inputs of a
+        placement's own ``provider``."""
         files = files_of(spec, root)
         props = {
             "stack": name,
@@ -101,18 +104,35 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "certificates": None,
             "passwords": None,
             "expires": None,
+            **more,
         }
         # a preview in which anything changes knows no output, and would restart all nodes
         self._kept: Any = applied(props["hosts"], lambda them: _kept({**props, "hosts": them}))
-        super().__init__(CertificatesProvider(), name, props, opts)
+        super().__init__(provider or CertificatesProvider(), name, props, opts)
 
     def of_node(self, id: int) -> pulumi.Output[str]:
         """The fingerprint of the node's certificate: with another one it is to be restarted."""
-        name = node_name(id)
-        made = self.certificates.apply(lambda them: them[name])
+        return self.of(node_name(id))
+
+    def of(self, name: str) -> pulumi.Output[str]:
+        """The fingerprint of the certificate in the key store of that ``name``."""
+        return self._known(self.certificates, name, lambda kept: kept.versions)
+
+    def password_of(self, user: str) -> pulumi.Output[str]:
+        """Which password ``user`` has, not the password."""
+        return self._known(self.passwords, user, lambda kept: kept.passwords)
+
+    def _known(
+        self,
+        output: pulumi.Output[Mapping[str, str]],
+        name: str,
+        part: Callable[[Kept], Mapping[str, str]],
+    ) -> pulumi.Output[str]:
+        made = output.apply(lambda them: them[name])
         if isinstance(self._kept, pulumi.Output):
-            return self._kept.apply(lambda kept: kept.get(name) or made)
-        return known_or(made, self._kept[name]) if name in self._kept else made
+            return self._kept.apply(lambda kept: part(kept).get(name) or made)
+        kept = part(self._kept)
+        return known_or(made, kept[name]) if name in kept else made
 
 
 def hosts(node: Node) -> list[str]:
@@ -124,8 +144,8 @@ def _hosts_of(plan: ClusterPlan) -> dict[str, list[str]]:
     return {node_name(it.id): hosts(it) for it in plan.nodes}
 
 
-def _kept(props: Props) -> dict[str, str]:
-    return store_of(props).kept(_wanted(props), _now()) if is_dry_run() else {}
+def _kept(props: Props) -> Kept:
+    return store_of(props).kept(_wanted(props), _now()) if is_dry_run() else Kept({}, {})
 
 
 def store_of(props: Props) -> Store:

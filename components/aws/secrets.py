@@ -19,11 +19,13 @@ from components.checked import Props, on_lines_of_its_own
 from components.owner import OwnedProvider
 from components.users import Known, merged
 from earshot.certificates.client import client_properties
+from earshot.certificates.copies import copied
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism
 from earshot.placement.aws_secrets import (
+    COPY_PARAMETER,
     TRUSTED_PARAMETER,
     USERS_PARAMETER,
     VALIDATOR_PARAMETER,
@@ -61,7 +63,7 @@ class SecretProvider(OwnedProvider):
         return ReadResult(id_, props)
 
     def delete(self, _id: str, props: Props) -> None:
-        with on_lines_of_its_own(), _called(props):
+        with on_lines_of_its_own(), called(props):
             # unlike the call for one, this one takes what is not there
             self._ssm(props).delete_parameters(Names=[props["parameter"]])
 
@@ -82,7 +84,7 @@ class SecretProvider(OwnedProvider):
                     allowed=f"{LIMIT} bytes",
                     remedy="let there be fewer users or prefixes in `security.users`",
                 )
-            with _called(news):
+            with called(news):
                 written = self._put(news, text)
         return {**news, "known": known, "written": written}
 
@@ -98,7 +100,7 @@ class SecretProvider(OwnedProvider):
 
     def _version(self, props: Props) -> int | None:
         """That of the parameter that is there."""
-        with _called(props):
+        with called(props):
             found = self._ssm(props).get_parameters(Names=[props["parameter"]])["Parameters"]
         return int(found[0]["Version"]) if found else None
 
@@ -148,6 +150,8 @@ def _content(store: Store, props: Props) -> str:
     match props["kind"]:
         case kind if kind == TRUSTED_PARAMETER:
             return store.authority()
+        case kind if kind == COPY_PARAMETER:
+            return copied(store)
         case kind if kind == VALIDATOR_PARAMETER:
             return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
         case kind if kind == USERS_PARAMETER:
@@ -174,7 +178,7 @@ def _users(store: Store, props: Props) -> str:
 
 
 @contextlib.contextmanager
-def _called(props: Props) -> Iterator[None]:
+def called(props: Props) -> Iterator[None]:
     """A context in which AWS's errors are EarshotErrors."""
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 
+from components.aws.copies import AwsCertificatesProvider
 from components.aws.instances import SharedInputs
 from components.aws.secrets import Secret
 from components.aws.tags import tags
@@ -16,6 +17,7 @@ from components.certificates import Certificates
 from earshot.config.security import SecuritySpec
 from earshot.listeners.security import VALIDATOR, node_name
 from earshot.placement.aws_secrets import (
+    COPY_PARAMETER,
     TRUSTED_PARAMETER,
     USERS_PARAMETER,
     VALIDATOR_PARAMETER,
@@ -32,10 +34,19 @@ class Secured:
         """``root`` is the folder of the stack's cluster on this machine."""
         self._shared, self._security, self._root = shared, security, root
         plan = shared.planned.apply(lambda made: made.plan)
-        self.certificates = Certificates(shared.stack, security, plan, root, shared.opts())
+        self.certificates = Certificates(
+            shared.stack,
+            security,
+            plan,
+            root,
+            shared.opts(),
+            AwsCertificatesProvider(),
+            region=shared.spec.region,
+        )
         authorities = str(list(security.tls.authorities))
         first = self.certificates.of_node(shared.spec.ids[0])
         self._trusted = self._secret(TRUSTED_PARAMETER, _version(authorities, first))
+        self._secret(COPY_PARAMETER, _version(authorities, first, self._passwords))
 
     def of_node(self, id: int) -> pulumi.Output[str]:
         """What differs where the secrets of node ``id`` do, which are there once it is known."""
@@ -45,7 +56,7 @@ class Secured:
             users = _version(
                 json.dumps([item.model_dump(mode="json") for item in self._security.users]),
                 str(self._security.mechanism),
-                self.certificates.passwords.apply(lambda them: json.dumps(them, sort_keys=True)),
+                self._passwords,
             )
             secrets.append(self._of_users(users))
         return _version(certificate, users, *(item.id.apply(str) for item in secrets))
@@ -55,12 +66,17 @@ class Secured:
         found = _version(
             str(self._security.mechanism),
             str(list(self._security.tls.authorities)),
-            self.certificates.certificates.apply(lambda them: them[VALIDATOR]),
-            self.certificates.passwords.apply(lambda them: them[VALIDATOR]),
+            self.certificates.of(VALIDATOR),
+            self.certificates.password_of(VALIDATOR),
         )
         mechanism = str(self._security.mechanism)
         secret = self._secret(VALIDATOR_PARAMETER, found, mechanism=mechanism)
         return _version(found, secret.id.apply(str))
+
+    @property
+    def _passwords(self) -> pulumi.Output[str]:
+        """What differs where any user's password does."""
+        return _version(*map(self.certificates.password_of, self._security.user_names))
 
     def _of_users(self, version: pulumi.Output[str]) -> Secret:
         return self._secret(

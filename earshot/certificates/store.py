@@ -87,6 +87,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """Versions of what stays as it is, as `Held` has them."""
+
+    versions: Mapping[str, str]
+    passwords: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Held:
     """What is there; nothing of it is a secret."""
 
@@ -162,14 +170,17 @@ class Store:
                 self._write(name, secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
         return self.held(wanted)
 
-    def kept(self, wanted: Wanted, now: datetime) -> dict[str, str]:
-        """The versions of those key stores of nodes that `fill` would leave as they are."""
+    def kept(self, wanted: Wanted, now: datetime) -> Kept:
+        """What `fill` would leave as it is."""
         due = {*self.due(wanted, now)}
         if due & {numbered(AUTHORITY, wanted.issuer), TRUSTED}:
-            return {}
-        return {
-            name: self._version(wanted, name) for name in wanted.nodes if f"{name}.pem" not in due
-        }
+            return Kept({}, {})
+        stores = (name for name in wanted.hosts if f"{name}.pem" not in due)
+        users = (user for user, file in wanted.passwords.items() if file not in due)
+        return Kept(
+            {name: self._version(wanted, name) for name in stores},
+            {user: self._digest(user, wanted.issuer) for user in users},
+        )
 
     def held(self, wanted: Wanted) -> Held:
         """What is there of ``wanted``. Raises EarshotError where something is missing."""

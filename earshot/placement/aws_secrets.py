@@ -13,6 +13,8 @@ TRUSTED_PARAMETER: Final = "trusted"
 """The certificates of all authorities that are trusted."""
 USERS_PARAMETER: Final = USERS
 """What the first broker does to users and permissions."""
+COPY_PARAMETER: Final = "authority"
+"""A copy of the authorities' keys and of passwords, for other checkouts; no instance reads it."""
 VALIDATOR_PARAMETER: Final = "validator"
 """The validator's client properties."""
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from components import owner
 from components.aws import secrets
@@ -17,43 +16,9 @@ from components.certificates import CertificatesProvider
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
+from tests.components.aws.ssm_double import SsmDouble
 
 USERS = {"app": ["a-"]}
-
-
-class SsmDouble:
-    """Parameters in memory, as SSM keeps them."""
-
-    class exceptions:  # as boto3 calls it
-        class ParameterAlreadyExists(Exception):
-            """Without `Overwrite`."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, list[dict[str, Any]]] = {}
-        self.refused = False
-
-    def put_parameter(self, Overwrite: bool = False, **given: Any) -> dict[str, int]:
-        self._answer("PutParameter")
-        assert not (Overwrite and "Tags" in given), "SSM takes one of them"
-        versions = self.held.setdefault(given["Name"], [])
-        if versions and not Overwrite:
-            raise self.exceptions.ParameterAlreadyExists
-        versions.append(given)
-        return {"Version": len(versions)}
-
-    def get_parameters(self, Names: list[str]) -> dict[str, Any]:
-        self._answer("GetParameters")
-        there = [name for name in Names if name in self.held]
-        return {"Parameters": [{"Name": it, "Version": len(self.held[it])} for it in there]}
-
-    def delete_parameters(self, Names: list[str]) -> None:
-        self._answer("DeleteParameters")
-        for name in Names:
-            self.held.pop(name, None)
-
-    def _answer(self, what: str) -> None:
-        if self.refused:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, what)
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from earshot.remote.image import context, ensure_image
 from earshot.remote.orders import LATEST
 from earshot.remote.user_data import HOME
 from earshot.report.json import read_report
-from earshot.validation.terms import Verdict
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import base_image, instance_image
@@ -29,6 +30,7 @@ from tests.e2e.images.load import base_image, instance_image
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 IMAGE = "earshot-test/validator-instance:latest"
+SCRAM = "SCRAM-SHA-256"
 STACK_STATE = Path(".earshot", "stacks", "test")
 
 
@@ -67,7 +69,9 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
     before = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(tmp_path / "stack", laptop)
-        stack.configure(box.cluster(validator=True, prove="here"))
+        stack.configure(
+            box.cluster(validator=True, prove="here", clear_text={}, security={"mechanism": SCRAM})
+        )
         stack.up()
         file = stack.project.folder / STACK_STATE / "report.json"
         report = read_report(file.read_bytes(), str(file))
@@ -89,6 +93,9 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
             "ip-" + own.private.replace(".", "-")
         )
         validator = box.instance("test-validator")
+        listed = validator.run("find", "/run/earshot/secrets", "-printf", "%m %u %P\n").splitlines()
+        assert listed == ["500 earshot ", "400 earshot validator.properties"]
+        assert _security(report) == {("INTERNAL", "SSL"), ("EXTERNAL", "SASL_SSL")}
         assert "fetching s3://" in validator.journal("earshot-prepare")
         assert validator.show("earshot-validate.timer", "ActiveState") == "active"
 
@@ -101,3 +108,13 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
         stack.destroy()
     box.settle()
     assert box.server.holdings() == before and box.fleet.left == []
+
+
+def _security(report: Report) -> set[tuple[str, str]]:
+    """How the doctor came in, by listener."""
+    return {
+        (cell.listener, item.detail.partition(",")[0])
+        for cell in report.cells
+        for item in cell.stages
+        if item.stage is Stage.SECURITY
+    }

@@ -1,0 +1,136 @@
+"""Another checkout goes on with a secured stack by what stands in its parameters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.output import UNKNOWN
+
+from components import owner
+from components.aws import copies, secrets
+from components.aws.copies import AwsCertificatesProvider
+from components.aws.secrets import SecretProvider
+from earshot.certificates.authority import read_certificate
+from earshot.errors import EarshotError
+from tests.components.aws.ssm_double import SsmDouble
+
+HOSTS = {f"node-{id}": [f"b{id}.example.com"] for id in range(1, 13)}
+CONFIG = SimpleNamespace(config={})
+
+
+@pytest.fixture
+def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
+    found = SsmDouble()
+    for module in (secrets, copies):
+        monkeypatch.setattr(module, "client", lambda config, region: found)
+    monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
+    return found
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+
+
+def wanted(root: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "stack": "s",
+        "root": str(root),
+        "region": "eu-central-1",
+        "hosts": HOSTS,
+        "users": ["validator", "app"],
+        "mechanism": "SCRAM-SHA-512",
+        "days": 90.0,
+        "renew_days": 30.0,
+        **changes,
+    }
+
+
+def provider() -> AwsCertificatesProvider:
+    made = AwsCertificatesProvider()
+    made.configure(CONFIG)
+    return made
+
+
+def made(root: Path, **changes: Any) -> dict[str, Any]:
+    """The certificates of an update, whose secrets stand in parameters from then on."""
+    outs = provider().create(wanted(root, **changes)).outs
+    assert outs is not None
+    writer = SecretProvider()
+    writer.configure(CONFIG)
+    for kind in ("authority", "validator", *outs["hosts"]):
+        told = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
+        fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512"}
+        writer.update("", {}, {**told, **fixed, "users": None, "logs_in": False})
+    return outs
+
+
+def files(root: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (root / "security").iterdir()}
+
+
+def test_another_checkout_has_the_same_certificates_and_passwords(
+    root: Path, ssm: SsmDouble
+) -> None:
+    outs, before = made(root), files(root)
+    shutil.rmtree(root)
+    diff = provider().diff("", outs, wanted(root))
+    assert diff.changes is True, "users get certificates anew, which nobody is replaced for"
+    after = provider().update("", outs, wanted(root)).outs
+    assert after is not None
+    own = [*HOSTS, "validator"]
+    assert [after["certificates"][it] for it in own] == [outs["certificates"][it] for it in own]
+    assert after["passwords"] == outs["passwords"]
+    same = {name for name, text in files(root).items() if before[name] == text}
+    assert set(before) - same == {"app.pem"}
+    modes = {it.name: it.stat().st_mode & 0o777 for it in (root / "security").iterdir()}
+    assert {name for name, mode in modes.items() if mode != 0o600} == {"ca.pem"}
+    assert provider().diff("", after, wanted(root)).changes is False
+
+
+def test_what_another_checkout_has_renewed_since_goes_before_what_lies_here(
+    root: Path, ssm: SsmDouble
+) -> None:
+    made(root)
+    shutil.copytree(root, root.with_name("here"))
+    longer = made(root, days=300.0, renew_days=100.0, numbers={"app": 2.0})
+    renewed = files(root)
+    shutil.rmtree(root)
+    root.with_name("here").rename(root)
+    now = wanted(root, days=300.0, renew_days=100.0, numbers={"app": 2.0})
+    after = provider().update("", longer, now).outs
+    assert after is not None
+    assert after["certificates"]["node-3"] == longer["certificates"]["node-3"]
+    assert files(root)["app@2.password"] == renewed["app@2.password"]
+    assert "app.password" not in files(root)
+
+
+def test_a_stack_without_parameters_has_its_folder_alone(root: Path, ssm: SsmDouble) -> None:
+    outs = provider().create(wanted(root)).outs
+    assert outs is not None and not ssm.held
+    assert provider().diff("", outs, wanted(root)).changes is False
+    named = read_certificate((root / "security" / "node-12.pem").read_text()).names
+    assert list(named.dns) == ["b12.example.com"]
+
+
+def test_names_that_are_not_known_yet_are_a_change(root: Path, ssm: SsmDouble) -> None:
+    ssm.refused = True  # nobody is asked
+    assert provider().diff("", wanted(root), wanted(root, hosts=UNKNOWN)).changes is True
+
+
+def test_a_copy_that_is_none_is_not_taken(root: Path, ssm: SsmDouble) -> None:
+    ssm.put_parameter(Name="/earshot/s/security/authority", Value="x")
+    with pytest.raises(EarshotError) as caught:
+        provider().create(wanted(root))
+    assert str(caught.value) == (
+        "\nthe copy of the stack's authority: is none\n"
+        "  fix: see who has written it; the update of a checkout that has the authority writes it "
+        "anew"
+    )
+    assert not root.exists()
