@@ -72,7 +72,7 @@ def as_json(adoption: Adoption) -> str:
 
 
 def _row(item: Understood) -> tuple[str, ...]:
-    told = item.listener.audience
+    audience = item.listener.audience
     return tuple(
         visible(text)
         for text in (
@@ -81,8 +81,8 @@ def _row(item: Understood) -> tuple[str, ...]:
             f"{bracketed(item.listener.bind.host) or '*'}:{item.listener.bind.port}",
             ", ".join(item.published) or "-",
             str(item.listener.advertised),
-            "+".join(told.scopes) or "?",
-            told.why,
+            "+".join(audience.scopes) or "?",
+            audience.why,
         )
     )
 

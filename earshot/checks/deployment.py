@@ -53,18 +53,20 @@ class _Check:
 
     def __call__(self, services: Sequence[Service], whole: Deployment) -> tuple[Finding, ...]:
         kafka = {item.service for item in whole.brokers if item.is_kafka}
-        told = {
+        by_service = {
             service.name: found
             for service in services
             if service.name in kafka and (found := self._refusals(service))
         }
         for item in whole.brokers:
             if not item.is_kafka and (refused := tuple(_redpanda(item))):
-                told[item.service] = refused
-        broken = {name for name, found in told.items() if any(it.is_certain_error for it in found)}
+                by_service[item.service] = refused
+        broken = {
+            name for name, found in by_service.items() if any(it.is_certain_error for it in found)
+        }
         facts = ClusterFacts(plan=None, deployment=_without(whole, broken))
         between = (item for rule in _BETWEEN for item in rule.check(facts))
-        return (*(item for found in told.values() for item in found), *between)
+        return (*(item for found in by_service.values() for item in found), *between)
 
     def _refusals(self, service: Service) -> tuple[Finding, ...]:
         if id(service) not in self._known:
@@ -87,7 +89,7 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     misspelt = [*kl014_misspelt.misspelt(service.container)] if by_variables else []
     for item in found[:1]:
         cause = next((it for it in misspelt if it.explains(item)), None)
-        yield replace(cause.told_with(item) if cause else item, container=service.name)
+        yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
     for cause in misspelt[:1] if not found else ():
         yield replace(cause.finding(), container=service.name)
 

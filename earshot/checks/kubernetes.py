@@ -53,8 +53,8 @@ def _refusals(broker: PodContainer) -> Iterator[Finding]:
     found = list(refusals(broker.service, settings))
     if settings.release is None:
         earlier = kafka_refusals(replace(settings, release=OLDEST))
-        told = {item.observed for item in earlier}
-        found = [item for item in found if item.observed in told]
+        known = {item.observed for item in earlier}
+        found = [item for item in found if item.observed in known]
     yield from found
 
 
@@ -87,10 +87,10 @@ def _clients(manifest: Manifest) -> Iterator[Finding]:
     for item in _bootstraps(manifest):
         meant = [_meant(manifest, places[item.service], address) for address in item.addresses]
         if all(map(_has_not, meant, item.addresses)):
-            told = "; ".join(map(_told, meant, item.addresses))
+            ways = "; ".join(map(_way, meant, item.addresses))
             offers = list(dict.fromkeys(_offers(meant)))
             yield kl015_clients.RULE.finding(
-                f"{item.setting}: {told}",
+                f"{item.setting}: {ways}",
                 f"one of {', '.join(offers)}" if len(offers) > 1 else offers[0],
                 container=item.service,
                 remedy="bootstrap to a port of the Service, or give the Service this port",
@@ -116,7 +116,7 @@ def _has_not(meant: Sequence[ClusterService], address: Address) -> bool:
     )
 
 
-def _told(meant: Sequence[ClusterService], address: Address) -> str:
+def _way(meant: Sequence[ClusterService], address: Address) -> str:
     ports = sorted({port for item in meant for port in item.ports or ()})
     listed = ", ".join(map(str, ports))
     return f"{address} is the Service {meant[0].name}, which has no port but {listed}"

@@ -43,11 +43,11 @@ def advice_on_services(
 ) -> tuple[Finding, ...]:
     """The same of the brokers among ``services``, ``but`` for some by name, and for those of which
     something is ``said``."""
-    told = {item.container for item in said} | set(but)
+    named = {item.container for item in said} | set(but)
     inside = [item.container for item in services]
     found = []
     for service in brokers_among(services):
-        if service.name in told:
+        if service.name in named:
             continue
         settings = settings_of(service)
         addresses = settings.values.get("advertised.listeners", "")

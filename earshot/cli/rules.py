@@ -56,8 +56,8 @@ def _example(rule: Rule) -> dict[str, str]:
 
 
 def _facts(rule: Rule) -> dict[str, str]:
-    told = [item for item in REPORTS if rule.id in item.rules]
-    stands_for = [f"{item.title} ({', '.join(item.reported)})" for item in told]
+    reports = [item for item in REPORTS if rule.id in item.rules]
+    stands_for = [f"{item.title} ({', '.join(item.reported)})" for item in reports]
     return {name: str(getattr(rule, name)) for name in FIELDS} | (
         {STANDS_FOR: "; ".join(stands_for)} if stands_for else {}
     )

@@ -38,7 +38,7 @@ class Broker:
     voters: Mapping[int, Address] = field(default_factory=dict)
     is_kafka: bool = True
     """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
-    is_told: bool = True
+    is_image_known: bool = True
     """What its image makes of its settings is known."""
     switched_off: tuple[tuple[str, Address], ...] = ()
     """What it would advertise by entries that stand in comments, each with its variable."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from earshot.listeners.images import Family, family_told
+from earshot.listeners.images import Family, family_by_settings
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
 HOST_NETWORK = "host"
@@ -103,7 +103,7 @@ class Container:
     @property
     def family(self) -> Family:
         """What the image makes of its variables."""
-        return family_told(self.image, self.env)
+        return family_by_settings(self.image, self.env)
 
     @property
     def has_file(self) -> bool:

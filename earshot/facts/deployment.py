@@ -102,8 +102,8 @@ class Deployment:
     def may_be_machine(self, address: Address) -> bool:
         """Whether the machine may be called so: a published port, under nobody's name."""
         host = address.host.lower()
-        told = is_loopback(host) or ip_of(host) is not None or host in self._names
-        return not told and bool(self._on_host_network or address.port in self._published)
+        is_found = is_loopback(host) or ip_of(host) is not None or host in self._names
+        return not is_found and bool(self._on_host_network or address.port in self._published)
 
     @cached_property
     def broker_names(self) -> frozenset[str]:

@@ -49,8 +49,8 @@ def choose(paths: Sequence[Path]) -> Chosen:
         if base is not None:
             if not why:
                 found[os.path.normpath(base.absolute())] = base, ""
-            told = f"is laid over {base.name} as `docker compose` does, and checked with it"
-            found[os.path.normpath(file.absolute())] = file, told
+            how = f"is laid over {base.name} as `docker compose` does, and checked with it"
+            found[os.path.normpath(file.absolute())] = file, how
     return Chosen(
         tuple(file for file, why in found.values() if not why),
         tuple(Linted(str(file), "", unchecked=(why,)) for file, why in found.values() if why),

@@ -114,7 +114,7 @@ def family_of(image: str) -> Family:
     return next((kind for kind, shape in _FAMILIES if shape.fullmatch(name)), Family.UNKNOWN)
 
 
-def family_told(image: str, env: Mapping[str, str]) -> Family:
+def family_by_settings(image: str, env: Mapping[str, str]) -> Family:
     """The family of an image by its name, else by variables that one family alone reads."""
     family = family_of(image)
     if family is Family.UNKNOWN and any(name.startswith(BITNAMI_PREFIX) for name in env):

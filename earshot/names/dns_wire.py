@@ -46,24 +46,25 @@ def _name(name: str) -> bytes:
     return dns.name.from_text(f"{name}.").to_wire() or b""
 
 
-def addresses(asked: bytes, told: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
-    """The addresses in the answer ``told``, or None where it cannot be used: another question's,
-    cut off, or a failure of the server. Raises `dns.resolver.NXDOMAIN` and `NoAnswer`."""
+def addresses(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+    """The addresses in the answer ``received``, or None where it cannot be used: where it answers
+    another question, is cut off, or says that the server failed. Raises `dns.resolver.NXDOMAIN`
+    and `NoAnswer`."""
     try:
-        return _usual(asked, told, kind)
+        return _usual(asked, received, kind)
     except (_Unusual, struct.error):
-        return _any(asked, told)
+        return _any(asked, received)
 
 
 class _Unusual(Exception):
     """An answer of another shape."""
 
 
-def _usual(asked: bytes, told: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str]:
+def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str]:
     """The addresses of an answer that holds nothing else."""
-    id, flags, questions, answers, _, _ = _HEADER.unpack_from(told)
+    id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
     expected = (*_HEADER.unpack_from(asked)[:1], 1, asked[_HEADER.size :])
-    if (id, questions, told[_HEADER.size : len(asked)]) != expected:
+    if (id, questions, received[_HEADER.size : len(asked)]) != expected:
         raise _Unusual
     if flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
         raise _Unusual
@@ -77,18 +78,18 @@ def _usual(asked: bytes, told: bytes, kind: dns.rdatatype.RdataType) -> Sequence
     family, length = _FAMILIES[kind]
     at, found = len(asked), []
     for _ in range(answers):
-        owner, held, network, _, size = _RECORD.unpack_from(told, at)
+        owner, held, network, _, size = _RECORD.unpack_from(received, at)
         at += _RECORD.size + length
         shape = (_ASKED_NAME, kind, dns.rdataclass.IN, length)
-        if (owner, held, network, size) != shape or at > len(told):
+        if (owner, held, network, size) != shape or at > len(received):
             raise _Unusual
-        found.append(socket.inet_ntop(family, told[at - length : at]))
+        found.append(socket.inet_ntop(family, received[at - length : at]))
     return found
 
 
-def _any(asked: bytes, told: bytes) -> Sequence[str] | None:
+def _any(asked: bytes, received: bytes) -> Sequence[str] | None:
     try:
-        answer = dns.message.from_wire(told, raise_on_truncation=True)
+        answer = dns.message.from_wire(received, raise_on_truncation=True)
         is_response = dns.message.from_wire(asked).is_response(answer)
         if not (is_response and isinstance(answer, dns.message.QueryMessage)):
             return None

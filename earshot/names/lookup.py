@@ -85,15 +85,15 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
         found = dict.fromkeys(address for item in each for address in item.addresses)
         return Lookup(name, resolver, Diagnosis.OK, tuple(found), seconds, each=tuple(each))
     worst = min(each, key=lambda item: _TELLING.index(item.diagnosis))
-    told = [item.detail or str(item.diagnosis) for item in each]
-    if len(set(told)) == 1:
-        told = [each[0].detail]
+    texts = [item.detail or str(item.diagnosis) for item in each]
+    if len(set(texts)) == 1:
+        texts = [each[0].detail]
     else:
-        told = [f"{item.resolver}: {text}" for item, text in zip(each, told, strict=True)]
+        texts = [f"{item.resolver}: {text}" for item, text in zip(each, texts, strict=True)]
     answered = any(item.answered for item in each)
     return Lookup(
         *(name, resolver, worst.diagnosis, (), seconds),
-        "; ".join(told),
+        "; ".join(texts),
         answered,
         tuple(each),
     )

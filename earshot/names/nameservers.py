@@ -181,10 +181,10 @@ class _Server:
             with socket.socket(self._kind, socket.SOCK_DGRAM) as asking:
                 asking.settimeout(_first_wait(seconds))
                 asking.sendto(question, server)
-                told, sender = asking.recvfrom(65_535)
+                answer, sender = asking.recvfrom(65_535)
         except OSError:
             return None
-        return dns_wire.addresses(question, told, kind) if sender[:2] == server else None
+        return dns_wire.addresses(question, answer, kind) if sender[:2] == server else None
 
     def _patiently(self, name: str, family: str, seconds: float) -> Sequence[str]:
         """The same, asked again after silence, and over TCP what was too long."""
@@ -202,7 +202,7 @@ def _first_wait(seconds: float) -> float:
 
 def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
     """What the server did at each attempt, and whether it answered at all."""
-    told: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     answered = False
     for _, _, _, reason, response in error.kwargs.get("errors", ()):
         if response is not None:
@@ -210,5 +210,5 @@ def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
             reason = f"answered {dns.rcode.to_text(response.rcode())}"
         elif isinstance(reason, OSError):
             reason = reason.strerror or type(reason).__name__
-        told[str(reason)] = None
-    return "; ".join(told) or str(error), answered
+        reasons[str(reason)] = None
+    return "; ".join(reasons) or str(error), answered

@@ -291,10 +291,11 @@ def _report(container: Container, said_last: list[str]) -> Report:
     state: dict[str, Any] = container.attrs["State"]
     if state["ExitCode"] not in (0, 1, 3):
         memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
-        told = "".join(f"\n    {line}" for line in said_last)
+        output = "".join(f"\n    {line}" for line in said_last)
+        output = f":{output}" if output else ""
         raise EarshotError(
             "the validation in the container",
-            observed=f"{memory}ended with status {state['ExitCode']}{':' if told else ''}{told}",
+            observed=f"{memory}ended with status {state['ExitCode']}{output}",
         )
     chunks, _ = container.get_archive(f"{FOLDER}/report.json")
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:

@@ -149,7 +149,7 @@ def _idle(about: Mapping[str, Any]) -> bool:
 
 
 def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What this machine's pip is told, by files or by variables: option -> value."""
+    """What this machine's pip is set to, by files or by variables: option -> value."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"],
@@ -162,17 +162,17 @@ def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         lines = done.stdout.splitlines() if done.returncode == 0 else []
     except (OSError, subprocess.TimeoutExpired):
         lines = []
-    told: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    settings: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in lines:
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
-        if section in told and (plain := value.strip().strip("'\"")):
-            told[section][option.replace("_", "-")] = plain
-    return {key: value for section in told.values() for key, value in section.items()}
+        if section in settings and (plain := value.strip().strip("'\"")):
+            settings[section][option.replace("_", "-")] = plain
+    return {key: value for section in settings.values() for key, value in section.items()}
 
 
 def trusted(settings: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bytes:
-    """The certificates that this machine's pip was told to trust; empty where it was not."""
+    """The certificates that this machine's pip trusts by its settings; empty where it has none."""
     named = [settings.get("cert", ""), *(environment.get(name, "") for name in _CERTIFICATES)]
     for name in filter(None, named):
         with contextlib.suppress(OSError):
@@ -244,11 +244,11 @@ def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
 
 
 def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
-    told = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
+    last = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
     return EarshotError(
         "validator image",
         observed="".join(
-            [f"{step} failed: {' '.join(error.split())}", *(f"\n    {it}" for it in told)]
+            [f"{step} failed: {' '.join(error.split())}", *(f"\n    {it}" for it in last)]
         ),
         remedy="see that the engine can have the base image (`validator.base` in the stack file), "
         "and that Debian's and Python's packages can be had from its machine; then run it again",

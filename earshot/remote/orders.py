@@ -83,8 +83,8 @@ class Status(Frozen):
         )
 
     def __str__(self) -> str:
-        told = f"{self.state}: {self.detail}" if self.detail else str(self.state)
-        return f"{told} ({self.instance}, {self.at})"
+        text = f"{self.state}: {self.detail}" if self.detail else str(self.state)
+        return f"{text} ({self.instance}, {self.at})"
 
 
 def digest(order: str) -> str:

@@ -32,7 +32,7 @@ def carry_out_on(
             _WHAT, observed=f"are not settled ({error.line})", remedy=_AGAIN
         ) from None
     if code:
-        told = "".join(f"\n    {line}" for line in said)
+        output = "".join(f"\n    {line}" for line in said)
         raise EarshotError(
-            _WHAT, observed=f"are not settled (status {code}){':' if told else ''}{told}"
+            _WHAT, observed=f"are not settled (status {code}){':' if output else ''}{output}"
         )

@@ -33,7 +33,7 @@ def merge(sources: Sequence[Source]) -> Report:
         return sources[0].report
     _refuse_strangers(sources)
     kept, notes = _latest(sources)
-    reports = [_told_apart(report, kept) for report in kept]
+    reports = [_by_machine(report, kept) for report in kept]
     return Report(
         kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
         run="+".join(item.run for item in reports if item.run),
@@ -126,7 +126,7 @@ def _standpoints(report: Report) -> set[tuple[str, str]]:
     return {(vantage.name, vantage.where) for vantage in vantages(report)}
 
 
-def _told_apart(report: Report, all_reports: Sequence[Report]) -> Report:
+def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
     others = {name for item in all_reports if item is not report for name, _ in _standpoints(item)}
     names = {
         vantage.name: f"{vantage.name} on {vantage.where or report.run}"

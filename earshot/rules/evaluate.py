@@ -39,15 +39,15 @@ def remarks(facts: ClusterFacts) -> tuple[str, ...]:
 
     Names that were accepted alike are one remark.
     """
-    told: dict[tuple[str, str, str], dict[str, None]] = {}
+    places: dict[tuple[str, str, str], dict[str, None]] = {}
     for _, listener, scope in facts.advertised():
         host = str(listener.host)
         accepted = _accepted(facts.waived(host), facts.evidence_for(listener, scope))
         if accepted is not None:
-            where = told.setdefault((host, *accepted), {})
+            where = places.setdefault((host, *accepted), {})
             where[f"listener {listener.name} (scope {scope})"] = None
     alike: dict[tuple[str, str, str], dict[str, str]] = {}
-    for (host, kind, why), where in told.items():
+    for (host, kind, why), where in places.items():
         # the numbers of a waiver's ticket or of a DNS server are no mere numbers
         reason = shape(why, [host]) if kind == "declared" else why
         alike.setdefault((kind, reason, ", ".join(where)), {})[host] = why

@@ -49,7 +49,7 @@ def _key(address: Address) -> tuple[str, int]:
     return (address.host.lower() if number is None else str(number)), address.port
 
 
-def _after_resolution(facts: ClusterFacts, told: set[tuple[int, str]]) -> Iterator[Finding]:
+def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:
     # what is private at one vantage may be somebody else's at another
     holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
@@ -59,9 +59,9 @@ def _after_resolution(facts: ClusterFacts, told: set[tuple[int, str]]) -> Iterat
             vantage = None if public else vantage_of(scope, facts.placement)
             key = (vantage, str(ip_of(text)), listener.port)
             other, first = holders.setdefault(key, (node, listener))
-            if other is node or (node.id, listener.name) in told:
+            if other is node or (node.id, listener.name) in seen:
                 continue
-            told.add((node.id, listener.name))
+            seen.add((node.id, listener.name))
             yield RULE.finding(
                 f"advertises {_resolved(listener, text)}, and {label(other)} advertises "
                 f"{_resolved(first, text)} for {first.name}",

@@ -54,12 +54,12 @@ def _unknown(node: Node) -> Finding:
 
 
 def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Iterator[Finding]:
-    told: set[str] = set()
+    seen: set[str] = set()
     for listener in listeners:
         host = str(listener.host)
-        if not listener.known or host in told or held.names.cover(host):
+        if not listener.known or host in seen or held.names.cover(host):
             continue
-        told.add(host)
+        seen.add(host)
         yield RULE.finding(
             f"advertises {host}, and its certificate is for {held.names}",
             f"{host} among its alternative names; a common name counts for nothing",

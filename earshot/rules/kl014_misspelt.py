@@ -49,7 +49,7 @@ class Misspelt(NamedTuple):
         """Whether ``finding`` is about what is missing for it."""
         return self.meant in finding.inputs or self.wanted in finding.observed
 
-    def told_with(self, finding: Finding) -> Finding:
+    def as_cause_of(self, finding: Finding) -> Finding:
         """``finding``, which is about what is missing for it, with this cause."""
         observed = f"{finding.observed}; {self.name} is set, which is none of Kafka's"
         return replace(

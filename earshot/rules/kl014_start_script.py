@@ -56,14 +56,14 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
             inputs=("zookeeper.connect", "image"),
         )
         return
-    told = Image(family, release, is_old_of_bitnami(image))
-    demands = [item for item in DEMANDS if item.holds(told, settings.values)]
+    known = Image(family, release, is_old_of_bitnami(image))
+    demands = [item for item in DEMANDS if item.holds(known, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
     if any(path.startswith(_SCRIPTS) for path in container.mounts):
         return  # its script may be another
     if plain and settings.values.get("process.roles"):
-        yield from _cluster_id(container, told)
+        yield from _cluster_id(container, known)
     as_given = plain and not container.unknown
     if settings.complete or (family is Family.BITNAMI and as_given):
         yield from _missing(container, settings, demands)
@@ -146,10 +146,10 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
 
 def _wurstmeister(container: Container) -> Iterator[Finding]:
     """With Kafka 2 and later."""
-    told = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
+    deciding = ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_HOST_NAME")
     if not _WURSTMEISTER.fullmatch(tag_of(container.image)):
         return
-    if any(container.env.get(name) for name in told):
+    if any(container.env.get(name) for name in deciding):
         return
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):

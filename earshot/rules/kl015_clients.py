@@ -35,8 +35,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 if key not in answers:
                     answers[key] = tuple(_answers(facts.deployment, item.service, way))
                 for broker, problem in answers[key]:
-                    told = (broker.service, way.endpoint.name, problem)
-                    sent.setdefault(told, []).append(item.service)
+                    place = (broker.service, way.endpoint.name, problem)
+                    sent.setdefault(place, []).append(item.service)
     brokers = {broker.service: broker for broker in facts.deployment.brokers}
     for (service, listener, problem), clients in sent.items():
         endpoint = brokers[service].named(listener)
@@ -97,7 +97,9 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
         End.NOWHERE: "has a name that nothing on its networks has",
         End.REFUSED: "is where nobody listens",
     }
-    told = "; ".join(f"{address} {reasons[way]}" for address, way in ways if isinstance(way, End))
+    reached = "; ".join(
+        f"{address} {reasons[way]}" for address, way in ways if isinstance(way, End)
+    )
     offers = [
         f"{broker.service}:{endpoint.bind.port}"
         for broker in deployment.brokers
@@ -111,7 +113,7 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
         expected = f"a network that {item.service} and {apart.service} have in common"
         remedy = f"put {item.service} on the network {net} as well, where {apart.service} is"
     return RULE.finding(
-        f"{item.setting}: {told}",
+        f"{item.setting}: {reached}",
         expected,
         container=item.service,
         severity=_severity(deployment, item.addresses),

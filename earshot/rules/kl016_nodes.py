@@ -122,11 +122,11 @@ def _as_known(host: str) -> str:
 
 def _quorum(deployment: Deployment) -> Iterator[Finding]:
     nodes = {(item.cluster, item.id): item for item in deployment.brokers}
-    told: set[tuple[str, int]] = set()
+    seen: set[tuple[str, int]] = set()
     for broker in deployment.brokers:
         for id, address in broker.voters.items():
             voter = nodes.get((broker.cluster, id))
-            if voter is None or (broker.cluster, id) in told or not voter.endpoints:
+            if voter is None or (broker.cluster, id) in seen or not voter.endpoints:
                 continue
             if deployment.apart(broker.service, voter.service):
                 continue
@@ -138,7 +138,7 @@ def _quorum(deployment: Deployment) -> Iterator[Finding]:
             if isinstance(way, Arrival) and known and not (problem or way.endpoint.is_controller):
                 problem = f"{address} is the listener {way.endpoint.name}, no controller's"
             if problem:
-                told.add((broker.cluster, id))
+                seen.add((broker.cluster, id))
                 yield RULE.finding(
                     f"controller.quorum.voters places voter {id} at {address}, and {problem}",
                     "the address of that node's controller listener",

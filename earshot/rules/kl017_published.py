@@ -193,7 +193,7 @@ def _to_nobody(
     and of an image that is not known: something else may listen in it."""
     assert endpoint.advertised is not None
     is_inside = deployment.way(HOST, endpoint.advertised) is End.NOWHERE
-    certain = broker.is_told and (is_inside or endpoint.advertised.host.lower() in GATEWAYS)
+    certain = broker.is_image_known and (is_inside or endpoint.advertised.host.lower() in GATEWAYS)
     remedy = f"publish {dead.host_port}:{endpoint.bind.port}"
     if is_inside:
         remedy = f"publish {dead} no more, or give clients outside the containers a listener of "
@@ -224,7 +224,7 @@ def _named(
     endpoints = [endpoint for endpoint, _ in lost]
     ports = ", ".join(dict.fromkeys(port for _, port in lost))
     hosts = ", ".join(dict.fromkeys(item.advertised.host for item in endpoints if item.advertised))
-    certain = broker.is_told or not any(_users(deployment, item) for item in endpoints)
+    certain = broker.is_image_known or not any(_users(deployment, item) for item in endpoints)
     by_hand = _by_hand(deployment, broker)
     remedy = "give these clients a listener of their own that advertises localhost and its "
     remedy += "published port, or publish the port no more"
@@ -249,8 +249,8 @@ def _by_hand(deployment: Deployment, broker: Broker) -> tuple[str, Address] | No
     for whom the line is that counts."""
     for name, address in broker.switched_off:
         host = address.host.lower()
-        told = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (told or host in GATEWAYS) and deployment.way(HOST, address) is not End.NOWHERE:
+        is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
+        if (is_address or host in GATEWAYS) and deployment.way(HOST, address) is not End.NOWHERE:
             return name, address
     return None
 

@@ -222,7 +222,9 @@ def _broker(service: Service) -> Broker:
     values = settings.values
     container = service.container
     # `${REGISTRY}/cp-kafka` may be anybody's
-    is_told = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
+    is_image_known = container.family is not Family.UNKNOWN and is_known(
+        repository_of(container.image)
+    )
     listeners = tuple(_endpoints(container, view)) or None
     roles = values.get("process.roles", "")
     voters = {
@@ -243,7 +245,7 @@ def _broker(service: Service) -> Broker:
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
         voters=voters,
-        is_told=is_told and not service.is_built,
+        is_image_known=is_image_known and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
 

@@ -46,8 +46,8 @@ def read_container(inputs: Mapping[str, object] | None, name: str = "") -> Conta
         return Container(name, unknown=("its inputs",))
     unknown = _Unknown()
     found = _container(inputs, name, unknown)
-    told = (*unknown.variables, *unknown.ports, *unknown.names)
-    return replace(found, unknown=tuple(dict.fromkeys(told)))
+    marks = (*unknown.variables, *unknown.ports, *unknown.names)
+    return replace(found, unknown=tuple(dict.fromkeys(marks)))
 
 
 def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
@@ -59,13 +59,13 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
     found = _container(inputs, name, unknown)
     names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
     named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
-    told = [*(["variables"] if set(_NAMELESS) & set(names) else [])]
-    told += ["ports"] if unknown.ports else []
+    marks = [*(["variables"] if set(_NAMELESS) & set(names) else [])]
+    marks += ["ports"] if unknown.ports else []
     container = replace(
         found,
         networks=tuple(item for item in found.networks if item.name not in DEFAULT_BRIDGES),
         env={**found.env, **named},
-        unknown=(*told, *dict.fromkeys(unknown.names)),
+        unknown=(*marks, *dict.fromkeys(unknown.names)),
         extra_hosts=dict(_hosts(inputs)),
     )
     return Service(container.name, container, words(inputs), properties=_uploaded(inputs))

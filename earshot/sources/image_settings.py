@@ -6,8 +6,7 @@ from earshot.facts.container import Container
 from earshot.listeners.images import APACHE_DEFAULTS, Family, broker_settings, derived_listeners
 
 _DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
-"""Images that bind what is advertised where nothing else is given; untold ones are taken for such.
-"""
+"""Images that bind what is advertised where nothing else is given; unknown ones count as such."""
 
 
 def handed_over(container: Container) -> dict[str, str]:

@@ -77,13 +77,13 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
     if any(isinstance(item, Bad) for item in entries):
         return dict(values)  # for KL001 to say
     controllers = controller_names(values)
-    told = [
+    texts = [
         f"{item[0]}://{Address(item[1].host or name, item[1].port)}"
         for item in entries
         if not isinstance(item, Bad) and item[0] not in controllers
     ]
     found = {"listeners": "PLAINTEXT://:9092", **values}
-    return {**found, "advertised.listeners": ",".join(told)} if told else found
+    return {**found, "advertised.listeners": ",".join(texts)} if texts else found
 
 
 def audience(

@@ -64,8 +64,8 @@ def parsed_listeners(
         if address is None or not _is_host(address.host):
             continue
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
-        told = tell(name, bind.port, address)
-        found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), told))
+        audience = tell(name, bind.port, address)
+        found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), audience))
     return found
 
 

@@ -48,7 +48,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
     between, controllers = inter_broker_name(values), controller_names(values)
 
     def tell(name: str, bind_port: int, advertised: Address) -> Audience:
-        return told(name, advertised, name == between, name in controllers, scopes)
+        return audience_of(name, advertised, name == between, name in controllers, scopes)
 
     return KafkaBroker(
         id=node_id(values),
@@ -59,7 +59,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
     )
 
 
-def told(
+def audience_of(
     name: str,
     advertised: Address,
     between: bool,

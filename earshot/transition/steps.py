@@ -15,7 +15,7 @@ from earshot.listeners.render import settings
 from earshot.transition.between import candidates
 from earshot.transition.reach import rolls
 from earshot.transition.refusal import check, no_order
-from earshot.transition.wording import told
+from earshot.transition.wording import description
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def transition(
     if way is None:
         raise no_order(current, wanted)
     return tuple(
-        Step(plan, told(before, plan, wanted), _restarts(before, plan))
+        Step(plan, description(before, plan, wanted), _restarts(before, plan))
         for before, plan in zip((running, *((it,) for it in way)), way, strict=False)
     )
 

@@ -8,7 +8,7 @@ from earshot.listeners.model import ClusterPlan, Listener
 from earshot.transition.reach import protocols
 
 
-def told(before: Sequence[ClusterPlan], after: ClusterPlan, wanted: ClusterPlan) -> str:
+def description(before: Sequence[ClusterPlan], after: ClusterPlan, wanted: ClusterPlan) -> str:
     """What the step to ``after`` does, in one sentence without a full stop."""
     if len(before) > 1 and after == before[0]:
         return "back to the listeners before the step that was interrupted"
@@ -33,8 +33,8 @@ def _changes(before: ClusterPlan, after: ClusterPlan, wanted: ClusterPlan) -> It
         yield f"brokers reach each other through {after.inter_broker}"
     if taken := [name for name in old if name not in new]:
         yield f"{_and(taken)} taken away"
-    if told := _security(before, after):
-        yield told
+    if text := _security(before, after):
+        yield text
     ids, new_ids = ([str(node.id) for node in plan.brokers] for plan in (before, after))
     if gone := [id for id in ids if id not in new_ids]:
         yield f"without broker {_and(gone)}"

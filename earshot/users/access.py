@@ -157,8 +157,8 @@ class Access:
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
         known = _result(answer, "users")
         kinds = {
-            user: [it.mechanism for it in told.scram_credential_infos]
-            for user, told in known.items()
+            user: [it.mechanism for it in held.scram_credential_infos]
+            for user, held in known.items()
         }
         return [name for name in names if kind in kinds.get(name, ())]
 

@@ -7,8 +7,8 @@ from earshot.listeners.images import (
     broker_property,
     broker_settings,
     derived_listeners,
+    family_by_settings,
     family_of,
-    family_told,
     is_broker,
     is_unnamed,
     release_of,
@@ -139,7 +139,7 @@ ID = "sha256:" + "0123456789abcdef" * 4
 def test_a_family_is_told_by_its_name_before_its_variables(
     image: str, env: dict[str, str], family: Family
 ) -> None:
-    assert family_told(image, env) is family
+    assert family_by_settings(image, env) is family
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def checked(
     *published: PublishedPort,
     listens: int = 9092,
     bind: str = "",
-    is_told: bool = True,
+    is_image_known: bool = True,
     clients: int = 0,
 ) -> list[Finding]:
     kafka = Container("kafka", networks=NET, published=published)
@@ -31,7 +31,7 @@ def checked(
     endpoint = Endpoint("A", Address(bind, listens), advertised)
     deployment = Deployment(
         {"kafka": kafka, **apps},
-        (Broker("kafka", kafka, 1, (endpoint,), is_told=is_told),),
+        (Broker("kafka", kafka, 1, (endpoint,), is_image_known=is_image_known),),
         tuple(Bootstrap(name, "BROKERS", (Address("kafka", listens),)) for name in apps),
     )
     return list(RULE.check(ClusterFacts(plan=None, deployment=deployment)))
@@ -163,7 +163,7 @@ def test_one_port_of_the_machine_for_two_containers(
 
 
 @pytest.mark.parametrize(
-    ("is_told", "clients", "severity"),
+    ("is_image_known", "clients", "severity"),
     [
         (True, 0, Severity.ERROR),
         (True, 1, Severity.ERROR),
@@ -172,10 +172,10 @@ def test_one_port_of_the_machine_for_two_containers(
     ],
 )
 def test_of_an_image_that_is_not_known_its_clients_may_be_all(
-    is_told: bool, clients: int, severity: Severity
+    is_image_known: bool, clients: int, severity: Severity
 ) -> None:
     port = PublishedPort(9092, 9092)
-    (found,) = checked(Address("kafka", 9092), port, is_told=is_told, clients=clients)
+    (found,) = checked(Address("kafka", 9092), port, is_image_known=is_image_known, clients=clients)
     assert (found.severity, found.inputs) == (severity, ("advertised.listeners", "ports"))
 
 

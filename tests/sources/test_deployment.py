@@ -209,7 +209,7 @@ def test_a_broker_s_listeners() -> None:
         is_broker=True,
         is_controller=True,
         voters={8: Address("b", 9093), 7: Address("kafka", 9093)},
-        is_told=True,
+        is_image_known=True,
     )
 
 

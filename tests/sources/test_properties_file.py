@@ -6,7 +6,7 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
-from earshot.sources.properties_file import read_broker, told
+from earshot.sources.properties_file import audience_of, read_broker
 
 SAID = {"NOTED": (Scope.HOST, Scope.EXTERNAL)}
 PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"
@@ -45,7 +45,7 @@ PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
 def test_a_word_a_role_or_a_host_tells(
     name: str, host: str, between: bool, is_controller: bool, scopes: str, why: str
 ) -> None:
-    found = told(name, Address(host, 9092), between, is_controller, SAID)
+    found = audience_of(name, Address(host, 9092), between, is_controller, SAID)
     assert ("+".join(found.scopes), found.why) == (scopes, why)
 
 
