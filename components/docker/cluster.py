@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_docker as docker
 from pulumi.dynamic import Resource
 
-from components.certificates import Certificates
 from components.docker import labels
 from components.docker.container_address import ContainerAddress
 from components.docker.identity import TO_BE_MADE, ClusterIdentity
-from components.docker.keys import DockerKeys
 from components.docker.leftovers import clearing
 from components.docker.on_engines import Wanted
 from components.docker.preflight import ImagePreflight
 from components.docker.providers import GRACE, EnginePreflightProvider, ReadinessProvider
-from components.docker.users import DockerUsersProvider, reached
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
-from components.users import Users
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
 from earshot.placement import DockerPlan, NodeContainer
 from earshot.placement.docker_names import KEYS
+
+if TYPE_CHECKING:
+    from components.certificates import Certificates
+    from components.docker.keys import DockerKeys
 
 LOGS = {"max-size": "50m", "max-file": "3"}
 
@@ -155,6 +155,8 @@ class DockerCluster(pulumi.ComponentResource):
                 "TLS (`hosts[].cert_path`), or name it by ssh://",
                 self,
             )
+        from components.certificates import Certificates  # slow to import
+
         opts = self._opts(depends_on=[self._image_preflight])
         return Certificates(self.stack, self._spec.security, self.plan, self._root, opts)
 
@@ -162,6 +164,9 @@ class DockerCluster(pulumi.ComponentResource):
         """``ready``, or where there are users, what they are ready with."""
         if self._spec.security is None or self._certificates is None:
             return ready
+        from components.docker.users import DockerUsersProvider, reached
+        from components.users import Users
+
         return Users(
             DockerUsersProvider(),
             self.stack,
@@ -177,6 +182,8 @@ class DockerCluster(pulumi.ComponentResource):
         """The node's key store, where its container finds it."""
         if self._certificates is None:
             return None
+        from components.docker.keys import DockerKeys
+
         container = self._planned.containers[node.id]
         volume = docker.Volume(
             f"{name}-keys",

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from components.certificates import store_of
-
 if TYPE_CHECKING:
     import docker
 
@@ -39,6 +37,8 @@ class NodeKeys:
 
     def context(self) -> ssl.SSLContext:
         """Raises EarshotError where the files are lost, OSError where they are no PEM."""
+        from components.certificates import store_of  # slow to import
+
         store = store_of({"root": self.root})
         context = ssl.create_default_context(cadata=store.authority())
         context.load_cert_chain(store.key_store(self.store))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.certificates import Certificates
 from components.gate import AdvertisedListeners, GateApproval
 from components.local import access, quorum
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
-from components.local.users import LocalUsersProvider, reached
 from components.outputs import kept
-from components.users import Users
 from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.placement import LocalPlan
+
+if TYPE_CHECKING:
+    from components.certificates import Certificates
 
 
 class LocalPreflight(Resource, module="earshot", name="LocalGround"):
@@ -92,6 +93,8 @@ class LocalCluster(pulumi.ComponentResource):
         last: pulumi.Resource = self._preflight
         self._certificates: Certificates | None = None
         if spec.security is not None:
+            from components.certificates import Certificates  # slow to import
+
             beneath = pulumi.ResourceOptions(parent=gate, depends_on=[last])
             last = self._certificates = Certificates(
                 name, spec.security, self.plan, local.root, beneath
@@ -102,6 +105,9 @@ class LocalCluster(pulumi.ComponentResource):
             "cluster", list(self.plan.brokers), gate, last, whole=True
         )
         if spec.security is not None and self._certificates is not None:
+            from components.local.users import LocalUsersProvider, reached
+            from components.users import Users
+
             self.ready = Users(
                 LocalUsersProvider(),
                 name,
