@@ -60,11 +60,11 @@ class UsersProvider(OwnedProvider):
     def _settle(self, olds: Props, news: Props) -> None:
         store = store_of(news)
         with on_lines_of_its_own():
-            known = merged(_remembered(store), olds.get("users", {}))
+            known = merged(remembered(store), olds.get("users", {}))
             # an interrupted run may have made some of them, and a state may be lost
-            _remember(store, merged(known, news["users"]))
+            remember(store, merged(known, news["users"]))
             self.carry_out(_order(known, olds, news, self.access(news)), news)
-            _remember(store, news["users"])
+            remember(store, news["users"])
 
 
 class Users(Resource, module="earshot", name="Users"):
@@ -95,7 +95,7 @@ class Users(Resource, module="earshot", name="Users"):
         super().__init__(provider, name, props, opts)
 
 
-def _remembered(store: Store) -> Known:
+def remembered(store: Store) -> Known:
     """Whom the cluster may know; nobody where that is not known."""
     try:
         found = json.loads((store.folder / MADE).read_text())
@@ -104,7 +104,8 @@ def _remembered(store: Store) -> Known:
         return {}
 
 
-def _remember(store: Store, known: Known) -> None:
+def remember(store: Store, known: Known) -> None:
+    """Keeps ``known`` for later runs."""
     with writing("users", store.folder):
         cache.write(store.folder / MADE, json.dumps(known, indent=2) + "\n", 0o600)
 

@@ -17,7 +17,7 @@ from components.aws.ssm import client
 from components.certificates import store_of
 from components.checked import Props, on_lines_of_its_own
 from components.owner import OwnedProvider
-from components.users import Known, merged
+from components.users import Known, merged, remember, remembered
 from earshot.certificates.client import client_properties
 from earshot.certificates.copies import copied
 from earshot.certificates.store import Store
@@ -71,11 +71,8 @@ class SecretProvider(OwnedProvider):
         return client(self._config, props["region"])
 
     def _written(self, olds: Props, news: Props) -> Props:
-        known = {
-            "users": merged(_known(olds)["users"], news.get("users") or {}),
-            "mechanisms": sorted({*_known(olds)["mechanisms"], *filter(None, [news["mechanism"]])}),
-        }
         with on_lines_of_its_own():
+            known = _known_from_now_on(olds, news)
             text = _content(store_of(news), {**news, "known": known})
             if (size := len(text.encode())) > LIMIT:
                 raise EarshotError(
@@ -141,9 +138,17 @@ class Secret(Resource, module="earshot", name="AwsSecret"):
         super().__init__(SecretProvider(), f"{stack}-{kind}", props, opts)
 
 
-def _known(olds: Props) -> Props:
-    """Whom the cluster may know, and by which mechanisms they may log in: all that ever were."""
-    return olds.get("known") or {"users": {}, "mechanisms": []}
+def _known_from_now_on(olds: Props, news: Props) -> Props:
+    """Whom the cluster may know, and by which mechanisms they may log in: all that ever were.
+
+    The folder knows of them too, for volumes may be kept without a state.
+    """
+    if news["users"] is None:
+        return {}
+    known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
+    users = merged(merged(remembered(store), known["users"]), news["users"])
+    remember(store, users)
+    return {"users": users, "mechanisms": sorted({*known["mechanisms"], news["mechanism"]})}
 
 
 def _content(store: Store, props: Props) -> str:

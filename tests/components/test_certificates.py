@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,11 @@ class Preview(mocks.Mocks):
         raise AssertionError(args.token)
 
 
-def previewed(root: Path, **settings: Any) -> dict[int, Any]:
-    """By node, the fingerprint that a preview knows; None for one that will be made."""
+def in_preview(root: Path, *, later: bool = False, **settings: Any) -> dict[int, Any]:
+    """By node, the fingerprint that a preview knows; None for one that will be made.
+
+    ``later``: the plan is an output.
+    """
     mocks.set_mocks(Preview(), project="earshot", stack="s", preview=True)
     spec = read_spec({"placement": "docker", "brokers": 2, **settings}, "test")
     assert isinstance(spec, DockerSpec) and spec.security is not None
@@ -171,7 +175,8 @@ def previewed(root: Path, **settings: Any) -> dict[int, Any]:
     def run() -> list[pulumi.Output[None]]:
         opts = pulumi.ResourceOptions()
         assert spec.security is not None
-        made = Certificates("s", spec.security, plan, root, opts)
+        given = pulumi.Output.from_input(plan) if later else plan
+        made = Certificates("s", spec.security, given, root, opts)
 
         def keep(node: Node) -> pulumi.Output[None]:
             return made.of_node(node.id).apply(
@@ -185,7 +190,9 @@ def previewed(root: Path, **settings: Any) -> dict[int, Any]:
     return found
 
 
-def test_a_preview_knows_the_certificates_that_stay(root: Path) -> None:
+@pytest.mark.parametrize("later", [False, True])
+def test_a_preview_knows_the_certificates_that_stay(root: Path, later: bool) -> None:
+    previewed = partial(in_preview, later=later)
     app = {"users": [{"name": "app"}]}
     assert previewed(root, security={}) == {1: None, 2: None}
     hosts = {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}

@@ -163,6 +163,16 @@ def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm:
     }
 
 
+def test_a_user_who_leaves_while_there_is_no_state_can_come_in_no_more(
+    root: Path, ssm: SsmDouble
+) -> None:
+    """Volumes may be kept, and with them all whom the cluster knows."""
+    provider().delete("", created(of_users(root)))
+    created(of_users(root, users={}))
+    assert ["remove", "app", "SCRAM-SHA-512"] in told(ssm)
+    assert ["permissions", "app", "--remove"] in told(ssm)
+
+
 def test_without_logins_there_are_permissions_alone(root: Path, ssm: SsmDouble) -> None:
     created(of_users(root, logs_in=False))
     assert {line[0] for line in told(ssm)} == {"permissions"}
