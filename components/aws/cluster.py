@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_aws as aws
@@ -18,7 +18,6 @@ from components.aws.network import Network, NetworkArgs, NetworkFacts, existing
 from components.aws.node import InstanceNode
 from components.aws.preflight import AwsPreflight
 from components.aws.readiness import AwsReadiness
-from components.aws.secured import Secured
 from components.aws.volumes import attached_id, check_given, idle
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import with_run_errors, without_dependencies
@@ -27,6 +26,9 @@ from earshot.errors import EarshotError
 from earshot.facts.cloud import Cloud
 from earshot.placement.aws import AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import GRACE
+
+if TYPE_CHECKING:
+    from components.aws.secured import Secured
 
 
 class Cluster(pulumi.ComponentResource):
@@ -170,8 +172,11 @@ class AwsStackCluster(Cluster):
         return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
-        security = self._spec.security
-        return Secured(shared, security, self._root) if security is not None else None
+        if self._spec.security is None:
+            return None
+        from components.aws.secured import Secured  # slow to import
+
+        return Secured(shared, self._spec.security, self._root)
 
     def _once_ready(self, node: InstanceNode) -> pulumi.Output[Any]:
         self._last = self._readiness(node.name, [node], [node.attachment])

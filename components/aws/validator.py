@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pulumi
 import pulumi_aws as aws
 
 from components.aws.buckets import without_public_access
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.network import NetworkFacts
-from components.aws.secured import Secured
 from components.aws.tags import tags
 from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
@@ -20,6 +21,9 @@ from earshot.remote.orders import LATEST, ORDER, REPORTS, STATUS
 from earshot.remote.user_data import BundleRef, ValidatorSettings, validator_user_data
 from earshot.user_data.boot import ssm_secret
 from earshot.user_data.systems import System
+
+if TYPE_CHECKING:
+    from components.aws.secured import Secured
 
 
 class Validator:
