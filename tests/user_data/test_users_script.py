@@ -1,0 +1,91 @@
+"""The script by which an instance makes users and permissions, with tools that take down what they
+are asked."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from earshot.listeners.model import SecurityPlan
+from earshot.listeners.terms import Mechanism, Protocol
+from earshot.user_data.render import user_data
+from earshot.users.access import grants
+from earshot.users.lines import lines
+from tests.user_data.nodes import boot, cluster, node
+
+MECHANISM = Mechanism.SCRAM_SHA_512
+PASSWORD = 'it\'s $HOME, \\ "quoted" ü='
+TOOL = """#!/bin/bash
+echo "$(basename "$0") $*" >>"$TOLD"
+while (($#)); do
+    [[ $1 != --add-config-file ]] || cat "$2" >>"$TOLD"
+    shift
+done
+[[ $(basename "$0") != "$FAILS" ]]
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """The script, with its tools and its file in a folder of the test's own."""
+    own = node(protocol=Protocol.SSL)
+    security = SecurityPlan(folder="/run/kafka/secrets", mechanism=MECHANISM)
+    plan = cluster(own).model_copy(update={"security": security})
+    written = yaml.safe_load(user_data(plan, own, boot(makes_users=True)))["write_files"]
+    (text,) = (it["content"] for it in written if it["path"] == "/usr/local/sbin/kafka-users")
+    for name in ("kafka-acls.sh", "kafka-configs.sh"):
+        (tmp_path / name).write_text(TOOL)
+        (tmp_path / name).chmod(0o755)
+    found = tmp_path / "script"
+    found.write_text(
+        text.replace("/opt/kafka/bin", str(tmp_path)).replace("/run/kafka/secrets", str(tmp_path))
+    )
+    return found
+
+
+def run(script: Path, told: str, fails: str = "") -> subprocess.CompletedProcess[str]:
+    folder = script.parent
+    (folder / "users").write_text(f"{told}\n")
+    environment = {"PATH": "/usr/bin:/bin", "TOLD": str(folder / "told"), "FAILS": fails}
+    return subprocess.run(["bash", script], env=environment, capture_output=True, text=True)
+
+
+def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Path) -> None:
+    text = lines(
+        [], grants({"app": ["a-"]})[1:], {"app": PASSWORD}, MECHANISM, [("old", MECHANISM)]
+    )
+    done = run(script, text)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "earshot: permissions app",
+        "earshot: password app",
+        "earshot: password old",
+        "earshot: remove old",
+    ]
+    asked, *rest = (script.parent / "told").read_text().splitlines()
+    by = "--bootstrap-server broker-1.kafka.example.com:19092"
+    by += " --command-config /etc/kafka/client.properties"
+    assert asked == (
+        f"kafka-acls.sh {by} --add --force --resource-pattern-type prefixed --allow-principal "
+        "User:app --allow-principal User:CN=app,OU=clients --operation All --topic a- --group a- "
+        "--transactional-id a-"
+    )
+    user = f"kafka-configs.sh {by} --alter --entity-type users --entity-name"
+    assert rest[0].startswith(f"{user} app --add-config-file /dev/fd/")
+    assert rest[1].startswith("SCRAM-SHA-512=iterations") and "quoted" in rest[1]
+    assert rest[2].startswith(f"{user} old --add-config-file /dev/fd/")
+    assert rest[4] == f"{user} old --delete-config SCRAM-SHA-512"
+
+
+@pytest.mark.parametrize("tool", ["kafka-acls.sh", "kafka-configs.sh"])
+def test_what_fails_is_tried_again_later(script: Path, tool: str) -> None:
+    text = lines([], grants({}), {"app": PASSWORD}, MECHANISM, [])
+    assert run(script, text, fails=tool).returncode != 0
+
+
+def test_an_empty_file_asks_for_nothing(script: Path) -> None:
+    assert run(script, "").returncode == 0
+    assert not (script.parent / "told").exists()
