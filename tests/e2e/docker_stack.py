@@ -21,7 +21,7 @@ import yaml
 from components.docker import labels
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.docker_engine import Engine
-from tests.e2e.engine import Deployment, deployment
+from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment
 from tests.e2e.outside import Outside
 from tests.e2e.ports import consecutive_ports
 from toolchain.paths import ROOT
@@ -102,15 +102,26 @@ class DockerStack(Deployment):
             when, what, id = line.split()
             found.append(Doing(int(when) / 1e9, what, int(id)))
 
-    def kafka(self, id: int, script: str, *arguments: str, given: str = "") -> str:
+    def kafka(self, id: int, script: str, *arguments: str) -> str:
         """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
+        words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", self._inside]
+        return self.engine.run("exec", self.names[id], *words, *arguments)
+
+    def produce(self, topic: str, record: str) -> None:
+        """One record from within the first container, acknowledged by all; makes the topic."""
+        command = f"printf %s '{record}' | kcat -b {self._inside} -P -t {topic} -X acks=all"
+        self.engine.run("exec", self.names[1], "bash", "-c", command)
+
+    def first_record(self, topic: str) -> str:
+        """The first record of a topic, from within the first container."""
+        words = ["kcat", "-b", self._inside, "-C", "-t", topic, "-o", "beginning", "-c", "1", "-q"]
+        return self.engine.run("exec", self.names[1], "timeout", "60", *words).strip()
+
+    @property
+    def _inside(self) -> str:
+        """The INTERNAL listener of a broker, for its own container."""
         port = next(it["port"] for it in self.cluster["listeners"] if it["name"] == "INTERNAL")
-        words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", f"localhost:{port}"]
-        if not given:
-            return self.engine.run("exec", self.names[id], *words, *arguments)
-        line = " ".join([*words, *arguments])
-        command = f"printf '%s\\n' '{given}' | {line}"
-        return self.engine.run("exec", self.names[id], "bash", "-c", command)
+        return f"localhost:{port}"
 
     def report(self) -> dict[str, Any]:
         """The last validation's."""
@@ -156,6 +167,7 @@ def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, A
         "names": {id: f"k{id}-{mark}" for id in ids},
         "image": image,
         "heap": "256m",
+        "extra": FEW_PARTITIONS,
         "validation": {"records": 300, "deadline": 180},
         **settings,
     }

@@ -26,6 +26,11 @@ from toolchain.paths import ROOT
 
 STACK = "test"
 PASSPHRASE = "test"
+FEW_PARTITIONS = {
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
+"""Of what Kafka keeps for itself; with 50 each, every start and stop of a broker moves them all."""
 
 
 @dataclass
@@ -142,6 +147,7 @@ def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
             {"name": "EXTERNAL", "port": ports[1], "scopes": ["host"]},
         ],
         "controllers": {"port": ports[2]},
+        "extra": FEW_PARTITIONS,
         "validation": {"records": 300, "deadline": 120},
         **settings,
     }

@@ -30,6 +30,7 @@ from tests.e2e.cluster import CLUSTER_ID
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
+from tests.e2e.engine import FEW_PARTITIONS
 from tests.e2e.images.load import base_image
 from toolchain.state_files import recover
 
@@ -277,11 +278,11 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
 
 def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
     before = lone.running
-    lone.stack.cluster["extra"] = {"num.io.threads": "abc"}
+    lone.stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "abc"}
     try:
         said = [lone.stack.refused("--skip-preview"), lone.stack.refused(command="preview")]
     finally:
-        del lone.stack.cluster["extra"]
+        lone.stack.cluster["extra"] = FEW_PARTITIONS
     for text in said:
         assert (
             "Kafka 4.1.1 refuses the settings of node 1: "
@@ -292,11 +293,11 @@ def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
 
 
 def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None:
-    lone.stack.cluster["extra"] = {"metric.reporters": "org.example.Absent"}
+    lone.stack.cluster["extra"] = FEW_PARTITIONS | {"metric.reporters": "org.example.Absent"}
     try:
         said = lone.stack.refused("--skip-preview")
     finally:
-        del lone.stack.cluster["extra"]
+        lone.stack.cluster["extra"] = FEW_PARTITIONS
     first = said[said.index(f"container {lone.name} on Docker host local") :].splitlines()[0]
     assert "org.example.Absent" in first, said
     lone.recover()

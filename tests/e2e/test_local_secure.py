@@ -32,12 +32,14 @@ from tests.certificates.made import Made, made
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, holders, refused, watched
+from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.tls_offer import offered
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.local-secure.yaml"
+PARTITIONS = 6
 
 
 def secure_cluster() -> dict[str, Any]:
@@ -47,7 +49,7 @@ def secure_cluster() -> dict[str, Any]:
     for item, other in zip(wanted["listeners"], free["listeners"], strict=True):
         item["port"] = other["port"]
     wanted["controllers"]["port"] = free["controllers"]["port"]
-    return {**wanted, "validation": free["validation"]}
+    return {**wanted, **{key: free[key] for key in ("extra", "validation")}}
 
 
 @dataclass
@@ -318,17 +320,22 @@ class Traffic:
     """A user and a password that the clients are to take while they run."""
 
     def __post_init__(self) -> None:
-        self.producer = Producer({**self.settings, "acks": "all", "linger.ms": 5})
+        self.producer = Producer({**self.settings, "acks": "all"})
         given = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
         self.consumer = Consumer({**self.settings, **given})
 
     def produce(self) -> None:
-        number, login = 0, None
+        number, login, turn = 0, None, time.monotonic()
         while not self.over.is_set():
             login = self._logged_in(self.producer, login)
-            self.producer.produce(self.topic, b"%d" % number, on_delivery=self._delivered)
+            value, partition = b"%d" % number, number % PARTITIONS
+            self.producer.produce(
+                self.topic, value, partition=partition, on_delivery=self._delivered
+            )
             number += 1
-            self.producer.poll(0.01)
+            turn = max(turn + 1 / PER_SECOND, time.monotonic())
+            while (left := turn - time.monotonic()) > 0:
+                self.producer.poll(left)
         assert self.producer.flush(60) == 0
 
     def _delivered(self, error: Any, message: Any) -> None:
@@ -353,7 +360,7 @@ class Traffic:
         """Returns once records have gone both ways through every partition, and so broker."""
         for them in (self.acknowledged, self.read):
             before = len(them)
-            while len(them) < before + 300:
+            while len(them) < before + 5 * PARTITIONS:
                 assert not self.failed
                 time.sleep(0.05)
 
@@ -368,7 +375,7 @@ class Traffic:
 def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     """Within, records are written and read; in the end, none that was acknowledged is lost."""
     admin = AdminClient(dict(settings))
-    admin.create_topics([NewTopic(topic, 6, 3)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(20)
     found = Traffic(settings, topic)
     threads = [threading.Thread(target=it) for it in (found.produce, found.consume)]
     for thread in threads:

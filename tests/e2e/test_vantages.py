@@ -38,6 +38,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 OPTIONS = ValidationOptions(records=300)
+DOCTOR_ALONE = ValidationOptions(records=0)
 APPEARS_SECONDS = 120
 ENDS_SECONDS = 60
 
@@ -99,7 +100,7 @@ def test_a_name_that_does_not_exist_is_the_listeners_fault(
 ) -> None:
     with dns_server({}, broker.gateway, 53):
         places = standpoints(broker, [docker_engine.address], base, broker.gateway)
-        report = validate_from(places, broker.contract, OPTIONS, only=["external"])
+        report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["external"])
     (cell,) = [it for it in report.cells if it.vantage == "external"]
     assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.RESOLVE)
     assert cell.cause is not None and cell.cause.kind == "unresolvable"
@@ -110,7 +111,7 @@ def test_a_silent_dns_server_is_nobodys_fault_but_the_vantages(
     docker_engine: Engine, broker: LoneBroker, base: str
 ) -> None:
     places = standpoints(broker, [docker_engine.address], base, broker.gateway)
-    report = validate_from(places, broker.contract, OPTIONS, only=["external"])
+    report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["external"])
     assert by_vantage(report) == {
         "internal": Verdict.SKIP,
         "host": Verdict.SKIP,
@@ -126,7 +127,7 @@ def test_names_of_the_network_need_no_dns_server(
     docker_engine: Engine, broker: LoneBroker, base: str
 ) -> None:
     places = standpoints(broker, [docker_engine.address], base, broker.gateway)
-    report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
+    report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["internal"])
     assert by_vantage(report)["internal"] is Verdict.PASS
     assert report.exit_code == 3  # two were not asked for
 
@@ -135,7 +136,7 @@ def test_without_an_engine_nothing_is_proved_and_nothing_passes(
     broker: LoneBroker, tmp_path: Path
 ) -> None:
     places = standpoints(broker, [f"unix://{tmp_path}/none"], "none", broker.gateway)
-    report = validate_from(places, broker.contract, OPTIONS)
+    report = validate_from(places, broker.contract, DOCTOR_ALONE)
     assert by_vantage(report) == {
         "internal": Verdict.INCONCLUSIVE,
         "host": Verdict.PASS,
@@ -151,7 +152,7 @@ def test_an_image_that_cannot_be_made_is_named_with_its_step(
 ) -> None:
     nowhere = "registry.invalid/earshot/none:1"
     places = standpoints(broker, [docker_engine.address], nowhere, broker.gateway)
-    report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
+    report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["internal"])
     (cell,) = [it for it in report.cells if it.vantage == "internal"]
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert "validator image: step 2/" in cell.reason and "FROM ${BASE}" in cell.reason
