@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from pulumi.dynamic import Resource
 from components.docker import labels
 from components.docker.container_address import ContainerAddress
 from components.docker.identity import TO_BE_MADE, ClusterIdentity
+from components.docker.in_turn import GRACE
 from components.docker.leftovers import clearing
 from components.docker.on_engines import Wanted
 from components.docker.preflight import ImagePreflight
-from components.docker.providers import GRACE, EnginePreflightProvider, ReadinessProvider
+from components.docker.providers import EnginePreflightProvider, ReadinessProvider
+from components.docker.stop_preflight import StopPreflightProvider, digest
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec
@@ -40,6 +42,10 @@ class EnginePreflight(Resource, module="earshot", name="DockerGround"):
     """The random id in the labels of this deployment's containers and networks."""
 
 
+class DockerStopPreflight(Resource, module="earshot", name="DockerStopPreflight"):
+    """What must hold before a container is stopped that runs."""
+
+
 class DockerReadiness(Resource, module="earshot", name="DockerReadiness"):
     """Starts containers that do not run, and waits until their nodes are in sync."""
 
@@ -56,7 +62,7 @@ class _Host:
         container: NodeContainer,
         opts: Callable[..., pulumi.ResourceOptions],
     ) -> None:
-        self.hooks = clearing(host)
+        self.hooks = clearing(host, cluster.hosts)
         certificates = host.cert_path and str(Path(host.cert_path).expanduser())
         self.provider = docker.Provider(
             host.name, host=address_of(host), cert_path=certificates, opts=opts()
@@ -91,16 +97,19 @@ class DockerCluster(pulumi.ComponentResource):
         *,
         wanted: ClusterPlan | None = None,
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        ended: Collection[int] = (),
     ) -> None:
         """``name`` is the stack's, and part of the names of volumes and networks.
 
         In ``state_dir`` this checkout keeps the id of the cluster whose data is in kept volumes.
         ``wanted`` is the plan of a later step, where ``planned`` is not the last of a change.
-        ``begin`` makes what must be there before the first node is touched.
+        ``begin`` makes what must be there before the first node is touched. ``ended`` are the nodes
+        that do not run and did: they come first, so that no further one is stopped before that.
         """
         super().__init__("earshot:docker:DockerCluster", name, {}, opts)
         self.stack, self._spec, self._planned = name, spec, planned
-        self.plan, self._root = planned.plan, state_dir / "kafka"
+        self.plan, self.state, self._root = planned.plan, state_dir, state_dir / "kafka"
+        self.hosts = planned.hosts
         self._wanted = Wanted(name, "", "", self.plan, planned.containers, planned.hosts)
         child = pulumi.ResourceOptions(parent=self)
         self.cluster_id = ClusterIdentity(
@@ -136,7 +145,7 @@ class DockerCluster(pulumi.ComponentResource):
         last: pulumi.Resource = self._image_preflight
         if begin is not None:
             last = begin(self._opts(depends_on=[last]))
-        for node in self.plan.nodes:
+        for node in sorted(self.plan.nodes, key=lambda node: node.id not in ended):
             last = self._node(node, after=last)
         self.ready = self._with_users(self._readiness("cluster", self.plan.nodes, last, whole=True))
         self.register_outputs({"incarnations": self.incarnations})
@@ -256,17 +265,35 @@ class DockerCluster(pulumi.ComponentResource):
             ),
         )
         keys = self._keys(node, host, name)
+        settings = self._settings(node, host, volume, keys)
+        stop = self._stop_preflight(node, name, settings, after)
         self._containers[node.id] = docker.Container(
             name,
-            **self._settings(node, host, volume, keys),
+            **settings,
             opts=self._opts(
                 provider=host.provider,
-                depends_on=[after, *([keys] if keys else [])],
+                depends_on=[after, stop, *([keys] if keys else [])],
                 delete_before_replace=True,
                 hooks=host.hooks,
             ),
         )
         return self._readiness(name, (node,), self._containers[node.id])
+
+    def _stop_preflight(
+        self, node: Node, name: str, settings: dict[str, Any], after: pulumi.Resource
+    ) -> pulumi.Resource:
+        """What must hold before the node's container is replaced by one with ``settings``."""
+        return DockerStopPreflight(
+            StopPreflightProvider(),
+            name,
+            {
+                "place": self._addresses[node.id].to_props(),
+                "hosts": [host.model_dump(mode="json") for host in self.hosts],
+                "state_dir": str(self.state),
+                "settings": digest(settings),
+            },
+            self._opts(depends_on=[after]),
+        )
 
     def _settings(
         self, node: Node, host: _Host, volume: docker.Volume, keys: DockerKeys | None
@@ -357,6 +384,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "cluster_id": self.cluster_id,
                 "whole": whole,
                 "incarnation": None,
+                "state_dir": str(self.state),
             },
             pulumi.ResourceOptions(parent=self._gate, depends_on=[after]),
         )

@@ -104,6 +104,10 @@ def _keys(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) 
     return NodeKeys(str(root), node_name(node.id), listener.advertised.host)
 
 
+class Disturbed(EarshotError):
+    """Somebody has stopped, paused or removed a container: its settings are no worse for it."""
+
+
 class Engines(contextlib.AbstractContextManager["Engines"]):
     """Clients of several engines, each connected at its first use, all closed at the end."""
 
@@ -136,7 +140,7 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
     try:
         found: dict[str, Any] = engines.of(address).api.inspect_container(id)
     except NotFound:
-        raise EarshotError(
+        raise Disturbed(
             str(address),
             observed="is gone; somebody has removed it, its volume is still there",
             remedy="`pulumi up --refresh` makes it anew, as `make up` does",

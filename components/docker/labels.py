@@ -25,6 +25,10 @@ of a volume never change."""
 CERTIFICATE: Final = "earshot.certificate"
 """On a container of a secured node: the fingerprint of the certificate that it was made with."""
 
+PUT_BACK: Final = "earshot.put-back"
+"""On a container that was made again as it was, after a change with which its node did not come up:
+the id of the one that it is made after."""
+
 THROWAWAY: Final = "earshot.throwaway"
 """On a short-lived container for one command, of no deployment."""
 

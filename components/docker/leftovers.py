@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
 
-from components.docker import labels
+from components.docker import in_turn, labels
+from components.docker.container_address import Engines, is_up
 from earshot.config.docker import DockerHost
 from earshot.engine import connect
 
 GRACE: Final = 10
+"""Seconds for a container that may never have served."""
 
 
-def clearing(host: DockerHost) -> pulumi.ResourceHookBinding:
+def clearing(host: DockerHost, hosts: Sequence[DockerHost]) -> pulumi.ResourceHookBinding:
     """A hook that removes a container or the network of ``host`` before Pulumi makes it.
 
     Pulumi's state has none of that name then. If the engine has one of this deployment, an
-    interrupted run has left it; its data is in a named volume. Those of others are left alone.
+    interrupted run has left it, or a change that failed has put it back; its data is in a named
+    volume. Those of others are left alone, and so is one that runs while another of the stack's
+    ``hosts`` has one that does not.
     """
 
     def clear(args: pulumi.ResourceHookArgs) -> None:
         inputs = args.new_inputs or {}
-        remove = _remove_network if args.type.endswith(":Network") else _remove_container
-        if remove(host, inputs["name"], _deployment(inputs)):
-            pulumi.log.info(f"removed {inputs['name']}, which an interrupted run had left")
+        if args.type.endswith(":Network"):
+            removed = _remove_network(host, inputs["name"], _deployment(inputs))
+        else:
+            removed = _remove_container(host, hosts, inputs["name"], _deployment(inputs))
+        if removed:
+            pulumi.log.info(f"removed {inputs['name']}, of which Pulumi's state knew nothing")
 
     return pulumi.ResourceHookBinding(before_create=[clear])
 
@@ -35,18 +42,24 @@ def _deployment(inputs: Mapping[str, Any]) -> str:
     return str(values[labels.DEPLOYMENT])
 
 
-def _remove_container(host: DockerHost, name: str, deployment: str) -> bool:
+def _remove_container(
+    host: DockerHost, hosts: Sequence[DockerHost], name: str, deployment: str
+) -> bool:
     from docker.errors import NotFound
 
-    with connect(host) as client:
+    with Engines() as engines:
+        api = engines.of(host).api
         try:
-            found = client.containers.get(name)
+            found = api.inspect_container(name)
         except NotFound:
             return False
-        if found.labels.get(labels.DEPLOYMENT) != deployment:
+        own = found["Config"]["Labels"] or {}
+        if own.get(labels.DEPLOYMENT) != deployment:
             return False
-        found.stop(timeout=GRACE)
-        found.remove(force=True, v=True)
+        if is_up(found):
+            in_turn.check_others(engines, hosts, name, own)
+        api.stop(found["Id"], timeout=in_turn.GRACE if labels.PUT_BACK in own else GRACE)
+        api.remove_container(found["Id"], force=True, v=True)
     return True
 
 

@@ -10,25 +10,38 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
 from components import leaving
 from components.checked import CheckedProvider, Props, on_lines_of_its_own
-from components.docker import clients, data_version, labels, on_engines, removal, rolling, settings
-from components.docker.container_address import ContainerAddress, Engines, incarnation, inspected
+from components.docker import (
+    clients,
+    data_version,
+    labels,
+    on_engines,
+    put_back,
+    removal,
+    rolling,
+    settings,
+)
+from components.docker.container_address import (
+    ContainerAddress,
+    Disturbed,
+    Engines,
+    incarnation,
+    inspected,
+)
+from components.docker.in_turn import GRACE, NO_QUORUM_GRACE
 from components.docker.on_engines import Wanted, hosts_of
 from components.docker.readiness import fits, majority_runs, repair, wait_for
 from components.owner import OwnedProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
+from earshot.project import Project
 from earshot.remote.leftovers import remove_leftovers
-
-GRACE: Final = 60
-"""Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
-NO_QUORUM_GRACE: Final = 3
-"""Seconds without a quorum: nothing can be handed over, and all data is on disk."""
 
 
 class EnginePreflightProvider(CheckedProvider):
@@ -84,16 +97,28 @@ class ReadinessProvider(OwnedProvider):
     """
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        inputs = (key for key in news if key != "incarnation")
+        inputs = news.keys() - {"incarnation", "state_dir"}
         changed = any(olds.get(key) != news[key] for key in inputs)
         return DiffResult(changes=changed or (not news["whole"] and not _is_unchanged(olds)))
 
     def create(self, props: Props) -> CreateResult:
         # a first start: all voters start together, then one wait covers the whole cluster
-        return CreateResult("ready", self._run(props, wait=props["whole"]))
+        if not props["whole"]:
+            put_back.forget(_state(props), _nodes(props)[0][0].name)  # of another stack's time
+        with on_lines_of_its_own():
+            return CreateResult("ready", self._run(props, wait=props["whole"]))
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(self._run(news, wait=True))
+    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
+        with on_lines_of_its_own():
+            try:
+                return UpdateResult(self._run(news, wait=True))
+            except Disturbed:
+                raise
+            except EarshotError as error:
+                if news["whole"] or (left := self._put_back(olds, news)) is None:
+                    raise
+                text = f"{error.observed}\n  {left}"
+                raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
 
     def delete(self, _id: str, props: Props) -> None:
         """Stops the container in order, while the rest of its cluster still runs."""
@@ -104,15 +129,36 @@ class ReadinessProvider(OwnedProvider):
             grace = (
                 GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
             )
+            put_back.remove_stand_in(engines, address)
             engines.of(address).api.stop(id, timeout=grace)
+
+    def _put_back(self, olds: Props, news: Props) -> str | None:
+        """How the node of a container that did not come up is left; None: nobody knows how it was,
+        or it was no other one."""
+        ((_, failed),), ((address, _),) = _nodes(news), _nodes(olds)
+        definition = put_back.kept(_state(news), address.name, but=failed)
+        if definition is None:
+            return None
+        print(f"{address} did not come up: making it again as it was", flush=True)
+        with Engines() as engines:
+            # as it was, it is asked as it was
+            asked = _addresses(olds["tellers"])
+
+            def serves(id: str) -> None:
+                if majority_runs(engines, _addresses(olds["voters"])):
+                    wait_for(engines, [(address, id)], asked, news["cluster_id"], progress=print)
+
+            return put_back.put_back(engines, address, failed, definition, serves)
 
     def _run(self, props: Props, wait: bool) -> Props:
         nodes, whole = _nodes(props), bool(props["whole"])
-        with on_lines_of_its_own(), Engines() as engines:
+        with Engines() as engines:
             found = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 asked = _addresses(props["tellers"])
                 wait_for(engines, nodes, asked, props["cluster_id"], whole, progress=print)
+        if wait and not whole:
+            put_back.forget(_state(props), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
 
 
@@ -172,6 +218,11 @@ def _nodes(props: Props) -> list[tuple[ContainerAddress, str]]:
 
 def _addresses(listed: list[Props]) -> list[ContainerAddress]:
     return [ContainerAddress.from_props(it) for it in listed]
+
+
+def _state(props: Props) -> Path:
+    """The stack's folder in this checkout, whichever checkout wrote the state."""
+    return Project.find().here(Path(props["state_dir"]))
 
 
 def _is_unchanged(olds: Props) -> bool:

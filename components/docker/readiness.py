@@ -15,12 +15,14 @@ from typing import Any, Final
 from components.docker import kafka_protocol
 from components.docker.container_address import (
     ContainerAddress,
+    Disturbed,
     Engines,
     check_engine,
     inspected,
     is_up,
 )
 from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer
+from components.docker.put_back import take_back
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end
@@ -48,7 +50,8 @@ _MAKE_ROOM: Final = (
 
 
 def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
-    """The container, inspected after it was connected, unpaused or started where needed.
+    """The container, inspected after it was connected, unpaused or started where needed; one that
+    was set aside has its place again.
 
     The official provider leaves a killed, paused or disconnected container alone, unless a refresh
     has noticed. Raises EarshotError.
@@ -58,6 +61,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     found = inspected(engines, address, id)
     api = engines.of(address).api
     try:
+        take_back(engines, address, found)
         if address.network not in found["NetworkSettings"]["Networks"]:
             api.connect_container_to_network(id, address.network, aliases=[address.name])
         if found["State"]["Paused"]:
@@ -208,17 +212,20 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
     state = found["State"]
     since: str | None = None
     until: str | None = None
+    kind = EarshotError
     if state["Status"] == "removing":
         return  # it was killed to be removed; the next inspection finds it gone
     if not is_up(found):
         check_engine(address)
         reason, since = f"ended with status {state['ExitCode']}", state["StartedAt"]
+        kind = Disturbed  # the engine starts again what ends by itself
         if state["Error"]:
+            kind = EarshotError
             reason += f" ({state['Error']})"
     elif state["Paused"]:
-        reason = "was paused by somebody"
+        reason, kind = "was paused by somebody", Disturbed
     elif address.network not in found["NetworkSettings"]["Networks"]:
-        reason = f"was taken off its network {address.network}"
+        reason, kind = f"was taken off its network {address.network}", Disturbed
     elif found["RestartCount"] - restarts > RESTARTS:
         reason, until = "restarts in a loop", state["FinishedAt"]
         if state["Restarting"]:  # while it runs it has no status
@@ -227,17 +234,17 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
         return
     log = _log(engines, address, id, since, until)
     last_lines = _last_lines(log)
-    raise EarshotError(
+    raise kind(
         str(address),
-        observed=_why(address, reason, last_lines, cause_of_end(log) if since or until else ""),
+        observed=_why(id, reason, last_lines, cause_of_end(log) if since or until else ""),
         remedy=_MAKE_ROOM if any(sign in last_lines for sign in _NO_ROOM) else _AGAIN,
     )
 
 
-def _why(address: ContainerAddress, reason: str, last_lines: str, cause: str) -> str:
+def _why(id: str, reason: str, last_lines: str, cause: str) -> str:
     """``reason`` with the ``cause`` that Kafka logged, or else with the last lines."""
     if cause:
-        return f"{reason}: {cause}\n  (`docker logs {address.name}` has the whole)"
+        return f"{reason}: {cause}\n  (`docker logs {id[:12]}` has the whole)"
     return f"{reason}; the last lines of its log:\n{last_lines}"
 
 

@@ -11,6 +11,7 @@ import pulumi
 from components.announced import announce, prove
 from components.change_in_state import BegunChange, Made, ProvedChange, recalled
 from components.docker.cluster import DockerCluster
+from components.docker.in_turn import ended
 from components.docker.on_engines import port_of
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
@@ -36,7 +37,15 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
         return BegunChange(stack, begun, state, opts)
 
-    cluster = DockerCluster(stack, spec, planned, state, wanted=wanted.plan, begin=begin)
+    cluster = DockerCluster(
+        stack,
+        spec,
+        planned,
+        state,
+        wanted=wanted.plan,
+        begin=begin,
+        ended=ended(stack, planned) if held.proved else (),
+    )
     client_config = None
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import signal
 import subprocess
 import threading
@@ -293,13 +294,18 @@ def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
 
 
 def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None:
+    before = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"metric.reporters": "org.example.Absent"}
     try:
         said = lone.stack.refused("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
-    first = said[said.index(f"container {lone.name} on Docker host local") :].splitlines()[0]
-    assert "org.example.Absent" in first, said
+    at = said.index(f"container {lone.name} on Docker host local: ")
+    assert "org.example.Absent" in said[at:].splitlines()[0], said
+    assert "it was made again as it was and serves; the nodes after it were not touched" in said
+    assert lone.running not in ("", before), "as it was, and another container"
+    failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
+    assert not failed["State"]["Running"]
     lone.recover()
 
 

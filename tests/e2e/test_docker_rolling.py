@@ -1,13 +1,18 @@
-"""Listeners of three brokers change, broker by broker, under running producers."""
+"""Listeners of three brokers change, step by step and broker by broker, under running producers.
+
+The tests go on from each other, and each step is interrupted in another way.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import psutil
@@ -34,39 +39,76 @@ from toolchain.state_files import recover
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 STAYS, CHANGES = "HOST", "EXTERNAL"
+PATIENCE = 240.0
+
+
+@dataclass
+class Made:
+    """The stack, and another address by which clients beyond can call its host."""
+
+    stack: DockerStack
+    elsewhere: str
 
 
 @pytest.fixture(scope="module")
-def stack(
+def made(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[DockerStack]:
+) -> Iterator[Made]:
     """Three brokers, replication factor 3, two replicas in sync at least, three scopes.
 
     Clients beyond call the host by its address, so that a producer on this machine can be one.
     """
-    with outside() as beyond:
+    with outside() as beyond, outside() as other:
         cluster = docker_cluster(
             kafka_image,
             replication_factor=3,
             min_insync_replicas=2,
             hosts=[{"name": "local", "external": beyond.address}],
             validator={"base": base_image(docker_engine)},
-            validation={"records": 60, "deadline": 400},
+            validation={"records": 0, "deadline": 400},
         )
         folder = tmp_path_factory.mktemp("rolling") / "p"
-        with docker_deployment(folder, docker_engine, cluster, {}) as made:
-            made.up()
-            yield made
+        with docker_deployment(folder, docker_engine, cluster, {}) as stack:
+            stack.up()
+            yield Made(stack, other.address)
+
+
+@pytest.fixture(scope="module")
+def stack(made: Made) -> DockerStack:
+    return made.stack
+
+
+@dataclass
+class Traffic:
+    """A producer on the listener that stays and one on the listener that changes, to the end.
+
+    They are told no new address: they learn them from the brokers that they know.
+    """
+
+    began: dict[str, str]
+    """By listener, the bootstrap before the first change."""
+    topics: dict[str, str]
+    producers: dict[str, SteadyProducer]
+    writing: contextlib.ExitStack
+    """Ends both."""
+
+
+@pytest.fixture(scope="module")
+def traffic(stack: DockerStack) -> Iterator[Traffic]:
+    servers = {listener: bootstrap(stack, listener) for listener in (STAYS, CHANGES)}
+    topics = {listener: f"written-through-{listener}" for listener in servers}
+    for listener, topic in topics.items():
+        led_by_every_broker(servers[listener], topic)
+    with contextlib.ExitStack() as writing:
+        producers = {
+            listener: writing.enter_context(SteadyProducer(servers[listener], topic, len(REPLICAS)))
+            for listener, topic in topics.items()
+        }
+        yield Traffic(servers, topics, producers, writing)
 
 
 def bootstrap(stack: DockerStack, listener: str) -> str:
     return str(stack.outputs()[f"bootstrap_{listener}"])
-
-
-def moved(stack: DockerStack, listener: str) -> None:
-    """The stack file with the next free ports for ``listener``."""
-    (found,) = (item for item in stack.cluster["listeners"] if item["name"] == listener)
-    found["port"] = consecutive_ports(9, 1)[0]
 
 
 def one_by_one(doings: list[Doing]) -> bool:
@@ -81,56 +123,6 @@ def answers(address: str) -> bool:
     with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5):
         return True
     return False
-
-
-def test_no_acknowledged_record_is_lost_while_the_external_listener_changes(
-    stack: DockerStack, record_property: Callable[[str, object], None]
-) -> None:
-    """One producer on the listener that stays, one on the listener that changes."""
-    servers = {listener: bootstrap(stack, listener) for listener in (STAYS, CHANGES)}
-    topics = {listener: f"written-through-{listener}" for listener in servers}
-    for listener, topic in topics.items():
-        led_by_every_broker(servers[listener], topic)
-    before, volumes, left = stack.containers(), stack.volumes(), servers[CHANGES].split(",")
-    assert all(map(answers, left))
-
-    moved(stack, CHANGES)
-    producers = {
-        listener: SteadyProducer(servers[listener], topic, len(REPLICAS))
-        for listener, topic in topics.items()
-    }
-    with stack.watched() as doings, producers[STAYS], producers[CHANGES]:
-        stack.up()
-        # they were told no new address: they have learned them from the brokers that they knew
-        learned = {listener: it.known_brokers() for listener, it in producers.items()}
-        written = {listener: it.sent for listener, it in producers.items()}
-
-    after = stack.containers()
-    assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
-    assert one_by_one(doings), doings
-    assert stack.volumes() == volumes
-    assert not any(map(answers, left))
-
-    for listener, producer in producers.items():
-        now = bootstrap(stack, listener)
-        assert learned[listener] == dict(zip((1, 2, 3), now.split(","), strict=True))
-        assert (now == servers[listener]) == (listener == STAYS)
-
-        sent = producer.sent
-        assert producer.failed == [] and len(producer.acknowledged) == sent
-        assert sent >= written[listener] > 0
-        found = read_all(now, topics[listener], len(REPLICAS))
-        all_there(producer.acknowledged, found)
-        assert len(found) == sent, "and none was written twice"
-
-        seconds = longest_wait(producer.acknowledged)
-        worst = longest_wait_of_a_partition(producer.acknowledged)
-        record_property(
-            MEASURED,
-            f"producer on {listener}, {CHANGES} changed on three brokers: {sent} records "
-            f"acknowledged, none lost; longest time without an acknowledgement {seconds:.2f} s "
-            f"(of one partition {worst:.2f} s)",
-        )
 
 
 def seen(stack: DockerStack) -> dict[str, bool]:
@@ -157,62 +149,125 @@ def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int
         stack.engine.run("rm", "--force", name)
 
 
-def interrupted(stack: DockerStack) -> None:
-    """An update whose engine is killed once the first broker has another container."""
+@contextlib.contextmanager
+def until_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
+    """An update, once the broker ``id`` has another container, which runs; it ends within."""
     before = stack.containers()
+    stack.write()
     command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
     with subprocess.Popen(
-        command, cwd=stack.folder, env=stack.environment, stdout=subprocess.DEVNULL
+        command,
+        cwd=stack.folder,
+        env=stack.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,  # as a terminal does
     ) as child:
-        end = time.monotonic() + 240
-        while stack.containers().get(1, before[1]) == before[1]:
+        end = time.monotonic() + PATIENCE
+        while (now := stack.containers().get(id, before[id])) == before[id] or not runs(stack, now):
             assert child.poll() is None and time.monotonic() < end
-        below = psutil.Process(child.pid).children(recursive=True)
-        child.send_signal(signal.SIGKILL)
-    psutil.wait_procs(below, 60)
+            time.sleep(0.1)
+        yield child
     recover(stack.environment, stack.stack)  # as `make up` does before it calls the CLI
 
 
-def test_the_listener_between_brokers_is_renamed_and_no_acknowledged_record_is_lost(
-    stack: DockerStack, kafka_image: str, record_property: Callable[[str, object], None]
+def runs(stack: DockerStack, container: str) -> bool:
+    """Whether it has written its first lines."""
+    with contextlib.suppress(AssertionError):
+        return "INFO" in stack.engine.run("logs", container)
+    return False
+
+
+def test_a_listener_comes_and_another_one_moves_with_its_clients(
+    made: Made, traffic: Traffic
 ) -> None:
-    old, *others = stack.cluster["listeners"]
-    topic = "while-the-listener-between-brokers-is-renamed"
-    led_by_every_broker(bootstrap(stack, STAYS), topic)
-    new = {"name": "REPL", "port": consecutive_ports(9, 1)[0], "scopes": ["internal"]}
+    """The first of three steps: INTERNAL is to become REPL. EXTERNAL gets another host and port."""
+    stack = made.stack
+    before, volumes = stack.containers(), stack.volumes()
+    left = traffic.began[CHANGES].split(",")
+    assert all(map(answers, left))
+    old, stays, moves = stack.cluster["listeners"]
+    assert (old["name"], stays["name"], moves["name"]) == ("INTERNAL", STAYS, CHANGES)
+    ports = consecutive_ports(9, 2)
     stack.cluster |= {
-        "listeners": [new, *others],
-        "validation": {"records": 0, "deadline": 120},
+        "listeners": [
+            {"name": "REPL", "port": ports[0], "scopes": ["internal"]},
+            stays,
+            moves | {"port": ports[1]},
+        ],
+        "hosts": [{"name": "local", "external": made.elsewhere}],
     }
-    before = stack.containers()
-    preview = stack.pulumi("preview")
-    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in preview.stdout
-    assert stack.containers() == before
-    with SteadyProducer(bootstrap(stack, STAYS), topic, len(REPLICAS)) as producer:
-        stack.up()
-        assert seen(stack) == {"INTERNAL": True, "HOST": False, "EXTERNAL": False, "REPL": False}
-        assert "bootstrap_REPL" in stack.outputs()
-        interrupted(stack)
-        # another checkout with the same state knows as much
-        (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
-        second = stack.up("--refresh")
-        assert "step 2 of 3: brokers reach each other through REPL; run again" in second
-        steady = stack.containers()
-        with client_in_a_container(stack, kafka_image, "INTERNAL", 2):
-            refused = " ".join(stack.refused().split())
-            assert "listener INTERNAL would go, and has 1 connection of clients: 1 from" in refused
-        assert stack.containers() == steady
-        assert "step 3 of 3: INTERNAL taken away" in stack.up()
-    assert seen(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
-    assert stack.volumes().keys() == before.keys()
+    with stack.watched() as doings:
+        with until_replaced(stack, 1) as child:
+            os.killpg(child.pid, signal.SIGINT)
+            child.communicate(timeout=PATIENCE)
+            assert child.returncode != 0
+        assert "step 1 of 3: INTERNAL and REPL side by side; EXTERNAL at other" in stack.up()
+    assert one_by_one(doings), doings
     after = stack.containers()
-    assert "unchanged" in stack.up() and stack.containers() == after
-    assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-    all_there(producer.acknowledged, read_all(bootstrap(stack, STAYS), topic, len(REPLICAS)))
-    worst = longest_wait_of_a_partition(producer.acknowledged)
-    record_property(
-        MEASURED,
-        f"producer on {STAYS}, {old['name']} renamed to REPL in three steps, one interrupted: "
-        f"{producer.sent} records acknowledged, none lost; longest time of a partition without an "
-        f"acknowledgement {worst:.2f} s",
-    )
+    assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
+    assert stack.volumes() == volumes
+    assert seen(stack) == {"INTERNAL": True, "HOST": False, "EXTERNAL": False, "REPL": False}
+    for listener, producer in traffic.producers.items():
+        now = bootstrap(stack, listener)
+        assert producer.known_brokers() == dict(zip((1, 2, 3), now.split(","), strict=True))
+        assert (now == traffic.began[listener]) == (listener == STAYS)
+    assert all(it.startswith(f"{made.elsewhere}:") for it in bootstrap(stack, CHANGES).split(","))
+    assert not any(map(answers, left))
+
+
+def test_no_second_container_is_stopped_while_one_is_down(
+    stack: DockerStack, traffic: Traffic
+) -> None:
+    """The second step, in which a broker is killed."""
+    before = stack.containers()
+    with until_replaced(stack, 1) as child:
+        stack.engine.run("kill", stack.names[3])
+        output, _ = child.communicate(timeout=PATIENCE)
+        assert child.returncode != 0
+    down = f"container {stack.names[2]} was not stopped: down already: container {stack.names[3]}"
+    assert down in output, output
+    assert {id for id, it in stack.containers().items() if before[id] != it} == {1}
+    # another checkout with the same state knows as much
+    (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
+    with stack.watched() as doings:
+        second = stack.up()
+    assert "step 2 of 3: brokers reach each other through REPL; run again" in second
+    assert [(it.what, it.id) for it in sorted(doings, key=lambda it: it.when)] == [
+        ("start", 3), ("die", 2), ("start", 2),
+    ]  # fmt: skip
+
+
+def test_a_listener_goes_once_nobody_uses_it_and_no_acknowledged_record_is_lost(
+    stack: DockerStack,
+    traffic: Traffic,
+    kafka_image: str,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """The third step, in which the CLI is killed."""
+    steady = stack.containers()
+    with client_in_a_container(stack, kafka_image, "INTERNAL", 2):
+        refused = " ".join(stack.refused().split())
+        assert "listener INTERNAL would go, and has 1 connection of clients: 1 from" in refused
+    assert stack.containers() == steady
+    with until_replaced(stack, 1) as child:
+        below = psutil.Process(child.pid).children(recursive=True)
+        child.send_signal(signal.SIGKILL)
+        psutil.wait_procs(below, 60)
+    assert "step 3 of 3: INTERNAL taken away" in stack.up("--refresh")
+    assert seen(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
+    traffic.writing.close()
+    for listener, producer in traffic.producers.items():
+        assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
+        found = read_all(bootstrap(stack, listener), traffic.topics[listener], len(REPLICAS))
+        all_there(producer.acknowledged, found)
+        assert len(found) == producer.sent, "and none was written twice"
+        seconds = longest_wait(producer.acknowledged)
+        worst = longest_wait_of_a_partition(producer.acknowledged)
+        record_property(
+            MEASURED,
+            f"producer on {listener}, INTERNAL renamed to REPL and {CHANGES} moved in three steps, "
+            f"each interrupted: {producer.sent} records acknowledged, none lost; longest time "
+            f"without an acknowledgement {seconds:.2f} s (of one partition {worst:.2f} s)",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ VOLUME = "docker:index/volume:Volume"
 NETWORK = "docker:index/network:Network"
 IMAGE = "docker:index/remoteImage:RemoteImage"
 PROVIDER = "pulumi:providers:docker"
+STOP = "pulumi-python:dynamic/earshot:DockerStopPreflight"
 READY = "pulumi-python:dynamic/earshot:DockerReadiness"
 GROUND = "pulumi-python:dynamic/earshot:DockerGround"
 PREFLIGHT = "pulumi-python:dynamic/earshot:DockerPreflight"
@@ -124,20 +126,20 @@ class Engine(mocks.MockMonitor):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     # hooks are the engine's to call, and no engine is here
-    monkeypatch.setattr(module, "clearing", lambda host: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(module, "clearing", lambda *_: pulumi.ResourceHookBinding())
     found = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=found)
     return found
 
 
-def deployed(**settings: Any) -> DockerPlan:
+def deployed(ended: Collection[int] = (), **settings: Any) -> DockerPlan:
     """Registers the cluster of these settings; its plan."""
     spec = read_spec({"placement": "docker", **settings}, "test")
     assert isinstance(spec, DockerSpec)
     planned = plan_docker(spec, "s")
 
     def run() -> pulumi.Output[str]:
-        return DockerCluster("s", spec, planned, Path("/state")).ready.urn
+        return DockerCluster("s", spec, planned, Path("/state"), ended=ended).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return planned
@@ -160,7 +162,7 @@ def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
 
 
 def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "clearing", lambda host: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(module, "clearing", lambda *_: pulumi.ResourceHookBinding())
     engine = Engine(preview=True)
     mocks.set_mocks(_Answers(True), project="earshot", stack="s", preview=True, monitor=engine)
     planned = deployed()
@@ -180,6 +182,8 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
     assert secret_inputs(on_engines.request) == {"plan"}
     for item in engine.of(CONTAINER).values():
         assert secret_inputs(item.request) == {"envs"}
+    for item in engine.of(STOP).values():
+        assert secret_inputs(item.request) == {"settings"}
     for text in ("num.io.threads", "NUM_IO_THREADS"):
         assert [it.urn for it in engine.seen if text in visible(it.request)] == []
 
@@ -214,7 +218,9 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
         "run broker-1", "ready broker-1", "run broker-2", "ready broker-2",
         "run broker-3", "ready broker-3", "ready cluster",
     ]  # fmt: skip
-    containers, ready = engine.of(CONTAINER), engine.of(READY)
+    containers, ready, stops = engine.of(CONTAINER), engine.of(READY), engine.of(STOP)
+    assert containers["broker-2"].depends_on(stops["broker-2"])
+    assert stops["broker-2"].depends_on(ready["broker-1"])
     assert containers["broker-2"].depends_on(ready["broker-1"])
     assert containers["broker-3"].depends_on(ready["broker-2"])
     assert ready["cluster"].depends_on(ready["broker-3"])
@@ -224,6 +230,25 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
         f"id of broker-{id}" for id in (1, 2, 3)
     ]
     assert whole["incarnations"] == {str(id): f"incarnation of broker-{id}" for id in (1, 2, 3)}
+
+
+def test_what_has_ended_comes_first(engine: Engine) -> None:
+    deployed(ended={3})
+    assert [it.name for it in engine.seen if it.type == CONTAINER] == [
+        "broker-3", "broker-1", "broker-2",
+    ]  # fmt: skip
+    assert engine.of(STOP)["broker-1"].depends_on(engine.of(READY)["broker-3"])
+    assert engine.of(READY)["cluster"].depends_on(engine.of(READY)["broker-2"])
+
+
+def test_other_settings_of_a_container_are_a_reason_to_look_before_it_is_stopped(
+    engine: Engine,
+) -> None:
+    deployed(brokers=1)
+    first = engine.of(STOP)["broker-1"].inputs["settings"]
+    for change, same in (({}, True), ({"heap": "264m"}, False), ({"dns": ["192.0.2.1"]}, False)):
+        deployed(brokers=1, **change)
+        assert (engine.of(STOP)["broker-1"].inputs["settings"] == first) is same
 
 
 def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Engine) -> None:

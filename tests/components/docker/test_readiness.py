@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from components.docker import kafka_protocol, providers, readiness
+from components.docker import kafka_protocol, labels, providers, readiness
 from components.docker.container_address import ContainerAddress, Engines, incarnation
 from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
 from components.docker.providers import ReadinessProvider
@@ -60,6 +60,7 @@ class FakeEngine:
             "Name": f"/kafka-{id}",
             "State": state,
             "RestartCount": 0,
+            "Config": {"Labels": {labels.NODE: str(id)}},
             "NetworkSettings": {"Networks": {NETWORK: {}}},
         }
 
@@ -291,7 +292,7 @@ def test_the_cause_that_kafka_gives_comes_first(engines: Engines, engine: FakeEn
         wait(engines, place(2))
     assert str(caught.value) == (
         "container kafka-2 on Docker host local: ended with status 1: ConfigException: Invalid "
-        "value abc\n  (`docker logs kafka-2` has the whole)\n  fix: take the change back in "
+        "value abc\n  (`docker logs id-2` has the whole)\n  fix: take the change back in "
         "the stack's file, or change what the log names, then run the same command again"
     )
 
@@ -397,6 +398,7 @@ def props(whole: bool = False, **changes: Any) -> dict[str, Any]:
         "cluster_id": OWN_ID,
         "whole": whole,
         "incarnation": None,
+        "state_dir": ".earshot/stacks/s",
         **changes,
     }
 

@@ -52,7 +52,7 @@ def registered_now(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
     # hooks are the engine's to call, and no engine is here
-    with mock.patch.object(module, "clearing", lambda host: pulumi.ResourceHookBinding()):
+    with mock.patch.object(module, "clearing", lambda *_: pulumi.ResourceHookBinding()):
         deployed(**settings)
     return shown(engine.seen)
 

@@ -36,7 +36,8 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
 ) -> None:
     engine = Engine()
     mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
-    monkeypatch.setattr(cluster, "clearing", lambda host: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(cluster, "clearing", lambda *_: pulumi.ResourceHookBinding())
+    monkeypatch.setattr(stack, "ended", lambda *_: {2})
     exported: dict[str, Any] = {}
     monkeypatch.setattr(pulumi, "export", exported.__setitem__)
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
@@ -57,7 +58,9 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     assert proved.inputs["begun"][0]["own"]["2"] == [
         {"container_port": 9092, "host_port": 9093, "host_ip": "127.0.0.1"}
     ]
-    for id, container in enumerate(containers, start=1):
+    assert [it.name for it in containers] == ["broker-2", "broker-1", "broker-3"], "2 has ended"
+    for container in containers:
+        id = container.name[-1]
         (listeners,) = (
             it for it in container.inputs["envs"] if it.startswith("KAFKA_ADVERTISED_LISTENERS=")
         )

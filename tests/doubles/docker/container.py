@@ -149,6 +149,7 @@ class Container(Kind[docker.DockerClient]):
     def _computed(self, client: docker.DockerClient, id: str) -> Plain:
         found = client.api.inspect_container(id)
         computed: Plain = {
+            "name": found["Name"].lstrip("/"),
             "image": found["Image"],
             "networkDatas": [
                 {

@@ -1,0 +1,77 @@
+"""No broker is stopped while another one is down: two at a time are too many for records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from components.docker import labels, on_engines
+from components.docker.container_address import Engines, engine_failed
+from earshot.config.docker import DockerHost
+from earshot.errors import EarshotError
+from earshot.placement import DockerPlan
+
+GRACE: Final = 60
+"""Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
+NO_QUORUM_GRACE: Final = 3
+"""Seconds without a quorum: nothing can be handed over, and all data is on disk."""
+
+
+def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
+    """The nodes of ``planned`` that have data and do not run.
+
+    None where an engine does not answer: the preflight says so.
+    """
+    volumes = {it.volume: id for id, it in planned.containers.items()}
+    try:
+        with Engines() as engines:
+            seen = on_engines.look(engines, planned.hosts)
+    except EarshotError:
+        return frozenset()
+    running = {
+        it.node for it in seen.containers if it.running and it.labels.get(labels.STACK) == stack
+    }
+    held = {
+        it.node
+        for it in seen.volumes
+        if it.labels.get(labels.STACK) == stack and volumes.get(it.name) == it.node
+    }
+    return frozenset(held - running)
+
+
+def check_others(
+    engines: Engines, hosts: Iterable[DockerHost], name: str, own: Mapping[str, str]
+) -> None:
+    """Raises EarshotError where another node of the deployment has a container that does not run.
+
+    ``name`` is the container that would be stopped, ``own`` are its labels.
+    """
+    seen: dict[str, dict[str, bool]] = {}
+    for host in hosts:
+        for found in _containers(engines, host, own.get(labels.DEPLOYMENT, "")):
+            node = found["Labels"].get(labels.NODE, "")
+            if node != own.get(labels.NODE):
+                up = found["State"] in ("running", "restarting")
+                listed = found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12]
+                seen.setdefault(node, {})[listed] = up
+    gone = sorted(next(iter(it)) for it in seen.values() if not any(it.values()))
+    if gone:
+        listed = ", ".join(gone)
+        raise EarshotError(
+            f"container {name} was not stopped",
+            observed=f"down already: container {listed}; with one more away, brokers could take no "
+            "records",
+            remedy=f"run the same command again: it starts {listed} first",
+        )
+
+
+def _containers(engines: Engines, host: DockerHost, deployment: str) -> list[dict[str, Any]]:
+    from docker.errors import DockerException
+
+    try:
+        found: list[dict[str, Any]] = engines.of(host).api.containers(
+            all=True, filters={"label": f"{labels.DEPLOYMENT}={deployment}"}
+        )
+    except (DockerException, OSError) as reason:
+        raise engine_failed(f"Docker host {host.name}", host, reason) from None
+    return found
