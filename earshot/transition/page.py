@@ -42,7 +42,9 @@ then away with what is not wanted.
 - On `local` without `security`, `client_config` names the client properties that prove a listener
   with SASL, from the step that adds it to the one that takes it away.
 - A broker that ends while a step is made is started by the next run before any other one is
-  stopped; until then the run stops no second one (on `local`).
+  stopped; until then the run stops no second one (on `local` and `docker`).
+- A broker that does not come up in a step is started again as it was, on `local` and `docker`, and
+  the step ends as failed. On `aws` the one before it is gone: take the change back, and run again.
 - A `kafka_version` or properties in `extra` that change along are applied with the first step.
 
 Run on three brokers of placement `local` (Kafka 4.1.1, three replicas, two in sync), on two busy
