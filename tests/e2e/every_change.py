@@ -149,9 +149,9 @@ def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> None:
     """An update that is interrupted in the middle, where a client with old addresses comes in."""
     servers, restarts = bootstrap(stack, "EXTERNAL"), draw.choice((1, 2))
     with until_restarted(stack, lambda ids: len(ids) >= restarts) as child:
-        time.sleep(draw.uniform(0, LONGEST_PAUSE))
         late = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30)
         assert len(late.brokers) >= 2, "one may be on its way"
+        time.sleep(draw.uniform(0, LONGEST_PAUSE))
         INTERRUPTS[interrupt](stack, child, draw)
 
 

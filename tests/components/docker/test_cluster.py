@@ -246,7 +246,17 @@ def test_other_settings_of_a_container_are_a_reason_to_look_before_it_is_stopped
 ) -> None:
     deployed(brokers=1)
     first = engine.of(STOP)["broker-1"].inputs["settings"]
-    for change, same in (({}, True), ({"heap": "264m"}, False), ({"dns": ["192.0.2.1"]}, False)):
+    published = [
+        {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
+        {"name": "HOST", "port": 9092, "scopes": "host", "published": {1: 19999}},
+    ]
+    changes: list[tuple[dict[str, Any], bool]] = [
+        ({}, True),
+        ({"heap": "264m"}, False),
+        ({"dns": ["192.0.2.1"]}, False),
+        ({"listeners": published}, False),
+    ]
+    for change, same in changes:
         deployed(brokers=1, **change)
         assert (engine.of(STOP)["broker-1"].inputs["settings"] == first) is same
 
