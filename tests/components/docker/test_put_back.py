@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from components.docker import in_turn, labels, providers, put_back, stop_preflight
+from components.docker import in_turn, labels, leftovers, providers, put_back, stop_preflight
 from components.docker.container_address import Disturbed, Engines
 from components.docker.providers import ReadinessProvider
 from components.docker.stop_preflight import StopPreflightProvider
@@ -288,3 +288,25 @@ def test_other_nodes_are_looked_for_on_every_host(engine: EngineDouble) -> None:
     hosts = [DockerHost.model_validate(HOST | {"name": name}) for name in "ab"]
     with Engines() as engines:
         in_turn.check_others(engines, hosts, "kafka-1", own)
+
+
+def test_before_a_container_is_made_one_of_its_name_goes_if_it_is_this_deployment_s(
+    engine: EngineDouble,
+) -> None:
+    host = DockerHost.model_validate(HOST)
+
+    def removed(deployment: str = "mine") -> bool:
+        return leftovers._remove_container(host, [host], "kafka-1", deployment)
+
+    assert not removed("another's")
+    engine.stop("old-3", 0)
+    with pytest.raises(EarshotError, match="container kafka-1 was not stopped: down already"):
+        removed()
+    engine.start("old-3")
+    engine.done.clear()
+    assert removed()
+    assert engine.done == ["stop old-1 10", "remove old-1"]
+    engine.held["again"] = engine.container("again", 1)
+    engine.held["again"]["Config"]["Labels"][labels.PUT_BACK] = "old-1"
+    assert removed() and not removed()
+    assert engine.done[2:] == ["stop again 60", "remove again"], "it serves, and takes its leave"
