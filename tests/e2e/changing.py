@@ -52,12 +52,23 @@ class Traffic:
         for producer in (self.producer, *others):
             assert producer.failed == []
             self.group.has_read(records(producer))
+            self._has_read_unplaced(producer)
         assert self.transactional.failed == []
         self.group.has_read_once("transactions", list(self.transactional.committed))
         once = [body for place, body in list(self.group.found.items()) if place[0] == TOPICS[0]]
         assert len(once) == len(set(once)), "and none was written twice"
         waited = longest_wait_of_a_partition(it for it in acknowledged if it.when >= since)
         return f"longest time of a partition without an acknowledgement {waited:.1f} s"
+
+    def _has_read_unplaced(self, producer: SteadyProducer) -> None:
+        """Waits for the records of which no broker said where they are."""
+        missing = {record(it.sequence)[1] for it in unplaced(producer)}
+        end = time.monotonic() + PATIENCE
+        while missing and time.monotonic() < end:
+            read = list(self.group.found.items())
+            missing -= {body for place, body in read if place[0] == producer.topic}
+            time.sleep(0.2)
+        assert not missing
 
 
 @contextlib.contextmanager
@@ -73,9 +84,18 @@ def traffic_of(stack: Deployment) -> Iterator[Traffic]:
 
 
 def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
-    """What was acknowledged by now, by place."""
+    """What was acknowledged by now, by place, where one was told."""
     found: list[Acknowledged] = list(producer.acknowledged)
-    return {(producer.topic, it.partition, it.offset): record(it.sequence)[1] for it in found}
+    return {
+        (producer.topic, it.partition, it.offset): record(it.sequence)[1]
+        for it in found
+        if it.offset is not None
+    }
+
+
+def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
+    """What was acknowledged by now without a place."""
+    return [it for it in list(producer.acknowledged) if it.offset is None]
 
 
 def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
