@@ -54,7 +54,11 @@ def registered_now(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     # hooks are the engine's to call, and no engine is here
     with mock.patch.object(module, "clearing", lambda *_: pulumi.ResourceHookBinding()):
         deployed(**settings)
-    return shown(engine.seen)
+    found = shown(engine.seen)
+    for name, item in found.items():
+        if "DockerStopPreflight" in name:
+            item["inputs"]["settings"] = "a digest of the container's"
+    return found
 
 
 @pytest.mark.parametrize("case", CASES)
