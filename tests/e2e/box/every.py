@@ -5,8 +5,6 @@ Not collected by itself, for it takes minutes; what every run shows is in `tests
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,6 @@ import pytest
 
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.stack import OPTION_1, passed
-from tests.e2e.distant_producer import DistantProducer
-from tests.e2e.steady_producer import all_there, longest_wait_of_a_partition
-from tests.e2e.test_box_three_brokers import happened, instances, read_all
-from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
@@ -102,54 +96,4 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
             )
             assert inside.lookup("other.kafka.example.com") == [], "the private zone hides it"
             assert outside.lookup("other.kafka.example.com") == found
-    stack.destroy()
-
-
-def test_the_listener_between_brokers_gets_another_name_and_port(
-    box: CloudBox, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
-    """In three steps, each of which replaces three instances one after the other."""
-    stack = box.stack(tmp_path / "stack")
-    cluster = box.cluster(3, replication_factor=3, min_insync_replicas=2)
-    stack.configure(cluster)
-    stack.up()
-    before = stack.project.outputs()["bootstrap_EXTERNAL"]
-    renamed = [
-        it | {"name": "REPL", "port": 19192} if it["name"] == "INTERNAL" else it
-        for it in cluster["listeners"]
-    ]
-    stack.configure(cluster | {"listeners": renamed, "remove": "anyway"})
-    steps = (
-        "step 1 of 3: INTERNAL and REPL side by side; run again",
-        "step 2 of 3: brokers reach each other through REPL; run again",
-        "step 3 of 3: INTERNAL taken away",
-    )
-    names = [f"test-broker-{id}" for id in IDS]
-    one_by_one = [(what, it) for it in names for what in ("off", "on", "in-sync")]
-    with (
-        box.place("outside") as outside,
-        DistantProducer(outside.command, before, "while-it-is-renamed") as producer,
-    ):
-        for step in steps:
-            began, known = time.time(), instances(box)
-            assert step in stack.up()
-            events = happened(box, known | instances(box), began)
-            assert [(what, name) for _, what, name in events] == one_by_one, events
-        assert stack.project.outputs()["bootstrap_EXTERNAL"] == before
-        contract = stack.contract()
-        assert {it.name: it.leaving for it in contract.listeners} == dict.fromkeys(
-            ("REPL", "EXTERNAL"), False
-        )
-    with box.place("outside") as outside:
-        found = read_all(outside, before, "while-it-is-renamed")
-    assert producer.failed == [] and len(producer.acknowledged) == producer.sent
-    all_there(producer.acknowledged, found)
-    assert len(found) == producer.sent, "and none was written twice"
-    worst = longest_wait_of_a_partition(producer.acknowledged)
-    record_property(
-        MEASURED,
-        f"producer on EXTERNAL, INTERNAL renamed to REPL on three instances in three steps: "
-        f"{producer.sent} records acknowledged, none lost; longest time of a partition without an "
-        f"acknowledgement {worst:.2f} s",
-    )
     stack.destroy()
