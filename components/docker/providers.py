@@ -125,6 +125,8 @@ class ReadinessProvider(OwnedProvider):
         if props["whole"]:
             return
         ((address, id),) = _nodes(props)
+        if props.get("state_dir"):  # states of earlier releases have none
+            put_back.forget(_state(props), address.name)
         with Engines() as engines, _docker_errors_ignored():
             grace = (
                 GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE

@@ -55,7 +55,8 @@ def kept(state: Path, name: str, but: str) -> Definition | None:
         found: Definition = json.loads(_path(state, name).read_bytes())
     except (OSError, ValueError):
         return None
-    return found if found["Id"] != but else None
+    whole = isinstance(found, dict) and found.keys() >= {"Id", "Config", "HostConfig", "Networks"}
+    return found if whole and found["Id"] != but else None
 
 
 def forget(state: Path, name: str) -> None:

@@ -273,8 +273,18 @@ def test_only_other_settings_are_a_reason_to_look() -> None:
     assert diff("good", stop_props(), stop_props(settings="b")).changes
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"Id": "old-1"}'])
+def test_nothing_is_made_by_what_was_cut_short(engine: EngineDouble, text: str) -> None:
+    file = STATE / "containers" / "kafka-1.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert put_back.kept(STATE, "kafka-1", but="new-1") is None
+
+
 def test_what_stands_in_for_a_container_goes_with_it(engine: EngineDouble) -> None:
+    put_back.keep(STATE, engine.inspect("old-1"))
     ReadinessProvider().delete("ready", ready_props("old-1"))
+    assert not list((STATE / "containers").iterdir()), "it has secrets"
     assert engine.done == ["stop old-1 60"], "Pulumi's own is Pulumi's to remove"
     engine.inspect("old-1")["Config"]["Labels"][labels.PUT_BACK] = "new-1"
     engine.done.clear()
