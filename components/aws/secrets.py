@@ -130,7 +130,7 @@ class Secret(Resource, module="earshot", name="AwsSecret"):
             "version": version,
             "tags": dict(tags),
             "mechanism": mechanism,
-            "users": users,
+            **({} if users is None else {"users": users}),
             "logs_in": logs_in,
             "known": None,
             "written": None,
@@ -143,7 +143,7 @@ def _known_from_now_on(olds: Props, news: Props) -> Props:
 
     The folder knows of them too, for volumes may be kept without a state.
     """
-    if news["users"] is None:
+    if "users" not in news:
         return {}
     known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
     users = merged(merged(remembered(store), known["users"]), news["users"])

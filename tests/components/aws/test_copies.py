@@ -67,7 +67,7 @@ def made(root: Path, **changes: Any) -> dict[str, Any]:
     for kind in ("authority", "validator", *outs["hosts"]):
         told = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
         fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512"}
-        writer.update("", {}, {**told, **fixed, "users": None, "logs_in": False})
+        writer.update("", {}, {**told, **fixed, "logs_in": False})
     return outs
 
 
