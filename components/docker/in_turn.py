@@ -20,7 +20,7 @@ NO_QUORUM_GRACE: Final = 3
 def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
     """The nodes of ``planned`` that have data and do not run.
 
-    None where an engine does not answer: the preflight says so.
+    Empty where an engine does not answer: the preflight says so.
     """
     volumes = {it.volume: id for id, it in planned.containers.items()}
     try:
