@@ -13,12 +13,10 @@ import pytest
 
 from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan
-from earshot.listeners.terms import Protocol, Role
-from earshot.user_data.boot import SECRETS, SecretFile
+from earshot.listeners.terms import Role
 from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import MOUNT, digest, user_data
 from earshot.user_data.systems import System
-from tests.doubles.certificates import self_signed
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
 from tests.e2e.instance import (
@@ -168,42 +166,6 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert report.state is NodeState.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
         assert m.run("cat", META) == formatted
-
-
-def test_a_key_comes_through_the_role_and_stays_in_memory(
-    box: Box, disk: Volume, tmp_path: Path
-) -> None:
-    box.files["broker.pem"] = self_signed(tmp_path, f"DNS:{NAMES[0]}")
-    box.files["ca.pem"] = tmp_path / "cert.pem"
-    stores = {
-        f"ssl.{store}.{key}": value
-        for store, file in (("keystore", "broker.pem"), ("truststore", "ca.pem"))
-        for key, value in (("type", "PEM"), ("location", f"{SECRETS}/{file}"))
-    }
-    plan = cluster(node(protocol=Protocol.SSL), **stores)
-    text = box.text(
-        plan,
-        volume=disk.id,
-        client={key: value for key, value in stores.items() if "truststore" in key},
-        secrets=tuple(
-            SecretFile(name=name, command=("curl", "--silent", "--fail", f"{box.depot.url}/{name}"))
-            for name in ("broker.pem", "ca.pem")
-        ),
-    )
-    with box.start(text, disk) as machine:
-        assert box.report(machine, NodeState.IN_SYNC, NodeState.FAILED).state is NodeState.IN_SYNC
-        trusted = f"ssl.ca.pem={(tmp_path / 'cert.pem').read_text()}"
-        tls = ("-X", "security.protocol=ssl", "-X", trusted)
-        listed = box.kcat("-b", f"{NAMES[0]}:9092", *tls, "-L")
-        assert f"broker 1 at {NAMES[0]}:9092" in listed
-        key = f"{SECRETS}/broker.pem"
-        assert machine.run("stat", "--format=%U %a", key).strip() == "kafka 400"
-        assert machine.run("stat", "--file-system", "--format=%T", key).strip() == "tmpfs"
-        kept = machine.run(
-            "sh", "-c", "grep -rl 'PRIVATE KEY' /etc/kafka /opt/kafka/config /var/lib/cloud"
-            f" {MOUNT} /var/log /usr/local || true"
-        )  # fmt: skip
-        assert kept == ""
 
 
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
