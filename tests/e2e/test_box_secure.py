@@ -14,9 +14,11 @@ import pytest
 
 from earshot.certificates.authority import read_certificate
 from earshot.certificates.store import Store
+from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.report.json import read_report
 from earshot.user_data.boot import SECRETS
+from earshot.validation.client import translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.box.cloud_box import CloudBox
@@ -25,6 +27,7 @@ from tests.e2e.box.stack import BoxStack, passed
 from tests.e2e.box.state import user_data
 from tests.e2e.project import STACK
 from tests.e2e.secured import holders, secrets_in, watched
+from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -165,6 +168,38 @@ def searched(secured: Secured, folder: Path, secrets: Mapping[str, str]) -> set[
     places = "/etc /home /opt /root /run /tmp /usr/local /var"
     command = f"grep -rlsF --devices=skip -f /patterns {places}; rm /patterns"
     return set(broker.run("sh", "-c", command).split())
+
+
+def test_users_come_in_and_nobody_else(secured: Secured, tmp_path: Path) -> None:
+    file = tmp_path / "app.properties"
+    told = secured.earshot(
+        secured.laptop, "client", "--stack", STACK, "--user", "app", "--listener", "EXTERNAL",
+        "--output", str(file),
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    values = read_properties(file.read_text()).values
+    app = {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
+    nobody = {key: it for key, it in app.items() if not key.startswith("sasl.")}
+    clients = {
+        "app": (app, "app-orders"),
+        "app elsewhere": (app, "other"),
+        "wrong password": ({**app, "sasl.password": "wrong"}, "app-orders"),
+        "no password": ({**nobody, "security.protocol": "SSL"}, "app-orders"),
+        "no TLS": ({**nobody, "security.protocol": "PLAINTEXT"}, "app-orders"),
+    }
+    asked = tmp_path / "clients.json"
+    asked.write_text(json.dumps(list(clients.values())))
+    command = secured.laptop.command(sys.executable, "-m", "tests.e2e.distant_writers", str(asked))
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert said.returncode == 0, said.stderr
+    became = dict(zip(clients, json.loads(said.stdout), strict=True))
+    expected = {
+        "app": "written",
+        "app elsewhere": "authorization",
+        "wrong password": "authentication",
+    }
+    assert {who: became[who] for who in expected} == expected
+    assert all(became[who] != "written" for who in clients.keys() - {"app"}), became
 
 
 def test_nothing_is_left_when_it_is_destroyed(secured: Secured) -> None:

@@ -1,0 +1,43 @@
+"""Writes a record each as several clients: `python -m tests.e2e.distant_writers FILE`, elsewhere.
+
+FILE holds, as JSON, a list of librdkafka's settings, each with a topic. What became of each goes to
+stdout, as a list too: `written`, or the word for why not.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, Producer
+
+from earshot.validation.client import Errors, failure_of
+
+SECONDS = 15
+
+
+def written(settings: Mapping[str, Any], topic: str) -> str:
+    """`written`, or the word for why not."""
+    errors, ended = Errors(), ["timeout"]
+
+    def end(error: KafkaError | None, _message: object) -> None:
+        ended[0] = "written" if error is None else failure_of(error).error
+
+    given = {"log_level": 0, "message.timeout.ms": SECONDS * 1000, "error_cb": errors}
+    producer = Producer({**settings, **given})
+    producer.produce(topic, b"a record", on_delivery=end)
+    producer.flush(SECONDS + 5)
+    first = errors.first()
+    return first.error if first is not None and ended[0] == "timeout" else ended[0]
+
+
+def main() -> None:
+    clients = json.loads(Path(sys.argv[1]).read_text())
+    json.dump([written(settings, topic) for settings, topic in clients], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
