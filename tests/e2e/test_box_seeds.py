@@ -109,6 +109,7 @@ class Story:
         """Its external name."""
         self.write(listeners)
         self.project.up()
+        self.box.settle()  # or the instance before may still answer
         return str(self.project.outputs()["external"])
 
     @property
