@@ -63,9 +63,9 @@ takes the step back by turns. It was run so far, with the same result, for anoth
 the listener between brokers (all three ways), and for one listener split and two joined (Ctrl-C and
 Pulumi killed): 1.4 to 2.7 s, and 11 s where a broker was killed. On a Docker engine the listener
 between brokers got another name and port while EXTERNAL moved to another host and port, with Ctrl-C
-in the first step, a killed broker in the second and a killed CLI in the third. Neither a producer on
-the listener that stayed nor one on EXTERNAL, which left its old address before the last step, lost
-an acknowledged record; 7.7 s went by without one.
+in the first step, a killed broker in the second and a killed CLI in the third. Neither a producer
+on the listener that stayed nor one on EXTERNAL, which left its old address before the last step,
+lost an acknowledged record; 7.7 s went by without one.
 
 Below, three brokers offer INTERNAL (scope internal, between brokers too) and EXTERNAL (scope host).
 "Meanwhile" are the listeners through which a client reaches every broker at each moment of the
