@@ -135,7 +135,9 @@ def own_stores(values: Mapping[str, str], listener: str) -> dict[str, str]:
     that it runs with; empty for one that `security_settings` has not secured."""
     if values.get("authorizer.class.name") != AUTHORIZER or _client_auth(listener) not in values:
         return {}  # `security` has not made these settings, or the listener is without TLS
-    return {key: values[key] for key in _STORES}
+    # a listener's own go before common ones, as Kafka has it: nodes of earlier releases have these
+    own = {key: values.get(_of_listener(listener, key), values.get(key, "")) for key in _STORES}
+    return own if all(own.values()) else {}
 
 
 def own_access(values: Mapping[str, str]) -> dict[str, str]:
@@ -156,4 +158,9 @@ def own_access(values: Mapping[str, str]) -> dict[str, str]:
 
 def _client_auth(listener: str) -> str:
     """The property that each listener with TLS has."""
-    return f"listener.name.{listener.lower()}.ssl.client.auth"
+    return _of_listener(listener, "ssl.client.auth")
+
+
+def _of_listener(listener: str, key: str) -> str:
+    """The property ``key`` for ``listener`` alone."""
+    return f"listener.name.{listener.lower()}.{key}"

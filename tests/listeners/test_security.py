@@ -125,6 +125,18 @@ def test_a_client_on_a_node_comes_in_by_a_listener_with_tls() -> None:
     assert own_stores(values, "OTHER") == {}
 
 
+def test_stores_of_the_listener_alone_go_before_common_ones() -> None:
+    """Nodes that an earlier release has started have no common ones."""
+    values = dict(read_properties(server_properties(PLAN, BROKER)).values)
+    common = {key: values.pop(key) for key in stores(1)}
+    assert own_stores(values, "INTERNAL") == {} == own_access(values)
+    values |= {f"listener.name.internal.{key}": it for key, it in common.items()}
+    assert own_stores(values, "INTERNAL") == stores(1)
+    values |= dict.fromkeys(common, "/elsewhere")
+    assert own_stores(values, "INTERNAL") == stores(1)
+    assert own_access(values)["ssl.certificate.location"] == "/run/security/node-1.pem"
+
+
 def test_a_node_comes_in_by_what_it_was_started_with() -> None:
     values = read_properties(server_properties(PLAN, BROKER)).values
     assert own_access(values) == {
