@@ -32,13 +32,17 @@ _SCRIPT: Final = f"""\
 for libs in /opt/kafka/libs /usr/share/java/kafka ''; do [[ ! -d $libs ]] || break; done
 [[ -n $libs ]] || {{ echo "it has no jars where images of Kafka have them" >&2; exit 3; }}
 type java >/dev/null 2>&1 || {{ echo "it has no Java" >&2; exit 3; }}
-# made with the official image, and passed over where it does not fit
-for archive in /opt/kafka/storage.jsa /opt/kafka/kafka.jsa; do [[ ! -e $archive ]] || break; done
+classes=() # the official image brings an archive; an older Java knows none of these options
+for archive in /opt/kafka/storage.jsa /opt/kafka/kafka.jsa; do
+    [[ -e $archive ]] || continue
+    classes=(-Xshare:auto "-XX:SharedArchiveFile=$archive" -Xlog:cds=off -Xlog:cds+dynamic=off)
+    break
+done
 cd "$(mktemp -d)" || exit 3
 ask() {{
     printf '%s' "${{!1}}" >"$1.properties"
     timeout {PATIENCE} java -Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
-        -Xshare:auto "-XX:SharedArchiveFile=$archive" -Xlog:cds=off -Xlog:cds+dynamic=off \\
+        "${{classes[@]}}" \\
         -Djdk.net.hosts.file=/dev/null -cp "$libs/*" \\
         kafka.tools.StorageTool info -c "$1.properties" >"$1.answer" 2>&1
 }}

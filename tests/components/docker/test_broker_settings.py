@@ -51,14 +51,31 @@ def test_each_node_s_refusal_is_told_by_its_id(image: dict[str, str]) -> None:
     assert broker_settings.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
 
 
-@pytest.mark.parametrize("there", ["storage.jsa", "kafka.jsa"])
+@pytest.mark.parametrize("there", [["storage.jsa"], ["kafka.jsa"], ["kafka.jsa", "storage.jsa"]])
 def test_java_starts_with_the_archive_of_classes_that_the_image_has(
-    image: dict[str, str], tmp_path: Path, there: str
+    image: dict[str, str], tmp_path: Path, there: list[str]
 ) -> None:
-    (tmp_path / there).touch()
-    (tmp_path / "java").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    for name in there:
+        (tmp_path / name).touch()
+    assert f"-XX:SharedArchiveFile={tmp_path / there[-1]} " in started_with(tmp_path)
+
+
+def test_where_an_image_has_none_its_java_gets_no_option_that_old_ones_do_not_know(
+    image: dict[str, str], tmp_path: Path
+) -> None:
+    words = started_with(tmp_path).split()
+    assert [it for it in words if it.startswith("-X")] == [
+        "-Xmx96m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+    ]
+
+
+def started_with(folder: Path) -> str:
+    """The words that Java gets."""
+    (folder / "java").write_text(f'#!/bin/sh\necho "$@" >{folder}/words\n')
     assert broker_settings.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
-    assert f"-XX:SharedArchiveFile={tmp_path / there} " in (tmp_path / "words").read_text()
+    return (folder / "words").read_text()
 
 
 def test_the_image_s_own_variables_are_no_settings(image: dict[str, str]) -> None:
