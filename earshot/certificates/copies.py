@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from earshot import cache
 from earshot.certificates.store import Store, numbered
@@ -11,7 +12,8 @@ from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY
 
 _KEY = AUTHORITY.removesuffix("pem") + "key"
-_COPIED = (AUTHORITY, numbered(AUTHORITY, "*"), _KEY, numbered(_KEY, "*"), "[!.]*.password")
+_PUBLIC = (AUTHORITY, numbered(AUTHORITY, "*"))
+_COPIED = (*_PUBLIC, _KEY, numbered(_KEY, "*"), "[!.]*.password")
 """Patterns of their names; `trusted.pem` and key stores are made of them."""
 
 
@@ -41,5 +43,5 @@ def put_back(store: Store, copy: str, key_stores: Mapping[str, str]) -> None:
             continue  # a path that leads elsewhere
         if not path.exists() or path.read_text() != text:
             store.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            public = name.startswith(f"{AUTHORITY.removesuffix('.pem')}") and name.endswith(".pem")
+            public = any(fnmatchcase(name, it) for it in _PUBLIC)
             cache.write(path, text, 0o644 if public else 0o600)
