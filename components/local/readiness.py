@@ -55,13 +55,13 @@ def wait_for(
 ) -> None:
     """Returns when each of ``brokers`` answers and is in sync with all of its replicas.
 
-    But for replicas of which only nodes that do not run have all records.
-    ``brokers`` holds a host:port by broker id, ``nodes`` the processes to watch. A controller that
-    is no broker answers no clients, so it is ready when it accepts connections. ``client`` are
-    Kafka's client properties, for brokers that ask each other for credentials. Raises EarshotError
-    where a node died, where another cluster than ``cluster_id`` answers, or with the last log lines
-    of silent brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some
-    are not in sync.
+    Replicas of which only nodes that do not run have all records are not waited for. ``brokers``
+    holds a host:port by broker id, ``nodes`` the processes to watch. A controller that is no broker
+    answers no clients, so it is ready when it accepts connections. ``client`` are Kafka's client
+    properties, for brokers that ask each other for credentials. Raises EarshotError where a node
+    died, where another cluster than ``cluster_id`` answers, or with the last log lines of silent
+    brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some are not in
+    sync.
     """
     began = time.monotonic()
     shown = began
