@@ -10,9 +10,7 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 from pulumi.output import Unknown
 
-from components.aws.reports import AT_ONCE
-from components.aws.secrets import called
-from components.aws.ssm import client
+from components.aws.ssm import reader
 from components.certificates import CertificatesProvider, store_of
 from components.checked import Props, on_lines_of_its_own
 from components.writing import writing
@@ -46,9 +44,11 @@ class AwsCertificatesProvider(CertificatesProvider):
 
     def _take_over(self, props: Props) -> None:
         stack, store = props["stack"], store_of(props)
-        kinds = [COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"]]
+        kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
+        names = {secret_parameter(stack, kind): kind for kind in kinds}
         with on_lines_of_its_own():
-            found = self._read(props["region"], {secret_parameter(stack, it): it for it in kinds})
+            by_name = reader(self._config, props["region"])(list(names))
+            found = {names[name]: text for name, text in by_name.items()}
             copy = found.pop(COPY_PARAMETER, "")
             if not copy:
                 return
@@ -58,13 +58,3 @@ class AwsCertificatesProvider(CertificatesProvider):
                 found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
             with writing("certificates", store.folder):
                 put_back(store, copy, {name: f"{text.strip()}\n" for name, text in found.items()})
-
-    def _read(self, region: str, kinds: dict[str, str]) -> dict[str, str]:
-        """The secrets that are there, by kind; ``kinds`` are by parameter."""
-        ssm, names, found = client(self._config, region), list(kinds), dict[str, str]()
-        for first in range(0, len(names), AT_ONCE):
-            some = names[first : first + AT_ONCE]
-            with called({"parameter": some[0], "region": region}):
-                answer = ssm.get_parameters(Names=some, WithDecryption=True)
-            found |= {kinds[item["Name"]]: item["Value"] for item in answer["Parameters"]}
-        return found

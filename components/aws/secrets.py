@@ -63,7 +63,7 @@ class SecretProvider(OwnedProvider):
         return ReadResult(id_, props)
 
     def delete(self, _id: str, props: Props) -> None:
-        with on_lines_of_its_own(), called(props):
+        with on_lines_of_its_own(), _called(props):
             # unlike the call for one, this one takes what is not there
             self._ssm(props).delete_parameters(Names=[props["parameter"]])
 
@@ -81,7 +81,7 @@ class SecretProvider(OwnedProvider):
                     allowed=f"{LIMIT} bytes",
                     remedy="let there be fewer users or prefixes in `security.users`",
                 )
-            with called(news):
+            with _called(news):
                 written = self._put(news, text)
         return {**news, "known": known, "written": written}
 
@@ -97,7 +97,7 @@ class SecretProvider(OwnedProvider):
 
     def _version(self, props: Props) -> int | None:
         """That of the parameter that is there."""
-        with called(props):
+        with _called(props):
             found = self._ssm(props).get_parameters(Names=[props["parameter"]])["Parameters"]
         return int(found[0]["Version"]) if found else None
 
@@ -183,7 +183,7 @@ def _users(store: Store, props: Props) -> str:
 
 
 @contextlib.contextmanager
-def called(props: Props) -> Iterator[None]:
+def _called(props: Props) -> Iterator[None]:
     """A context in which AWS's errors are EarshotErrors."""
     from botocore.exceptions import BotoCoreError, ClientError
 

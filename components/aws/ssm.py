@@ -36,8 +36,8 @@ def client(config: Any, region: str) -> Any:
 
 
 def reader(config: Any, region: str) -> Read:
-    """A function that reads parameters in ``region``; it raises EarshotError where AWS does not
-    answer."""
+    """A function that reads parameters in ``region``, SecureStrings too; it raises EarshotError where
+    AWS does not answer."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     ssm = client(config, region)
@@ -46,7 +46,8 @@ def reader(config: Any, region: str) -> Read:
         found: dict[str, str] = {}
         try:
             for first in range(0, len(names), AT_ONCE):
-                answer = ssm.get_parameters(Names=list(names[first : first + AT_ONCE]))
+                some = list(names[first : first + AT_ONCE])
+                answer = ssm.get_parameters(Names=some, WithDecryption=True)
                 found |= {item["Name"]: item["Value"] for item in answer["Parameters"]}
         except (BotoCoreError, ClientError) as reason:
             raise _unreachable(region, reason) from None

@@ -22,31 +22,16 @@ from earshot.listeners.model import Node
 from earshot.listeners.properties import read_properties
 from earshot.placement import plan_docker
 from tests.certificates.made import made as made_by_others
+from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
-
-
-def wanted(root: Path, **changes: Any) -> dict[str, Any]:
-    """Inputs of the certificates, as Pulumi hands them over: all numbers are floats."""
-    return {
-        "stack": "s",
-        "root": str(root),
-        "hosts": {"node-1": ["localhost"]},
-        "users": ["validator", "app"],
-        "mechanism": "SCRAM-SHA-512",
-        "days": 90.0,
-        "renew_days": 30.0,
-        **changes,
-    }
+    return cluster_folder(tmp_path, monkeypatch)
 
 
 def made(root: Path) -> dict[str, Any]:
-    outs = CertificatesProvider().create(wanted(root)).outs
+    outs = CertificatesProvider().create(certificate_inputs(root)).outs
     assert outs is not None
     return outs
 
@@ -65,8 +50,8 @@ def test_a_state_holds_what_may_be_seen(root: Path) -> None:
 
 def test_nothing_changes_by_itself(root: Path) -> None:
     outs = made(root)
-    assert CertificatesProvider().diff("", outs, wanted(root)).changes is False
-    assert CertificatesProvider().update("", outs, wanted(root)).outs == outs
+    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes is False
+    assert CertificatesProvider().update("", outs, certificate_inputs(root)).outs == outs
 
 
 @pytest.mark.parametrize(
@@ -81,21 +66,21 @@ def test_nothing_changes_by_itself(root: Path) -> None:
     ],
 )
 def test_a_change_of_what_is_wanted_is_a_change(root: Path, changes: dict[str, Any]) -> None:
-    assert CertificatesProvider().diff("", made(root), wanted(root, **changes)).changes
+    assert CertificatesProvider().diff("", made(root), certificate_inputs(root, **changes)).changes
 
 
 @pytest.mark.parametrize("name", ["node-1.pem", "app.password", "validator.properties"])
 def test_a_file_that_is_lost_is_a_change(root: Path, name: str) -> None:
     outs = made(root)
     (root / "security" / name).unlink()
-    assert CertificatesProvider().diff("", outs, wanted(root)).changes
+    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
 
 
 def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> None:
     outs = made(root)
     shutil.rmtree(root)
     with pytest.raises(EarshotError) as caught:
-        CertificatesProvider().diff("", outs, wanted(root))
+        CertificatesProvider().diff("", outs, certificate_inputs(root))
     folder = root / "security"
     assert str(caught.value).strip() == (
         f"the authority in {folder}: ca.pem or ca.key is missing, and nodes of this stack have "
@@ -109,20 +94,20 @@ def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> 
 def test_a_file_that_somebody_wrote_is_a_change(root: Path, file: str) -> None:
     outs = made(root)
     (root / "security" / file).write_text("other\n")
-    assert CertificatesProvider().diff("", outs, wanted(root)).changes
+    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
 
 
 def test_what_an_interrupted_run_wrote_is_told_by_the_next(root: Path) -> None:
     outs = made(root)
     (root / "security" / "app.password").unlink()
     (root / "security" / "node-1.pem").unlink()
-    CertificatesProvider().update("", outs, wanted(root))  # and no state was written
-    assert CertificatesProvider().diff("", outs, wanted(root)).changes
-    again = CertificatesProvider().update("", outs, wanted(root)).outs
+    CertificatesProvider().update("", outs, certificate_inputs(root))  # and no state was written
+    assert CertificatesProvider().diff("", outs, certificate_inputs(root)).changes
+    again = CertificatesProvider().update("", outs, certificate_inputs(root)).outs
     assert again is not None
     assert again["passwords"]["app"] != outs["passwords"]["app"]
     assert again["certificates"]["node-1"] != outs["certificates"]["node-1"]
-    assert CertificatesProvider().diff("", again, wanted(root)).changes is False
+    assert CertificatesProvider().diff("", again, certificate_inputs(root)).changes is False
 
 
 def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_path: Path) -> None:
@@ -133,7 +118,7 @@ def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_pat
     (tmp_path / "1.pem").write_text(node.pem + node.key_pem())
     pem = str(tmp_path / "{node}.pem")
     files = {"certificate": pem, "key": pem, "authority": str(tmp_path / "ca.pem"), "password": ""}
-    props = wanted(root, files=files)
+    props = certificate_inputs(root, files=files)
     outs = CertificatesProvider().create(props).outs
     assert outs is not None and "PRIVATE" not in json.dumps(outs)
     assert (root / "security" / "node-1.pem").read_text() == node.key_pem() + node.pem
@@ -196,7 +181,11 @@ def test_a_preview_knows_the_certificates_that_stay(root: Path, later: bool) -> 
     app = {"users": [{"name": "app"}]}
     assert previewed(root, security={}) == {1: None, 2: None}
     hosts = {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}
-    outs = CertificatesProvider().create(wanted(root, hosts=hosts, users=["validator"])).outs
+    outs = (
+        CertificatesProvider()
+        .create(certificate_inputs(root, hosts=hosts, users=["validator"]))
+        .outs
+    )
     assert outs is not None
     first, second = (outs["certificates"][f"node-{id}"] for id in (1, 2))
     assert previewed(root, security=app) == {1: first, 2: second}

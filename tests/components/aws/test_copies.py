@@ -11,12 +11,14 @@ import pytest
 from pulumi.output import UNKNOWN
 
 from components import owner
-from components.aws import copies, secrets
+from components.aws import secrets
+from components.aws import ssm as ssm_module
 from components.aws.copies import AwsCertificatesProvider
 from components.aws.secrets import SecretProvider
 from earshot.certificates.authority import read_certificate
 from earshot.errors import EarshotError
 from tests.components.aws.ssm_double import SsmDouble
+from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 HOSTS = {f"node-{id}": [f"b{id}.example.com"] for id in range(1, 13)}
 CONFIG = SimpleNamespace(config={})
@@ -25,7 +27,7 @@ CONFIG = SimpleNamespace(config={})
 @pytest.fixture
 def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
     found = SsmDouble()
-    for module in (secrets, copies):
+    for module in (secrets, ssm_module):
         monkeypatch.setattr(module, "client", lambda config, region: found)
     monkeypatch.setattr(owner, "exit_with_parent", lambda: None)
     return found
@@ -33,23 +35,11 @@ def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    return cluster_folder(tmp_path, monkeypatch)
 
 
 def wanted(root: Path, **changes: Any) -> dict[str, Any]:
-    return {
-        "stack": "s",
-        "root": str(root),
-        "region": "eu-central-1",
-        "hosts": HOSTS,
-        "users": ["validator", "app"],
-        "mechanism": "SCRAM-SHA-512",
-        "days": 90.0,
-        "renew_days": 30.0,
-        **changes,
-    }
+    return certificate_inputs(root, **{"region": "eu-central-1", "hosts": HOSTS, **changes})
 
 
 def provider() -> AwsCertificatesProvider:

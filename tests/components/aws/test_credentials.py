@@ -62,7 +62,8 @@ class SessionDouble:
         self.told |= {"service": service, **told}
         return self
 
-    def get_parameters(self, Names: list[str]) -> dict[str, Any]:
+    def get_parameters(self, Names: list[str], WithDecryption: bool) -> dict[str, Any]:
+        assert WithDecryption
         self.asked.append(Names)
         if "/broken" in Names:
             raise BotoCoreError

@@ -17,6 +17,7 @@ from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from tests.components.aws.ssm_double import SsmDouble
+from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 USERS = {"app": ["a-"]}
 
@@ -32,19 +33,8 @@ def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a cluster that has its certificates."""
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    found = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
-    wanted = {
-        "stack": "s",
-        "root": str(found),
-        "hosts": {"node-1": ["b1.example.com"]},
-        "users": ["validator", "app"],
-        "mechanism": "SCRAM-SHA-512",
-        "days": 90.0,
-        "renew_days": 30.0,
-    }
-    CertificatesProvider().create(wanted)
+    found = cluster_folder(tmp_path, monkeypatch)
+    CertificatesProvider().create(certificate_inputs(found))
     return found
 
 
