@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from earshot.report.json import read_report
-from tests.e2e.engine import Deployment
+from tests.e2e.engine import FEW_PARTITIONS, Deployment
 from tests.e2e.group_reader import GroupReader
 from tests.e2e.steady_producer import (
     REPLICAS,
@@ -26,8 +26,6 @@ from tests.e2e.steady_producer import (
 from tests.e2e.transactional_producer import TransactionalProducer
 
 PATIENCE = 120.0
-FEW = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
-"""Kafka has 50 of each, which every restart of a broker opens."""
 TOPICS = ("steady", "moving", "transactions")
 CLIENT = "client.properties"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -113,7 +111,7 @@ def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
     return {
         "client_config": CLIENT,
         "extra": {
-            **FEW,
+            **FEW_PARTITIONS,
             "config.providers": "file",
             "config.providers.file.class": provider,
             "sasl.enabled.mechanisms": "PLAIN",
@@ -149,17 +147,7 @@ def until_restarted(
 ) -> Iterator[subprocess.Popen[str]]:
     """An update, once it has restarted ``enough`` brokers, by their ids; it ends within."""
     before = stack.pids()
-    stack.write()
-    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
-    with subprocess.Popen(
-        command,
-        cwd=stack.folder,
-        env=stack.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        process_group=0,  # as a terminal does
-    ) as child:
+    with stack.updating() as child:
         end = time.monotonic() + PATIENCE
         while not enough(restarted(before, stack)):
             assert child.poll() is None and time.monotonic() < end, ended(child)

@@ -72,6 +72,21 @@ class Deployment:
             check=False,
         )
 
+    @contextmanager
+    def updating(self) -> Iterator[subprocess.Popen[str]]:
+        """`pulumi up` in a process group of its own, as a terminal starts it; it ends within."""
+        self.write()
+        with subprocess.Popen(
+            ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            process_group=0,
+        ) as child:
+            yield child
+
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed."""
         done = self.pulumi("up", "--yes", "--skip-preview", *flags)

@@ -21,7 +21,6 @@ from confluent_kafka.admin import AdminClient
 
 from earshot.transition.memory import recall
 from tests.e2e.changing import (
-    FEW,
     PATIENCE,
     Traffic,
     bootstrap,
@@ -32,7 +31,7 @@ from tests.e2e.changing import (
     until_restarted,
     with_logins,
 )
-from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment, local_cluster
 from tests.e2e.outside import outside
 from tests.e2e.ports import kept_ports
 from tests.measured import MEASURED
@@ -141,7 +140,7 @@ def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
     return logins | {
         "listeners": LISTENERS[name],
         "external_host": hosts[name],
-        "extra": logins["extra"] if name == "secured" else FEW,
+        "extra": logins["extra"] if name == "secured" else FEW_PARTITIONS,
     }
 
 

@@ -153,17 +153,7 @@ def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int
 def until_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
     """An update, once the broker ``id`` has another container, which runs; it ends within."""
     before = stack.containers()
-    stack.write()
-    command = ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"]
-    with subprocess.Popen(
-        command,
-        cwd=stack.folder,
-        env=stack.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        process_group=0,  # as a terminal does
-    ) as child:
+    with stack.updating() as child:
         end = time.monotonic() + PATIENCE
         while (now := stack.containers().get(id, before[id])) == before[id] or not runs(stack, now):
             assert child.poll() is None and time.monotonic() < end

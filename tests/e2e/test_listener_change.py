@@ -15,7 +15,6 @@ import pytest
 
 from earshot.transition.memory import recall
 from tests.e2e.changing import (
-    FEW,
     PATIENCE,
     Traffic,
     bootstrap,
@@ -27,7 +26,7 @@ from tests.e2e.changing import (
     until_restarted,
     with_logins,
 )
-from tests.e2e.engine import Deployment, deployment, local_cluster
+from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment, local_cluster
 from tests.e2e.ports import kept_ports
 from tests.e2e.steady_producer import REPLICAS, SteadyProducer
 from tests.measured import MEASURED
@@ -60,7 +59,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     cluster = local_cluster(
         listeners=[INTERNAL, EXTERNAL, WHOLE],
         controllers={"port": QUORUM},
-        extra=FEW,
         validation={"records": 0, "deadline": 120},
     )
     with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
@@ -178,7 +176,7 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began = time.monotonic()
-    stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": FEW}
+    stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": FEW_PARTITIONS}
     first = stack.up()
     assert "step 1 of 3" in first and "EXTERNAL at other addresses" in first
     known = traffic.producer.known_brokers()
