@@ -36,8 +36,10 @@ def client(config: Any, region: str) -> Any:
 
 
 def reader(config: Any, region: str) -> Read:
-    """A function that reads parameters in ``region``, SecureStrings too; it raises EarshotError where
-    AWS does not answer."""
+    """A function that reads parameters in ``region``, SecureStrings too.
+
+    It raises EarshotError where AWS does not answer.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     ssm = client(config, region)
