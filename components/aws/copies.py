@@ -14,7 +14,7 @@ from components.aws.ssm import reader
 from components.certificates import CertificatesProvider, store_of
 from components.checked import Props, on_lines_of_its_own
 from components.writing import writing
-from earshot.certificates.copies import put_back
+from earshot.certificates.copies import restore
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
@@ -57,4 +57,4 @@ class AwsCertificatesProvider(CertificatesProvider):
                 parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
                 found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
             with writing("certificates", store.folder):
-                put_back(store, copy, {name: f"{text.strip()}\n" for name, text in found.items()})
+                restore(store, copy, {name: f"{text.strip()}\n" for name, text in found.items()})

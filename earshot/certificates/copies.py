@@ -23,7 +23,7 @@ def copied(store: Store) -> str:
     return json.dumps({name: (store.folder / name).read_text() for name in names})
 
 
-def put_back(store: Store, copy: str, key_stores: Mapping[str, str]) -> None:
+def restore(store: Store, copy: str, key_stores: Mapping[str, str]) -> None:
     """Lets the files in ``copy``, and ``key_stores`` by name, be as they are there.
 
     What else the store has stays. Raises EarshotError for a text that is no copy; OSError.
