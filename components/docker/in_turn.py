@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from components.docker import labels, on_engines
@@ -15,34 +16,62 @@ GRACE: Final = 60
 """Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""
 NO_QUORUM_GRACE: Final = 3
 """Seconds without a quorum: nothing can be handed over, and all data is on disk."""
+SETTLED: Final = 60.0
+"""Seconds after which a container that was started again counts as up: a broker that cannot work
+ends sooner, and the engine waits no longer than this between two starts."""
 
 
 def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
-    """The nodes of ``planned`` that have data and do not run.
+    """The nodes of ``planned`` that have data and do not run, or do not stay up.
 
     Empty where an engine does not answer: the preflight says so.
     """
     volumes = {it.volume: id for id, it in planned.containers.items()}
+    hosts = {it.name: it for it in planned.hosts}
     try:
         with Engines() as engines:
             seen = on_engines.look(engines, planned.hosts)
+            up = {
+                it.node
+                for it in seen.containers
+                if it.labels.get(labels.STACK) == stack
+                and it.running
+                and _stays_up(engines, hosts[it.host], it.id)
+            }
     except EarshotError:
         return frozenset()
-    running = {
-        it.node for it in seen.containers if it.running and it.labels.get(labels.STACK) == stack
-    }
     held = {
         it.node
         for it in seen.volumes
         if it.labels.get(labels.STACK) == stack and volumes.get(it.name) == it.node
     }
-    return frozenset(held - running)
+    return frozenset(held - up)
+
+
+def _stays_up(engines: Engines, host: DockerHost, id: str) -> bool:
+    """Whether the container runs, and the engine has not had to start it again a moment ago."""
+    from docker.errors import DockerException, NotFound
+
+    try:
+        found = engines.of(host).api.inspect_container(id)
+    except NotFound:
+        return False
+    except (DockerException, OSError) as reason:
+        raise engine_failed(f"Docker host {host.name}", host, reason) from None
+    state = found["State"]
+    if not state["Running"] or state["Paused"] or state["Restarting"]:
+        return False
+    if not found["RestartCount"]:
+        return True
+    since = datetime.fromisoformat(state["StartedAt"])
+    return (datetime.now(UTC) - since).total_seconds() > SETTLED
 
 
 def check_others(
     engines: Engines, hosts: Iterable[DockerHost], name: str, own: Mapping[str, str]
 ) -> None:
-    """Raises EarshotError where another node of the deployment has a container that does not run.
+    """Raises EarshotError where another node of the deployment has a container that does not run,
+    is paused, or waits for the engine to start it again.
 
     ``name`` is the container that would be stopped, ``own`` are its labels.
     """
@@ -51,7 +80,7 @@ def check_others(
         for found in _containers(engines, host, own.get(labels.DEPLOYMENT, "")):
             node = found["Labels"].get(labels.NODE, "")
             if node != own.get(labels.NODE):
-                up = found["State"] in ("running", "restarting")
+                up = found["State"] == "running"
                 listed = found["Names"][0].lstrip("/") if found["Names"] else found["Id"][:12]
                 seen.setdefault(node, {})[listed] = up
     gone = sorted(next(iter(it)) for it in seen.values() if not any(it.values()))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from docker.errors import APIError, NotFound
 
 from components.docker import in_turn, labels, on_engines
 from components.docker.on_engines import Seen, SeenContainer, SeenVolume
@@ -31,6 +36,30 @@ def volume(id: int, name: str = "", stack: str = "s") -> SeenVolume:
     return SeenVolume("local", name or f"earshot-s-kafka-{id}", own)
 
 
+NOW = {"Running": True, "Restarting": False, "Paused": False}
+LATELY = datetime.now(UTC).isoformat()
+SINCE = {"RestartCount": 0, "State": NOW | {"StartedAt": LATELY}}
+
+
+@pytest.fixture
+def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """By id, what the engine says of a container, where that is not the usual."""
+    found: dict[str, dict[str, Any]] = {}
+
+    @contextmanager
+    def connected(_where: object) -> Iterator[SimpleNamespace]:
+        def inspect(id: str) -> dict[str, Any]:
+            answer = found.get(id, SINCE)
+            if "error" in answer:
+                raise answer["error"]
+            return answer
+
+        yield SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
+
+    monkeypatch.setattr("components.docker.container_address.connect", connected)
+    return found
+
+
 @pytest.mark.parametrize(
     ("containers", "volumes", "ended"),
     [
@@ -41,6 +70,7 @@ def volume(id: int, name: str = "", stack: str = "s") -> SeenVolume:
         ([], [1], {1}),
     ],
 )
+@pytest.mark.usefixtures("inspected")
 def test_what_has_data_and_does_not_run(
     planned: DockerPlan,
     monkeypatch: pytest.MonkeyPatch,
@@ -51,6 +81,36 @@ def test_what_has_data_and_does_not_run(
     held = [volume(id) for id in volumes]
     held += [volume(4), volume(1, "another"), volume(3, "earshot-s-kafka-3", stack="t")]
     seen = Seen(tuple(containers), tuple(held))
+    monkeypatch.setattr(on_engines, "look", lambda *_: seen)
+    assert in_turn.ended("s", planned) == ended
+
+
+@pytest.mark.parametrize(
+    ("found", "ended"),
+    [
+        ({"State": NOW | {"Paused": True}}, {2}),
+        ({"State": NOW | {"Restarting": True}}, {2}),
+        ({"State": NOW | {"Running": False}}, {2}),
+        ({"error": NotFound("gone since")}, {2}),
+        ({"RestartCount": 1, "State": NOW | {"StartedAt": LATELY}}, {2}),
+        # as an engine writes it; that broker was started again, and has worked since
+        (
+            {"RestartCount": 7, "State": NOW | {"StartedAt": "2026-01-01T00:00:00.123456789Z"}},
+            set(),
+        ),
+        ({"error": APIError("500")}, set()),
+    ],
+)
+def test_what_is_paused_or_started_again_and_again_does_not_stay_up(
+    planned: DockerPlan,
+    monkeypatch: pytest.MonkeyPatch,
+    inspected: dict[str, dict[str, Any]],
+    found: dict[str, Any],
+    ended: set[int],
+) -> None:
+    inspected["id-2"] = SINCE | found
+    ids = (1, 2, 3)
+    seen = Seen(tuple(container(id, True) for id in ids), tuple(map(volume, ids)))
     monkeypatch.setattr(on_engines, "look", lambda *_: seen)
     assert in_turn.ended("s", planned) == ended
 

@@ -73,10 +73,18 @@ class EngineDouble:
                 "Id": it["Id"],
                 "Names": [it["Name"]],
                 "Labels": it["Config"]["Labels"],
-                "State": "running" if it["State"]["Running"] else "exited",
+                "State": self.state(it["State"]),
             }
             for it in self.held.values()
         ]
+
+    @staticmethod
+    def state(found: dict[str, Any]) -> str:
+        """In one word, as an engine lists it."""
+        for key in ("Paused", "Restarting", "Running"):
+            if found[key]:
+                return key.lower()
+        return "exited"
 
     def stop(self, id: str, timeout: int) -> None:
         self.done.append(f"stop {id} {timeout}")
@@ -258,6 +266,10 @@ def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble
         "\ncontainer kafka-1 was not stopped: down already: container kafka-3; with one more away, "
         "brokers could take no records\n  fix: run the same command again: it starts kafka-3 first"
     )
+    for key in ("Restarting", "Paused"):
+        engine.held["old-3"]["State"] = UP | {key: True}
+        with pytest.raises(EarshotError, match="down already: container kafka-3"):
+            provider.update("good", {}, stop_props())
     engine.held["aside"] = engine.container("aside", 3, "kafka-3-failed")
     provider.update("good", {}, stop_props())  # node 3 runs, be it by another name
     engine.stop("old-1", 0)
