@@ -2,8 +2,9 @@
 
 Most of the time of a small Spark job, and of a broker's start, goes into loading classes. A first
 JVM records those that it has loaded (AppCDS, ``-XX:ArchiveClassesAtExit``). An archive is tied to
-one Java and one class path; the JVM itself refuses one that does not fit and goes on without. One
-that is cut short it does not notice, and dies: its size is kept beside it.
+one Java, one class path and one kind of work, where kinds load other classes; the JVM itself
+refuses one that does not fit and goes on without. One that is cut short it does not notice, and
+dies: its size is kept beside it.
 """
 
 from __future__ import annotations
@@ -35,30 +36,30 @@ ABANDONED_SECONDS = 24 * 3600
 """A recording of that age is of a process that was killed."""
 
 
-def start_options(java: Path, class_path: Sequence[Path]) -> tuple[str, ...]:
+def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tuple[str, ...]:
     """Options that let the ``java`` command start soon, the archive where it is there.
 
-    ``class_path`` is of jars and of folders of jars.
+    ``class_path`` is of jars and of folders of jars, ``work`` any name.
     """
-    if not is_made(java, class_path):
+    if not is_made(java, class_path, work):
         return (QUICK_START,)
-    file = _folder(java, class_path) / FILE
+    file = _folder(java, class_path, work) / FILE
     return (f"-XX:SharedArchiveFile={file}", QUICK_START, "-Xshare:auto", *QUIET)
 
 
-def is_made(java: Path, class_path: Sequence[Path]) -> bool:
-    """Whether the archive for ``java`` and ``class_path`` is there, and a JVM can use it."""
+def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
+    """Whether the archive for all three is there, and a JVM can use it."""
     try:
-        folder = _folder(java, class_path)
+        folder = _folder(java, class_path, work)
     except OSError:  # no such jar: whoever starts the JVM will say so
         return False
     return SEPARATOR not in str(folder) and _is_complete(folder)
 
 
-def recording(java: Path, class_path: Sequence[Path]) -> Recording | None:
+def recording(java: Path, class_path: Sequence[Path], work: str = "") -> Recording | None:
     """What a first JVM records, None where that was done before or there is no place for it."""
     try:
-        return None if is_made(java, class_path) else Recording(java, class_path)
+        return None if is_made(java, class_path, work) else Recording(java, class_path, work)
     except OSError:
         return None
 
@@ -66,10 +67,10 @@ def recording(java: Path, class_path: Sequence[Path]) -> Recording | None:
 class Recording:
     """An archive on its way: a JVM with `options` writes it into `folder` when it exits."""
 
-    def __init__(self, java: Path, class_path: Sequence[Path]) -> None:
+    def __init__(self, java: Path, class_path: Sequence[Path], work: str = "") -> None:
         """Raises OSError where the per-user cache cannot be written, or no JVM can read there."""
-        self._sources = _sources(java, class_path)
-        self._target = _folder(java, class_path)
+        self._sources = _sources(java, class_path, work)
+        self._target = _folder(java, class_path, work)
         if SEPARATOR in str(self._target):
             raise OSError(errno.EINVAL, "a JVM takes this path apart", str(self._target))
         home = self._target.parent
@@ -115,14 +116,15 @@ def _move(source: Path, target: Path) -> None:
         (source / name).rename(target / name)
 
 
-def _folder(java: Path, class_path: Sequence[Path]) -> Path:
-    text = json.dumps(_sources(java, class_path), sort_keys=True)
+def _folder(java: Path, class_path: Sequence[Path], work: str) -> Path:
+    text = json.dumps(_sources(java, class_path, work), sort_keys=True)
     return cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _sources(java: Path, class_path: Sequence[Path]) -> dict[str, Any]:
+def _sources(java: Path, class_path: Sequence[Path], work: str) -> dict[str, Any]:
     """What an archive depends on; the JVM compares the jars' times and sizes by itself as well."""
-    return {"files": {str(path): path.stat().st_mtime_ns for path in (java, *class_path)}}
+    files = {str(path): path.stat().st_mtime_ns for path in (java, *class_path)}
+    return {"files": files} | ({"work": work} if work else {})
 
 
 def _is_current(record: Path) -> bool:

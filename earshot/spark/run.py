@@ -19,6 +19,7 @@ from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.replication import proving
 from earshot.doctor.run_topic import Access, RunTopic
+from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Entrance, Findings, Job
 from earshot.spark.merge import merge, without_spark
@@ -59,9 +60,10 @@ class ValidationOptions:
     incarnations: Mapping[str, str] = field(default_factory=dict)
     """Of the nodes, for whoever validates elsewhere to put into its report."""
 
-    @property
-    def spark(self) -> SparkSettings:
-        return SparkSettings(self.jars, self.jars_dir, self.spark_conf, self.record)
+    def spark(self, contract: Contract) -> SparkSettings:
+        """What Spark is told for ``contract``."""
+        secured = any(it.protocol is not Protocol.PLAINTEXT for it in contract.listeners)
+        return SparkSettings(self.jars, self.jars_dir, self.spark_conf, secured, self.record)
 
 
 def validate(
@@ -77,7 +79,7 @@ def validate(
     end = Deadline(options.deadline)
     run = run_id()
     notes: list[str] = []
-    with unwinding_on_sigterm(), _opening(options) as spark:
+    with unwinding_on_sigterm(), _opening(contract, options) as spark:
         on_event("doctor: one record to every broker through every listener")
         seen = examine(
             contract,
@@ -113,11 +115,11 @@ def validate(
 
 
 @contextlib.contextmanager
-def _opening(options: ValidationOptions) -> Iterator[Opening | None]:
+def _opening(contract: Contract, options: ValidationOptions) -> Iterator[Opening | None]:
     if not options.records:
         yield None
         return
-    opening = Opening(options.spark)
+    opening = Opening(options.spark(contract))
     try:
         yield opening
     finally:

@@ -34,6 +34,8 @@ GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 CONNECTOR_JAR: Final = "spark-sql-kafka-0-10*.jar"
 STOP_SECONDS: Final = 10.0
+SECURED: Final = "secured"
+"""The work of a driver whose classes include those of TLS and logins."""
 
 SMALL: Final[dict[str, str]] = {
     "spark.log.level": "OFF",
@@ -72,6 +74,8 @@ class SparkSettings:
     """A directory that holds them."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """`spark.*` properties; they win over earshot's own."""
+    secured: bool = False
+    """Whether a listener asks for TLS or a login: a JVM loads more classes then."""
     record: bool = False
     """Whether a first run keeps the classes that it loads for the next ones, in the user's cache;
     some seconds at its end."""
@@ -150,9 +154,10 @@ class Opening:
         java = find_java()
         jars = connector_jars(self._settings, home / "jars")
         class_path = (home / "jars", *jars)
-        options = start_options(java.executable, class_path)
+        work = SECURED if self._settings.secured else ""
+        options = start_options(java.executable, class_path, work)
         if self._settings.record and not _names_master(self._settings.conf):
-            self._recording = recording(java.executable, class_path)
+            self._recording = recording(java.executable, class_path, work)
         if self._recording is not None:
             options = self._recording.options
         try:

@@ -64,6 +64,19 @@ def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path
     assert [it.name for it in folder.parent.glob(f"{archive.RECORDING}*")] == [], "nothing is left"
 
 
+def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
+    recorded(java, jar)
+    assert not archive.is_made(java, (jar,), "secured")
+    assert archive.start_options(java, (jar,), "secured") == (archive.QUICK_START,)
+    recording = archive.recording(java, (jar,), "secured")
+    assert recording is not None
+    (recording.folder / archive.FILE).touch()
+    assert recording.keep()
+    assert archive.recording(java, (jar,), "secured") is None
+    made = [archive.start_options(java, (jar,), it)[0] for it in ("", "secured")]
+    assert len(set(made)) == 2, "neither has taken the other's place"
+
+
 def test_of_two_recordings_at_a_time_one_is_kept(java: Path, jar: Path) -> None:
     both = [archive.Recording(java, (jar,)) for _ in range(2)]
     for recording in both:
