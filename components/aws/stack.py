@@ -17,6 +17,7 @@ from components.aws.cluster import AwsStackCluster
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
 from components.change_in_state import BegunChange, Held, Made, ProvedChange, recalled
+from components.client_output import announce_clients
 from components.leaving import matters
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
@@ -40,8 +41,8 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     change = Change.of(state, plan_aws(spec, stack).plan)
     _check_unused(spec, held, change)
     spec = spec_at(spec, stack, change.plan, [item.own for item in held.running])
-    notes = plan_aws(spec, stack).notes
-    for note in (*notes, change.note) if change.note else notes:
+    planned = plan_aws(spec, stack)
+    for note in (*planned.notes, change.note) if change.note else planned.notes:
         pulumi.log.info(note)
     begun = held.beginning(Made(change.plan, written(spec)))
 
@@ -58,6 +59,8 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
             found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
         )
     )
+    if spec.security is not None and planned.plan.security is not None:
+        announce_clients(spec.security, planned.plan.security, contract, root)
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))

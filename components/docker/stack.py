@@ -10,6 +10,7 @@ import pulumi
 
 from components.announced import announce, prove
 from components.change_in_state import BegunChange, Made, ProvedChange, recalled
+from components.client_output import announce_clients
 from components.docker.cluster import DockerCluster
 from components.docker.in_turn import ended
 from components.docker.on_engines import port_of
@@ -50,6 +51,8 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = state / "kafka" / FOLDER / VALIDATOR_FILE
+    if spec.security is not None and planned.plan.security is not None:
+        announce_clients(spec.security, planned.plan.security, contract, state / "kafka")
     proof = prove(stack, spec, contract, cluster, state, standpoints, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
 

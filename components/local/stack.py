@@ -9,6 +9,7 @@ import pulumi
 
 from components.announced import announce, prove
 from components.change import CompleteChange
+from components.client_output import announce_clients
 from components.local.cluster import LocalCluster
 from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
@@ -32,5 +33,7 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = planned.root / FOLDER / VALIDATOR_FILE
+    if spec.security is not None and planned.plan.security is not None:
+        announce_clients(spec.security, planned.plan.security, contract, planned.root)
     proof = prove(stack, spec, contract, cluster, state, client_config=client_config)
     CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

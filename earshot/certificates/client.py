@@ -44,6 +44,32 @@ def client_properties(
     return write_properties(NodeSettings(values))
 
 
+def public_properties(
+    folder: Path,
+    trusted: str,
+    user: str,
+    mechanism: Mechanism,
+    protocol: Protocol,
+    bootstrap: str,
+) -> dict[str, str]:
+    """What `client_properties` has for one listener, with files of ``folder`` for what they hold.
+
+    No secret, and so without `sasl.jaas.config`. ``trusted`` is the file with the authorities.
+    """
+    values = {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": str(protocol),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / trusted),
+    }
+    if protocol.sasl:
+        return values | {"sasl.mechanism": str(mechanism)}
+    return values | {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / f"{user}.pem"),
+    }
+
+
 def _key_store(file: Path, whole: bool) -> dict[str, str]:
     if not whole:
         return {"ssl.keystore.location": str(file)}

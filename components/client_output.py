@@ -1,0 +1,56 @@
+"""The output `client_properties`: how each user comes in by each listener, and no secret.
+
+A state is encrypted by a passphrase that may be the one which everybody knows, so passwords and
+keys never enter it: the output names the files that hold them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from components.outputs import applied
+from earshot.certificates.client import public_properties
+from earshot.certificates.store import numbered
+from earshot.config.security import SecuritySpec
+from earshot.listeners.model import SecurityPlan
+from earshot.listeners.security import FOLDER, trusted_file
+from earshot.project import Project
+from earshot.validation.contract import Contract
+
+OUTPUT = "client_properties"
+
+
+def announce_clients(
+    spec: SecuritySpec,
+    security: SecurityPlan,
+    contract: Contract | pulumi.Output[Contract],
+    root: Path,
+) -> None:
+    """Exports it; ``root`` is the folder of the stack's cluster. Paths in it start at the project's
+    folder, so that all checkouts say the same."""
+    own, folder = Project.find().root, root / FOLDER
+    if folder.is_relative_to(own):
+        folder = folder.relative_to(own)
+    trusted = trusted_file(security)
+    pulumi.export(OUTPUT, applied(contract, lambda it: _ways_in(spec, it, folder, trusted)))
+
+
+def _ways_in(spec: SecuritySpec, contract: Contract, folder: Path, trusted: str) -> dict[str, Any]:
+    """By user and listener, properties, and where the password lies if one is asked for."""
+    found: dict[str, Any] = {}
+    for user in spec.user_names:
+        password = numbered(f"{user}.password", spec.password_numbers.get(user, 1))
+        found[user] = {
+            item.name: {
+                "properties": public_properties(
+                    folder, trusted, user, spec.mechanism, item.protocol, item.bootstrap
+                )
+            }
+            | ({"password_file": str(folder / password)} if item.protocol.sasl else {})
+            for item in contract.listeners
+            if item.protocol.tls
+        }
+    return found

@@ -1,0 +1,95 @@
+"""The output `client_properties`: what each user needs by listener, and no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.client_output import OUTPUT, announce_clients
+from earshot.config.document import read_spec
+from earshot.config.local import LocalSpec
+from earshot.placement import plan_local
+from earshot.validation.contract import Contract
+from tests.components.secured_inputs import cluster_folder
+
+LISTENERS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+    {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]},
+]
+SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}], "password_numbers": {"app": 3}}
+
+
+def announced(root: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[str, Any]:
+    spec = read_spec(
+        {
+            "placement": "local",
+            "external_host": "kafka.example.com",
+            "listeners": LISTENERS,
+            "security": SECURITY | more,
+        },
+        "test",
+    )
+    assert isinstance(spec, LocalSpec) and spec.security is not None
+    plan = plan_local(spec, root).plan
+    assert plan.security is not None
+    exported: dict[str, Any] = {}
+    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
+    announce_clients(spec.security, plan.security, Contract.of(plan, "s", "local"), root)
+    found: dict[str, Any] = exported[OUTPUT]
+    return found
+
+
+def test_each_user_is_told_how_to_come_in_and_where_its_secrets_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = cluster_folder(tmp_path, monkeypatch)
+    found = announced(root, monkeypatch)
+    folder = ".earshot/stacks/s/kafka/security"
+    assert found.keys() == {"validator", "app"}
+    assert found["app"] == {
+        "INTERNAL": {
+            "properties": {
+                "bootstrap.servers": found["app"]["INTERNAL"]["properties"]["bootstrap.servers"],
+                "security.protocol": "SSL",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": f"{folder}/ca.pem",
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": f"{folder}/app.pem",
+            }
+        },
+        "EXTERNAL": {
+            "properties": {
+                "bootstrap.servers": "kafka.example.com:9092,kafka.example.com:9093,"
+                "kafka.example.com:9094",
+                "security.protocol": "SASL_SSL",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": f"{folder}/ca.pem",
+                "sasl.mechanism": "SCRAM-SHA-512",
+            },
+            "password_file": f"{folder}/app@3.password",
+        },
+    }
+    own = found["validator"]["EXTERNAL"]
+    assert own["password_file"] == f"{folder}/validator.password"
+
+
+def test_where_nodes_trust_more_than_one_authority_the_file_has_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = cluster_folder(tmp_path, monkeypatch)
+    found = announced(root, monkeypatch, tls={"authorities": [2, 1]}, mechanism="SCRAM-SHA-256")
+    values = found["app"]["EXTERNAL"]["properties"]
+    assert Path(values["ssl.truststore.location"]).name == "trusted.pem"
+    assert values["sasl.mechanism"] == "SCRAM-SHA-256"
+
+
+def test_a_folder_elsewhere_is_named_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    cluster_folder(tmp_path, monkeypatch)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    found = announced(elsewhere, monkeypatch)["app"]["EXTERNAL"]
+    assert found["password_file"] == str(elsewhere / "security" / "app@3.password")
