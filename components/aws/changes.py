@@ -20,7 +20,7 @@ from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.placement.aws import plan_aws
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.node_report import NodeReport
 from earshot.user_data.render import CLIENT
 
 
@@ -221,7 +221,7 @@ class ChangePreflightProvider(CheckedProvider):
             print(f"whether a node has served is not known: {reason.line}", flush=True)
             return ""
         reports = map(NodeReport.read, values.values())
-        served = any(it is not None and it.state is NodeState.IN_SYNC for it in reports)
+        served = any(it is not None and it.serves for it in reports)
         return str(olds["kafka_version"]) if served else ""
 
 

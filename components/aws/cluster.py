@@ -39,6 +39,8 @@ class Cluster(pulumi.ComponentResource):
     cluster_id: pulumi.Output[str]
     incarnations: dict[str, pulumi.Output[str]]
     """By node id, what changes when its instance does."""
+    _leaving: frozenset[str] = frozenset()
+    """Listeners that a later change takes away."""
     _gate_note = "gate: off - nobody has checked the advertised listeners"
 
     def __init__(
@@ -87,6 +89,7 @@ class Cluster(pulumi.ComponentResource):
             approval,
             self._preflight(approval),
             newest_images(spec, self),
+            self._leaving,
         )
         self.secured = self._secured(shared)
         self.nodes: dict[int, InstanceNode] = {}
@@ -143,13 +146,15 @@ class AwsStackCluster(Cluster):
         *,
         root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
+        leaving: frozenset[str] = frozenset(),
     ) -> None:
         """``name`` is the stack's, and begins the names of all resources.
 
         ``root`` is the stack's folder of the cluster on this machine, where keys and passwords lie
         with `security`. ``begin`` makes what must be there before the first instance is touched.
+        Nodes report the clients of the listeners in ``leaving``.
         """
-        self._begin, self._root = begin, root
+        self._begin, self._root, self._leaving = begin, root, leaving
         super().__init__(name, spec, opts)
         every = list(self.nodes.values())
         after = [self._last] if self._last else []

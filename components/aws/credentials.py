@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pulumi
+
 KEYS = {
     "profile_name": "aws:profile",
     "aws_access_key_id": "aws:accessKey",
@@ -23,6 +25,14 @@ _VARIABLES = {
     "AWS_SESSION_TOKEN": "aws:token",
     "AWS_REGION": "aws:region",
 }
+
+
+class StackSettings:
+    """The `aws:` settings of the running program's stack, as dynamic providers are given theirs."""
+
+    def get(self, key: str) -> str | None:
+        bag, _, name = key.partition(":")
+        return pulumi.Config(bag).get(name)
 
 
 def endpoint(config: Any, service: str) -> str | None:

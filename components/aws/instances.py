@@ -38,6 +38,8 @@ class SharedInputs:
     """Known once an update was checked; None where none is."""
     images: Mapping[Architecture, str]
     """By architecture, the id of the current Amazon Linux 2023."""
+    leaving: frozenset[str] = frozenset()
+    """Listeners that a later change takes away, whose clients nodes report."""
 
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         before = [item for item in (self.approval, self.preflight) if item is not None]

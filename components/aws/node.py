@@ -52,10 +52,11 @@ class InstanceNode:
             self.volume_id,
             self.parameter.name,
             version,
+            sorted(shared.leaving),
             shared.approved_digest,
         ).apply(
             with_run_errors(
-                lambda found: node_user_data(found[0], shared.spec, shared.stack, id, *found[1:5])
+                lambda found: node_user_data(found[0], shared.spec, shared.stack, id, *found[1:6])
             )
         )
         if turn is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from earshot.errors import EarshotError
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.node_report import NodeReport
 
 POLL = 5.0
 """Seconds between two reads; an account may read parameters 40 times a second:
@@ -80,7 +80,7 @@ def quorum_with(nodes: Sequence[Awaited], voters: Sequence[str], read: Read) -> 
     themselves do not matter: their new instances may or may not have reported yet.
     """
     reports = {name: NodeReport.read(text) for name, text in read(voters).items()}
-    counted = {name for name, it in reports.items() if it and it.state is NodeState.IN_SYNC}
+    counted = {name for name, it in reports.items() if it and it.serves}
     counted |= {item.parameter for item in nodes} & set(voters)
     return len(counted) * 2 > len(voters)
 

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pulumi
 
+from components.aws import clients
 from components.aws.cluster import AwsStackCluster
+from components.aws.credentials import StackSettings
+from components.aws.ssm import reader
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
 from components.change_in_state import BegunChange, Held, Made, ProvedChange, recalled
@@ -23,7 +26,7 @@ from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.listeners.terms import Scope
-from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws
+from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.placement.aws_step import spec_at, written
 from earshot.remote.bundle import bundle
@@ -39,7 +42,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     """
     held = recalled(state)
     change = Change.of(state, plan_aws(spec, stack).plan)
-    _check_unused(spec, held, change)
+    _check_unused(stack, spec, held, change)
     spec = spec_at(spec, stack, change.plan, [item.own for item in held.running])
     planned = plan_aws(spec, stack)
     for note in (*planned.notes, change.note) if change.note else planned.notes:
@@ -50,7 +53,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
         return BegunChange(stack, begun, state, opts)
 
     root, client_config = state / "kafka", None
-    cluster = AwsStackCluster(stack, spec, root=root, begin=begin)
+    cluster = AwsStackCluster(stack, spec, root=root, begin=begin, leaving=change.leaving)
     if cluster.secured is not None:
         pulumi.export("certificates_expire", cluster.secured.certificates.expires)
         client_config = root / FOLDER / VALIDATOR_FILE
@@ -84,16 +87,25 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     return cluster
 
 
-def _check_unused(spec: AwsSpec, held: Held, change: Change) -> None:
-    """Raises EarshotError where a listener goes that clients know, and nobody says that it may."""
+def _check_unused(stack: str, spec: AwsSpec, held: Held, change: Change) -> None:
+    """Raises EarshotError where a listener goes that clients use, or may use, and nobody says that
+    it may."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
-    if going and matters(spec.remove):
-        names = ", ".join(going)
+    if held.proved is None or not going or not matters(spec.remove):
+        return
+    staying = {it.id for it in held.proved.plan.brokers} & {it.id for it in change.plan.brokers}
+    parameters = {id: report_parameter(stack, spec.name_of(id)) for id in sorted(staying)}
+    found = clients.problems(
+        going,
+        parameters,
+        reader(StackSettings(), spec.region),
+        gone=change.plan in [it.plan for it in held.open],
+        progress=pulumi.log.info,
+    )
+    if reasons := "; ".join(found):
         raise EarshotError(
-            f"nothing was touched: {change.note or f'{names} would go'}",
-            observed=f"whether clients still use {names} cannot be seen from here",
-            remedy="let them use another listener, then set `remove: anyway` in the stack's file, "
-            "or a date from which on it goes",
+            f"nothing was touched: {change.note}" if change.note else "nothing was touched",
+            observed=reasons,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,10 +139,13 @@ def node_user_data(
     volume: str,
     parameter: str,
     version: str = "",
+    leaving: Collection[str] = (),
 ) -> str:
     """What the instance of node ``id`` of ``stack`` boots with; ``volume`` is the id of its data
-    volume, ``parameter`` the SSM parameter that it reports in, and ``version`` differs where its
-    secrets of `security` do. Raises EarshotError."""
+    volume, ``parameter`` the SSM parameter that it reports in, ``version`` differs where its
+    secrets of `security` do, and ``leaving`` are listeners whose clients it reports. Raises
+    EarshotError."""
+    node = planned.plan.node(id)
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
         archive=spec.archive,
@@ -156,10 +159,11 @@ def node_user_data(
         ),
         version=version,
         makes_users=spec.security is not None and makes_users(spec, id),
+        leaving={it.name: it.bind_port for it in node.listeners if it.name in leaving},
         client=spec.client,
         ready_seconds=spec.ready_seconds,
     )
-    return user_data(planned.plan, planned.plan.node(id), boot)
+    return user_data(planned.plan, node, boot)
 
 
 def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:

@@ -30,8 +30,9 @@ then away with what is not wanted.
   that stays: its bootstrap is an output from the step that adds it.
 - A listener goes once no client is connected to it: the update stops, and names how many are and
   from where. `remove: anyway` in the stack's file does not look; `remove: 2030-12-31` looks until
-  that day begins (UTC) and not from then on. On `aws` nobody can tell: there it goes when one of
-  these says so.
+  that day begins (UTC) and not from then on. On `aws` instances report it every 15 s, from the step
+  on that marks the listener as leaving. One that goes in a change of one step is not watched: there
+  it goes when one of these says so.
 - What was made last is remembered: on `local` in the stack's folder, beside its brokers; on
   `docker` and `aws` in Pulumi's state, from which every checkout with the same backend goes on.
 - A listener that gets another name and port together is added and taken away. One that keeps its

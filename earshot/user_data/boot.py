@@ -23,6 +23,12 @@ SECRETS = "/run/kafka/secrets"
 """Where the files of `Boot.secrets` are; in memory, so they never reach a disk."""
 
 
+CLIENTS_SECONDS = 15
+"""From one report of the clients of listeners that leave to the next."""
+SHOWN_CLIENTS = 12
+"""Addresses of clients in one report, for each listener: a parameter holds 4 KiB."""
+
+
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     for word in words:
         if not word.isprintable():
@@ -57,6 +63,9 @@ class Boot(Frozen):
     """Of what is in `secrets`: with another one, there is something else to be fetched."""
     makes_users: bool = False
     """Whether this node makes users and permissions, by the file `USERS` among its secrets."""
+    leaving: dict[str, int] = Field(default_factory=dict)
+    """By name, the ports of listeners that a later change takes away. While there are any, the node
+    reports every `CLIENTS_SECONDS` who is connected to them."""
     client: dict[str, str] = Field(default_factory=dict)
     """Properties with which a client on the instance itself reaches the inter-broker listener
     (the controllers' where the node is no broker); the protocol is known from the plan."""

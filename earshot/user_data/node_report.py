@@ -25,8 +25,15 @@ class NodeReport(Frozen):
     """SHA-256 of the user data that the instance booted with, in hexadecimal digits."""
     state: NodeState
     detail: str
+    clients: dict[str, dict[str, int]] | None = None
+    """By listener that a later change takes away, the connections of each address; None where no
+    listener leaves, and where nobody could count."""
     at: str
     """When, by the instance's clock (ISO 8601, UTC)."""
+
+    @property
+    def serves(self) -> bool:
+        return self.state is NodeState.IN_SYNC
 
     @classmethod
     def read(cls, text: str) -> NodeReport | None:
@@ -48,7 +55,7 @@ class NodeReport(Frozen):
                 f"{instance} booted with other user data: {self.user_data[:12]}…, "
                 f"not {user_data[:12]}…"
             )
-        if self.state is not NodeState.IN_SYNC:
+        if not self.serves:
             return f"{self.state}: {self.detail}" if self.detail else str(self.state)
         return ""
 

@@ -21,7 +21,7 @@ from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
 from earshot.listeners.security import USERS, own_stores
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import SECRETS, Boot
+from earshot.user_data.boot import CLIENTS_SECONDS, SECRETS, SHOWN_CLIENTS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
 from earshot.user_data.systems import PACKAGING
 
@@ -110,10 +110,14 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
     packaging = PACKAGING[boot.system]
     commands = {"java", "curl", "tar", "gzip", "mkfs.xfs", boot.report[0]}
     commands |= {secret.command[0] for secret in boot.secrets}
+    commands |= {"ss"} if boot.leaving else set()
     return {
         "boot": boot,
         "node": node,
         "roles": " and ".join(node.roles),
+        "leaving": [f"{name}:{port}" for name, port in boot.leaving.items()],
+        "shown": SHOWN_CLIENTS,
+        "between_reports": CLIENTS_SECONDS,
         "listener": _own_listener(plan, node),
         "old_logging": plan.kafka_version.startswith("3."),
         "packages": {k: v for k, v in packaging.packages.items() if k in commands},

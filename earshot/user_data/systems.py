@@ -33,6 +33,7 @@ PACKAGING = {
             "gzip": "gzip",
             "mkfs.xfs": "xfsprogs",
             "aws": "awscli-2",
+            "ss": "iproute",
             "python3.11": "python3.11",
         },
         install=('dnf --assumeyes --quiet install "${missing[@]}"',),
@@ -45,6 +46,7 @@ PACKAGING = {
             "gzip": "gzip",
             "mkfs.xfs": "xfsprogs",
             "aws": "awscli",
+            "ss": "iproute2",
             "python3.11": "python3.11-venv",
         },
         install=(

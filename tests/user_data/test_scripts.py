@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import ssm_report, ssm_secret
+from earshot.user_data.boot import SHOWN_CLIENTS, ssm_report, ssm_secret
 from earshot.user_data.node_report import NodeReport, NodeState
 from earshot.user_data.render import user_data
 from earshot.user_data.systems import System
@@ -28,8 +30,12 @@ def rendered(system: System, roles: tuple[Role, ...], rich: bool) -> str:
     own = node(3, roles)
     given = boot(system=system)
     if rich:
-        secrets = (ssm_secret("broker.pem", *WHERE),)
-        given = boot(system=system, report=ssm_report(*WHERE), secrets=secrets)
+        given = boot(
+            system=system,
+            report=ssm_report(*WHERE),
+            secrets=(ssm_secret("broker.pem", *WHERE),),
+            leaving={"EXTERNAL": 9092, "INTERNAL": 19092},
+        )
     return user_data(cluster(own, node(9)), own, given)
 
 
@@ -120,7 +126,7 @@ def test_what_cannot_be_read_is_not_blank(tmp_path: Path) -> None:
 class Reporter:
     """The report script of node 3, moved to ``folder``, with Kafka's tools doubled."""
 
-    def __init__(self, folder: Path, roles: tuple[Role, ...]) -> None:
+    def __init__(self, folder: Path, roles: tuple[Role, ...], **settings: Any) -> None:
         self.tools = KafkaToolDoubles(folder / "bin")
         self._told = folder / "told"
         self.state = folder / "state"
@@ -131,7 +137,7 @@ class Reporter:
         self._double(folder / "bin" / "sleep", "")
         own = node(3, roles)
         plan = cluster(own, node(9))
-        *_, script = scripts(user_data(plan, own, boot(report=("tell",))))
+        *_, script = scripts(user_data(plan, own, boot(report=("tell",), **settings)))
         self._script = folder / "report"
         self._script.write_text(
             script.replace("/opt/kafka/bin", str(folder / "bin")).replace(
@@ -140,13 +146,22 @@ class Reporter:
         )
         self._path = f"{folder / 'bin'}:{os.environ['PATH']}"
 
+        self._bin = folder / "bin"
+
     def _double(self, path: Path, line: str) -> None:
         path.write_text(f"#!/bin/bash\n{line}\n")
         path.chmod(0o755)
 
-    def run(self, word: str = "in-sync") -> list[NodeReport]:
+    def connected(self, *lines: str) -> None:
+        """What `ss` shows at first; after it, nothing can be listed and the script ends."""
+        shown = "".join(f"0 0 10.0.0.1:9092 {peer}\\n" for peer in lines)
+        self._double(self._bin / "ss", f"echo \"$*\" >>{self._told}.ss; printf '{shown}'")
+        self._double(self._bin / "sleep", 'kill -TERM "$PPID"')
+
+    def run(self, word: str = "in-sync", ends: int = 0) -> list[NodeReport]:
         environment = os.environ | {"PATH": self._path}
-        subprocess.run(["bash", self._script, word], env=environment, check=True, timeout=60)
+        done = subprocess.run(["bash", self._script, word], env=environment, timeout=60)
+        assert done.returncode == ends
         return [
             NodeReport.model_validate(json.loads(line))
             for line in self._told.read_text().splitlines()
@@ -226,3 +241,47 @@ def test_a_broker_that_takes_too_long_says_so_and_may_yet_come(tmp_path: Path) -
     assert reports[1].detail == (
         f"not in sync within 900 s: no answer at {address}, or node 3 lags behind the quorum"
     )
+
+
+class TestClientsOfListenersThatLeave:
+    """Counted by `ss`, told with every report as long as Kafka runs."""
+
+    def reported(self, folder: Path, *peers: str) -> NodeReport:
+        leaving = {"EXTERNAL": 9092, "INTERNAL": 19092}
+        reporter = Reporter(folder, (Role.BROKER,), leaving=leaving)
+        reporter.tools.answer(QUORUM, CAUGHT_UP)
+        reporter.tools.answer(TOPICS, "")
+        reporter.connected(*peers)
+        reports = reporter.run(ends=-signal.SIGTERM)
+        assert states(reports) == [NodeState.STARTING, NodeState.IN_SYNC]
+        assert reports[0].clients is None
+        return reports[-1]
+
+    def test_each_address_has_its_number(self, tmp_path: Path) -> None:
+        peers = ["10.0.0.5:40000", "10.0.0.5:40002", "[::ffff:10.0.0.6]:1", "[fd00::7]:40000"]
+        found = {"10.0.0.5": 2, "10.0.0.6": 1, "fd00::7": 1}
+        report = self.reported(tmp_path, *peers)
+        assert report.clients == {"EXTERNAL": found, "INTERNAL": found}
+        asked = (tmp_path / "told.ss").read_text().splitlines()
+        head = "--no-header --tcp --numeric state established sport = :"
+        assert asked == [f"{head}9092", f"{head}19092"]
+
+    def test_nobody(self, tmp_path: Path) -> None:
+        assert self.reported(tmp_path).clients == {"EXTERNAL": {}, "INTERNAL": {}}
+
+    def test_a_parameter_has_room_for_all(self, tmp_path: Path) -> None:
+        peers = [f"[fd00:1234:5678:9abc:def0:1234:5678:{it:x}]:40000" for it in range(500)]
+        clients = self.reported(tmp_path, *peers).clients
+        assert clients is not None
+        for origins in clients.values():
+            assert len(origins) == SHOWN_CLIENTS + 1
+            assert origins["other addresses"] == 500 - SHOWN_CLIENTS
+        assert len((tmp_path / "told").read_bytes().splitlines()[-1]) < 4096
+
+    def test_what_cannot_be_counted_is_not_nobody(self, tmp_path: Path) -> None:
+        reporter = Reporter(tmp_path, (Role.BROKER,), leaving={"EXTERNAL": 9092})
+        reporter.tools.answer(QUORUM, CAUGHT_UP)
+        reporter.tools.answer(TOPICS, "")
+        reporter.connected()
+        (tmp_path / "bin" / "ss").write_text("#!/bin/bash\nexit 1\n")
+        assert reporter.run(ends=-signal.SIGTERM)[-1].clients is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.components.aws.registered import (
     Engine,
     deployed,
 )
+from tests.components.aws.test_reports import ONE, report
 from tests.config.aws_documents import (
     EXTERNAL,
     INTERNAL,
@@ -147,18 +149,29 @@ def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
     [("unused", False), ("9999-12-31", False), ("2020-01-01", True), ("anyway", True)],
 )
 def test_a_listener_goes_when_somebody_says_so(
-    remove: str, goes: bool, tmp_path: Path, log: logging.Logger
+    remove: str,
+    goes: bool,
+    tmp_path: Path,
+    log: logging.Logger,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    asked: list[str] = []
+
+    def read(names: Sequence[str]) -> dict[str, str]:
+        asked.extend(names)
+        return dict.fromkeys(names, report(ONE))
+
+    monkeypatch.setattr("components.aws.stack.reader", lambda _settings, _region: read)
     before = proved(listeners=[INTERNAL, REPL])
     if goes:
         engine = deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
-        assert engine.of(INSTANCE)
+        assert engine.of(INSTANCE) and not asked
         return
     with pytest.raises(EarshotError) as caught:
         deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
     assert str(caught.value) == (
-        "nothing was touched: REPL would go: whether clients still use REPL cannot be seen from "
-        "here\n"
-        "  fix: let them use another listener, then set `remove: anyway` in the stack's file, or a "
-        "date from which on it goes"
+        "nothing was touched: REPL would go, and whether clients are connected is not known "
+        "(node 1, 2, 3: clients are counted from the step on that marks a listener as leaving). "
+        "Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
+        "from which on it goes"
     )

@@ -1,0 +1,103 @@
+"""Who is connected to a listener that a change takes away, by what the nodes report of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from components import leaving
+from components.aws.reports import Read
+from earshot.user_data.boot import CLIENTS_SECONDS
+from earshot.user_data.node_report import NodeReport
+
+POLL = 2.0
+"""Seconds between two reads."""
+MOST_SECONDS = 4 * CLIENTS_SECONDS
+"""A node that has not reported anew by then does not report."""
+_NOT_COUNTED = "clients are counted from the step on that marks a listener as leaving"
+
+
+@dataclass
+class _Found:
+    """What the nodes have reported since they were first read."""
+
+    used: dict[str, Counter[str]] = field(default_factory=dict)
+    missing: dict[int, str] = field(default_factory=dict)
+    """By node, why it is not known."""
+
+
+def problems(
+    names: Collection[str],
+    parameters: Mapping[int, str],
+    read: Read,
+    *,
+    gone: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+    poll: float = POLL,
+    seconds: float = MOST_SECONDS,
+) -> Iterator[str]:
+    """Why the listeners ``names``, which a change takes away, must not go yet.
+
+    ``parameters`` are those in which brokers report, by node id. Reports count that are newer than
+    this call, so a client that has left is not seen. Where the change was begun before (``gone``),
+    a broker that reports no clients has lost the listeners already. Raises EarshotError where AWS
+    does not answer.
+    """
+    first = _reports(parameters, read)
+    silent = [id for id, it in first.items() if it and it.clients is None and it.serves]
+    awaited = parameters.keys() - set(silent)
+    if awaited:
+        listed = ", ".join(sorted(names))
+        progress(f"asking brokers who uses {listed}; they report every {CLIENTS_SECONDS} s")
+    found = _renewed(first, {id: parameters[id] for id in awaited}, read, poll, seconds)
+    if not gone:
+        found.missing |= dict.fromkeys(silent, _NOT_COUNTED)
+    used = {name: it for name, it in found.used.items() if it and name in names}
+    yield from leaving.problems(used)
+    if found.missing:
+        yield _unknown(names, found.missing)
+
+
+def _renewed(
+    first: Mapping[int, NodeReport | None],
+    parameters: Mapping[int, str],
+    read: Read,
+    poll: float,
+    seconds: float,
+) -> _Found:
+    """What nodes report that is not what they reported in ``first``."""
+    found, waiting, end = _Found(), dict(parameters), time.monotonic() + seconds
+    while waiting:
+        for id, report in _reports(waiting, read).items():
+            if report is None or report == first[id]:
+                continue
+            del waiting[id]
+            if report.clients is None or not report.serves:
+                found.missing[id] = f"it reports {report.state} {report.detail}".strip()
+            for name, origins in (report.clients or {}).items():
+                found.used.setdefault(name, Counter()).update(origins)
+        if time.monotonic() > end:
+            return _Found(found.used, found.missing | dict.fromkeys(waiting, "no new report"))
+        if waiting:
+            time.sleep(poll)
+    return found
+
+
+def _reports(parameters: Mapping[int, str], read: Read) -> dict[int, NodeReport | None]:
+    values = read(list(parameters.values()))
+    return {id: NodeReport.read(values.get(name, "")) for id, name in parameters.items()}
+
+
+def _unknown(names: Collection[str], missing: Mapping[int, str]) -> str:
+    listed = ", ".join(sorted(names))
+    nodes: dict[str, list[str]] = {}
+    for id, why in sorted(missing.items()):
+        nodes.setdefault(why, []).append(str(id))
+    reasons = "; ".join(f"node {', '.join(ids)}: {why}" for why, ids in nodes.items())
+    return (
+        f"{listed} would go, and whether clients are connected is not known ({reasons}). Let them "
+        "use another listener, then set `remove: anyway` in the stack's file, or a date from which "
+        "on it goes"
+    )
