@@ -143,8 +143,8 @@ def node_user_data(
 ) -> str:
     """What the instance of node ``id`` of ``stack`` boots with; ``volume`` is the id of its data
     volume, ``parameter`` the SSM parameter that it reports in, ``version`` differs where its
-    secrets of `security` do, and ``leaving`` are listeners whose clients it reports. Raises
-    EarshotError."""
+    secrets of `security` do, and ``leaving`` are listeners whose clients it reports, where the text
+    has room for that. Raises EarshotError."""
     node = planned.plan.node(id)
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
@@ -163,7 +163,13 @@ def node_user_data(
         client=spec.client,
         ready_seconds=spec.ready_seconds,
     )
-    return user_data(planned.plan, node, boot)
+    try:
+        return user_data(planned.plan, node, boot)
+    except EarshotError:
+        if not boot.leaving:
+            raise
+        # a change must not end because there is no room to watch it
+        return user_data(planned.plan, node, boot.model_copy(update={"leaving": {}}))
 
 
 def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:

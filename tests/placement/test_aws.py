@@ -26,6 +26,7 @@ from earshot.placement.aws import (
 )
 from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import FindingState
+from earshot.user_data.cloud_config import LIMIT
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
 from tests.user_data.properties import properties_in
 
@@ -200,6 +201,24 @@ def test_user_data_say_what_the_plan_says() -> None:
     assert "EXTERNAL://ec2-198-51-100-11.eu-central-1" in properties
     assert "/earshot/mine/b" in text and "/kafka/2/key" in text
     assert "vol0123456789abcdef0" in text
+
+
+def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> None:
+    def text(leaving: tuple[str, ...], filling: int = 1) -> str:
+        spec, made = planned(extra={"filling": "x" * filling}, **TWO_LISTENERS)
+        name = report_parameter("mine", "b")
+        return node_user_data(
+            made, spec, "mine", 2, OWN_ID, "vol-0123456789abcdef0", name, leaving=leaving
+        )
+
+    plain, counting = text(()), text(("EXTERNAL", "OTHER"))
+    assert "for item in EXTERNAL:9092; do" in counting and "sport = :" not in plain
+    assert "for item in INTERNAL:19092 EXTERNAL:9092; do" in text(("INTERNAL", "EXTERNAL"))
+    most = LIMIT - len(counting) + 1
+    assert len(text(("EXTERNAL",), most)) == LIMIT
+    assert text(("EXTERNAL",), most + 1) == text((), most + 1)
+    with pytest.raises(EarshotError, match=f"{LIMIT + 1} bytes"):
+        text(("EXTERNAL",), LIMIT - len(plain) + 2)
 
 
 def test_user_data_need_every_name() -> None:
