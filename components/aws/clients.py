@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from components import leaving
 from components.aws.reports import Read
 from earshot.user_data.boot import CLIENTS_SECONDS
-from earshot.user_data.node_report import NodeReport
+from earshot.user_data.node_report import NodeReport, NodeState
 
 POLL = 2.0
 """Seconds between two reads."""
@@ -42,11 +42,11 @@ def problems(
 
     ``parameters`` are those in which brokers report, by node id. Reports count that are newer than
     this call, so a client that has left is not seen. Where the change was begun before (``gone``),
-    a broker that reports no clients has lost the listeners already. Raises EarshotError where AWS
-    does not answer.
+    a broker that reports no clients has lost the listeners already, and may still start. Raises
+    EarshotError where AWS does not answer.
     """
     first = _reports(parameters, read)
-    silent = [id for id, it in first.items() if it and it.clients is None and it.serves]
+    silent = [id for id, it in first.items() if it and it.clients is None and (gone or it.serves)]
     awaited = parameters.keys() - set(silent)
     if awaited:
         listed = ", ".join(sorted(names))
@@ -71,7 +71,7 @@ def _renewed(
     found, waiting, end = _Found(), dict(parameters), time.monotonic() + seconds
     while waiting:
         for id, report in _reports(waiting, read).items():
-            if report is None or report == first[id]:
+            if report is None or report == first[id] or report.state is NodeState.STARTING:
                 continue
             del waiting[id]
             if report.clients is None or not report.serves:

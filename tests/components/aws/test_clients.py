@@ -77,6 +77,17 @@ def test_a_broker_that_does_not_serve_is_not_known() -> None:
     assert told(read) == [f"{UNKNOWN} (node 2: it reports failed a full disk){FIX}"]
 
 
+def test_a_broker_that_starts_is_waited_for() -> None:
+    starting = report(TWO, NodeState.STARTING)
+    read = Parameters(
+        look(counted(ONE, 1), starting),
+        look(counted(ONE, 2), report(TWO, NodeState.STARTING, at="2026-01-01T00:00:09Z")),
+        look(counted(ONE, 3), counted(TWO, 3, a_b=1)),
+    )
+    (used,) = told(read)
+    assert "1 from a.b" in used
+
+
 def test_brokers_that_were_not_to_report_clients_are_not_waited_for() -> None:
     read = Parameters(look(report(ONE), report(TWO)))
     why = "clients are counted from the step on that marks a listener as leaving"
@@ -85,6 +96,10 @@ def test_brokers_that_were_not_to_report_clients_are_not_waited_for() -> None:
 
 
 def test_a_change_that_was_begun_goes_on_where_a_broker_has_lost_the_listener() -> None:
+    for state in NodeState:
+        lost = report(ONE, state)
+        first = look(lost, counted(TWO, 1))
+        assert told(Parameters(first, look(lost, counted(TWO, 2))), gone=True) == []
     first = look(report(ONE), counted(TWO, 1))
     assert told(Parameters(first, look(report(ONE), counted(TWO, 2))), gone=True) == []
     (used,) = told(Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), gone=True)
