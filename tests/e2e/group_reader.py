@@ -59,7 +59,7 @@ class GroupReader(Background):
         while (left := missing()) and time.monotonic() < end:
             time.sleep(0.2)
         assert not left, sorted(left)[:10]
-        assert self.failed == []
+        assert self.failed == [], self.failed
 
     def _read(self, settings: Mapping[str, Any], topics: Collection[str]) -> None:
         consumer = Consumer(dict(settings))
@@ -70,7 +70,7 @@ class GroupReader(Background):
                 if message is None:
                     continue
                 if (error := message.error()) is not None:
-                    self.failed.append(error.str())
+                    self.failed.append(f"{error.name()}: {error.str()}")
                     continue
                 topic, partition, offset = message.topic(), message.partition(), message.offset()
                 assert topic is not None and partition is not None and offset is not None

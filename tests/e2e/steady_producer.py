@@ -25,6 +25,7 @@ PER_SECOND = 20
 MOST_RECORDS = 60_000
 PAYLOAD = 200
 """Bytes."""
+KNOWN_SECONDS = 30.0
 FLUSH_SECONDS = 120.0
 READ_SECONDS = 60.0
 
@@ -42,11 +43,20 @@ class Acknowledged:
 
 
 def led_by_every_broker(servers: str, name: str) -> None:
-    """Make a topic whose n-th partition is led by the n-th broker; two must have a record."""
+    """Make a topic whose n-th partition is led by the n-th broker; two must have a record.
+
+    Returns once every broker knows it: a client of one that does not is told that there is none.
+    """
     admin = AdminClient({"bootstrap.servers": servers})
     config = {"min.insync.replicas": "2"}
     topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
     admin.create_topics([topic])[name].result(30)
+    end = time.monotonic() + KNOWN_SECONDS
+    for server in servers.split(","):
+        asked = AdminClient({"bootstrap.servers": server})
+        while name not in asked.list_topics(timeout=10).topics:
+            assert time.monotonic() < end, f"{server} does not know {name}"
+            time.sleep(0.1)
 
 
 def record(sequence: int) -> tuple[int, bytes]:
