@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
+import yaml
 
 from earshot.report.json import read_report
 from tests.e2e.engine import FEW_PARTITIONS, Deployment
@@ -24,10 +25,14 @@ from tests.e2e.steady_producer import (
     record,
 )
 from tests.e2e.transactional_producer import TransactionalProducer
+from toolchain.paths import ROOT
 
 PATIENCE = 120.0
 TOPICS = ("steady", "moving", "transactions")
 CLIENT = "client.properties"
+_TEMPLATE = yaml.safe_load((ROOT / "stacks" / "Pulumi.local.yaml").read_text())
+EXTRA = FEW_PARTITIONS | _TEMPLATE["config"]["earshot:cluster"]["extra"]
+"""Properties of the brokers: those of the template, and fewer partitions of Kafka's own topics."""
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
@@ -111,7 +116,7 @@ def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
     return {
         "client_config": CLIENT,
         "extra": {
-            **FEW_PARTITIONS,
+            **EXTRA,
             "config.providers": "file",
             "config.providers.file.class": provider,
             "sasl.enabled.mechanisms": "PLAIN",
