@@ -1,7 +1,7 @@
 """The doctor: every broker through every listener, up to one record, in well under a second.
 
 Nothing is checked here: addresses are looked at (`survey`), records go out and come back
-(`exchange`), and `diagnosis` says what that means.
+(`records`), and `diagnosis` says what that means.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from earshot.doctor import exchange
 from earshot.doctor.control import LIMIT, mark_inconclusive
-from earshot.doctor.diagnosis import Observed, Sent, diagnose, ready, undecided
+from earshot.doctor.diagnosis import Observed, diagnose, ready, undecided
 from earshot.doctor.probe import nameservers, vantage_resolves
+from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, RunTopic
 from earshot.doctor.survey import (
-    PATIENCE,
     ListenerAddress,
     Sighting,
     facts_of,
@@ -31,10 +30,10 @@ from earshot.doctor.survey import (
 )
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
-from earshot.validation.client import Failure, configuration, protocol_of
+from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
-from earshot.validation.metadata import NOT_SAID, MetadataAnswer, identify, match_listener
+from earshot.validation.metadata import NOT_SAID, MetadataAnswer, match_listener
 from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
@@ -42,12 +41,8 @@ from earshot.validation.topic import run_id
 
 WORKERS: Final = 16
 """Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
-IDENTIFY_LIMIT: Final = 1.0
 QUORUM_PATIENCE: Final = 2.0
 """Seconds below which a topic that was not created in them proves nothing."""
-SENT_TOGETHER: Final = 1.0
-"""Seconds that reading waits for the records of all cells: the first consumer has a new cluster
-make `__consumer_offsets`, which would slow down what is being timed."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 NOT_ASKED: Final = "records were not asked for"
 
@@ -267,76 +262,13 @@ class _Examination:
                 return
             sweep = self._pool.submit(topic.sweep)
             partitions = dict(zip(brokers, created.numbers, strict=True))
-
-            def send(item: Observed) -> Observed:
-                return self._send(item, created.topic, partitions[item.target.broker])
-
-            def read(item: Observed, sent: Sent) -> Observed:
-                return self._read(item, created.topic, sent)
-
-            yield from send_then_read(waiting, send, read, self._pool, self._end)
+            records = Records(created.topic, partitions, self.run_id, self._client, self._end)
+            yield from records.exchange(waiting, self._pool)
             if gone := sweep.result():
                 self._notes.append(f"deleted {len(gone)} topic(s) of killed runs")
         finally:
             if note := topic.delete():
                 self._notes.append(note)
-
-    def _send(self, facts: Observed, topic: str, partition: int) -> Observed:
-        target = facts.target
-        values = configuration(str(target.address), target.protocol, self._client)
-        headers = {"run": self.run_id, "listener": target.listener, "broker": str(target.broker)}
-        left = self._end.left()
-        sent = exchange.produce(values, topic, partition, headers, self._end)
-        if isinstance(sent, Sent):
-            return replace(facts, produced=sent)
-        return cut_short(facts, sent, left) or replace(facts, produced=self._misrouted(facts, sent))
-
-    def _read(self, facts: Observed, topic: str, sent: Sent) -> Observed:
-        target = facts.target
-        values = configuration(str(target.address), target.protocol, self._client)
-        left = self._end.left()
-        back = exchange.consume(values, topic, sent, self.run_id, self._end)
-        late = cut_short(facts, back, left) if isinstance(back, Failure) else None
-        return late or replace(facts, consumed=back)
-
-    def _misrouted(self, facts: Observed, failure: Failure) -> Failure:
-        """``failure``, or who answers in that broker's place."""
-        target = facts.target
-        who = identify(target.address, target.broker, target.protocol, self._client, IDENTIFY_LIMIT)
-        if who is None or who == target.broker:
-            return failure
-        text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
-        return Failure("misrouted", text)
-
-
-def send_then_read(
-    waiting: Mapping[int, Observed],
-    send: Callable[[Observed], Observed],
-    read: Callable[[Observed, Sent], Observed],
-    pool: Executor,
-    end: Deadline,
-) -> Iterator[tuple[int, Observed]]:
-    """The entries of ``waiting`` after `send`, and after `read` where it sent a record.
-
-    Nothing is read before everything is sent, or SENT_TOGETHER seconds have passed.
-    """
-    pending = {pool.submit(send, item): index for index, item in waiting.items()}
-    wait(pending, timeout=end.left(SENT_TOGETHER))
-    while pending:
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            index, item = pending.pop(future), future.result()
-            if isinstance(item.produced, Sent) and item.consumed is None and not item.late:
-                pending[pool.submit(read, item, item.produced)] = index
-            else:
-                yield index, item
-
-
-def cut_short(facts: Observed, failure: Failure, given: float) -> Observed | None:
-    """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
-    if failure.error != "timeout" or given >= PATIENCE:
-        return None
-    return replace(facts, late=f"the deadline left {given:.1f} s for a record: {failure.text}")
 
 
 def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:

@@ -1,4 +1,7 @@
-"""Records to one broker and back: produced with acks=all, consumed at their own offset.
+"""Records to brokers of one listener and back: produced with acks=all, consumed at their offsets.
+
+All brokers of a listener are served by one client: a login by SCRAM costs it as much as a hundred
+records. What it meets at one broker counts for that one alone.
 
 The first record that a broker gets in a partition has it open files, and load code where it has
 only just started. So the first one proves that records are taken, and the second one is timed.
@@ -9,12 +12,14 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from earshot.doctor.diagnosis import Sent
+from earshot.listeners.address import Address
 from earshot.validation.client import Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
 
@@ -30,131 +35,202 @@ GROUP: Final = "earshot"
 It also looks up the group's coordinator, at which a new cluster makes `__consumer_offsets`."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, so that a run that is told to stop stops."""
+_METADATA_PATIENCE: Final = 0.25
+"""Seconds that a broker may take to say who leads; each further one gets twice as long."""
 _BYSTANDERS: Final = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError.GROUP_AUTHORIZATION_FAILED}
 )
 """Errors that a consumer reports and that keep no record back."""
 
 
-def produce(
-    values: Mapping[str, Any], topic: str, partition: int, headers: Mapping[str, str], end: Deadline
-) -> Sent | Failure:
-    """Two records to ``partition``, one after the other, by one client of ``values``.
+@dataclass(frozen=True)
+class Destination:
+    """A partition that records go to, the address of its leader, and what stands in headers."""
 
-    The result is the second one, timed from sending it to its acknowledgement: by then the client
-    has found the leader and is connected, and the broker has made the partition's files. It is the
-    first one where that took so long that no time was left for another.
+    partition: int
+    leader: Address
+    headers: Mapping[str, str]
+
+
+def produce(
+    values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], end: Deadline
+) -> Iterator[tuple[int, Sent | Failure]]:
+    """What became of two records to each partition, one after the other, by one client of
+    ``values``; partitions as they are done with.
+
+    The result is the second record, timed from sending it to its acknowledgement: by then the
+    client has found the leader and is connected, and the broker has made the partition's files. It
+    is the first one where that took so long that no time was left for another.
     """
-    errors = Errors()
     limit = end.left(STAGE_LIMIT)
     patience = Deadline(limit)
+    deliveries: list[_Delivery] = []
+
+    def keep(error: KafkaError) -> None:
+        for delivery in deliveries:
+            delivery.errors(error)
+
     settings = {
         "acks": "all",
         "linger.ms": 0,
         "message.timeout.ms": max(100, int(limit * 1000)),
-        "error_cb": errors,
+        "error_cb": keep,
     }
     producer = Producer(dict(values) | settings)
-    sent: Sent | Failure | None = None
+    deliveries += [_Delivery(producer, topic, it, patience) for it in destinations]
+    leaders = _Leaders(producer, topic, limit / 2)
+    waiting, unsent = list(deliveries), list(deliveries)
     try:
-        _await_leader(producer, topic, partition, end, limit / 2)
-        for sequence in ("0", "1"):
-            numbered = dict(headers) | {"sequence": sequence}
-            left = end.left(patience.left())
-            last = _send(producer, topic, partition, numbered, errors, end, patience)
-            if last is None and sent is not None and left < UNTIMED:
-                break  # the first one came through, if late
-            sent = last
-            if not isinstance(sent, Sent):
-                break
-    except KafkaException as error:
-        return errors.explain(error)
-    producer.purge()
-    return sent or errors.first() or Failure("timeout", f"no acknowledgement within {limit:.1f} s")
+        while waiting and end.left() and patience.left():
+            if unsent:
+                led = leaders.found(end)
+                for delivery in [it for it in unsent if led is None or it.partition in led]:
+                    delivery.begin()
+                    unsent.remove(delivery)
+            producer.poll(0.01 if unsent else _PATIENCE)
+            for delivery in [it for it in waiting if it.outcome is not None]:
+                waiting.remove(delivery)
+                yield delivery.partition, delivery.ended(limit)
+        for delivery in waiting:
+            yield delivery.partition, delivery.ended(limit)
+    finally:
+        producer.purge()
 
 
-def _send(
-    producer: Producer,
-    topic: str,
-    partition: int,
-    headers: Mapping[str, str],
-    errors: Errors,
-    end: Deadline,
-    patience: Deadline,
-) -> Sent | Failure | None:
-    """One record; None where it was not acknowledged by ``end`` and within ``patience``."""
-    value = os.urandom(PAYLOAD)
-    checksum = zlib.crc32(value)
-    done: list[Sent | Failure] = []
+class _Delivery:
+    """Two records to one partition, the second one once the first is acknowledged."""
 
-    def acknowledged(error: Any, message: Message) -> None:
-        if error is None:
+    def __init__(
+        self, producer: Producer, topic: str, destination: Destination, patience: Deadline
+    ) -> None:
+        self.partition = destination.partition
+        self.errors = Errors(destination.leader)
+        self.outcome: Sent | Failure | None = None
+        self._headers = destination.headers
+        self._producer = producer
+        self._topic = topic
+        self._patience = patience
+        self._first: Sent | None = None
+        self._left = patience.seconds
+
+    def begin(self) -> None:
+        """Sends the first record."""
+        self._send("0")
+
+    def ended(self, limit: float) -> Sent | Failure:
+        """What became of both; ``limit`` is the seconds that were given."""
+        if self.outcome is None and self._first is not None and self._left < UNTIMED:
+            return self._first  # it came through, if late
+        if self.outcome is not None:
+            return self.outcome
+        text = f"no acknowledgement within {limit:.1f} s"
+        return self.errors.first() or Failure("timeout", text)
+
+    def _send(self, sequence: str) -> None:
+        value = os.urandom(PAYLOAD)
+        checksum = zlib.crc32(value)
+
+        def acknowledged(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.outcome = _worst(self.errors, failure_of(error))
+                return
             latency = 1000 * (message.latency() or 0.0)
-            done.append(Sent(partition, message.offset() or 0, latency, checksum))
-        else:
-            done.append(_worst(errors, failure_of(error)))
+            sent = Sent(self.partition, message.offset() or 0, latency, checksum)
+            if self._first is not None:
+                self.outcome = sent
+                return
+            self._first, self._left = sent, self._patience.left()
+            self._send("1")
 
-    producer.produce(
-        topic,
-        value,
-        partition=partition,
-        headers=list((dict(headers) | {"checksum": str(checksum)}).items()),
-        on_delivery=acknowledged,
-    )
-    while not done and end.left() and patience.left():
-        producer.poll(_PATIENCE)
-    return done[0] if done else None
+        added = {"sequence": sequence, "checksum": str(checksum)}
+        try:
+            self._producer.produce(
+                self._topic,
+                value,
+                partition=self.partition,
+                headers=list((dict(self._headers) | added).items()),
+                on_delivery=acknowledged,
+            )
+        except KafkaException as error:
+            self.outcome = self.errors.explain(error)
 
 
-def _await_leader(
-    producer: Producer, topic: str, partition: int, end: Deadline, limit: float
-) -> None:
-    """Returns when ``partition`` has a leader for this client, or after ``limit`` seconds.
+class _Leaders:
+    """Which partitions of a topic have a leader for a client.
 
     A topic reaches the brokers' metadata a moment after its creation is acknowledged.
     """
-    begun = time.monotonic()
-    while left := end.left(limit - (time.monotonic() - begun)):
+
+    def __init__(self, producer: Producer, topic: str, limit: float) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._end = Deadline(limit)
+        self._patience = _METADATA_PATIENCE
+
+    def found(self, end: Deadline) -> set[int] | None:
+        """Those that have one, as far as is known; None once it was waited for long enough."""
+        left = end.left(self._end.left())
+        if not left:
+            return None
         try:
-            found = producer.list_topics(topic, timeout=left).topics[topic].partitions
+            known = self._producer.list_topics(self._topic, timeout=min(left, self._patience))
         except KafkaException:
-            producer.poll(0)
-            continue
-        if partition in found and found[partition].leader >= 0:
-            return
-        end.stop.wait(0.01)
+            self._patience *= 2
+            return set()
+        partitions = known.topics[self._topic].partitions
+        return {number for number, it in partitions.items() if it.leader >= 0}
 
 
 def consume(
-    values: Mapping[str, Any], topic: str, sent: Sent, run: str, end: Deadline
-) -> float | Failure:
-    """Seconds until the record of ``sent`` came back unchanged, by a client of ``values``."""
-    errors = Errors()
+    values: Mapping[str, Any],
+    topic: str,
+    records: Sequence[tuple[Address, Sent]],
+    run: str,
+    end: Deadline,
+) -> Iterator[tuple[int, float | Failure]]:
+    """Seconds until each of ``records`` came back unchanged, by partition, by one client of
+    ``values``; partitions as they are done with.
+
+    Beside a record stands the address of its partition's leader.
+    """
+    waiting = {sent.partition: sent for _, sent in records}
+    met = {sent.partition: Errors(leader) for leader, sent in records}
+    failures: dict[int, Failure] = {}
+
+    def keep(error: KafkaError) -> None:
+        for errors in met.values():
+            errors(error)
+
     settings = {
         "group.id": GROUP,
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
-        "error_cb": errors,
+        "error_cb": keep,
     }
     begun = time.monotonic()
     consumer = Consumer(dict(values) | settings)
-    failure: Failure | None = None
     try:
-        consumer.assign([TopicPartition(topic, sent.partition, sent.offset)])
-        while end.left(STAGE_LIMIT - (time.monotonic() - begun)):
+        consumer.assign([TopicPartition(topic, it.partition, it.offset) for it in waiting.values()])
+        while waiting and end.left(STAGE_LIMIT - (time.monotonic() - begun)):
             message = consumer.poll(_PATIENCE)
             if message is None:
                 continue
-            error = message.error()
-            if error is None:
-                return _compare(message, sent, run) or time.monotonic() - begun
-            if error.code() not in _BYSTANDERS:
-                failure = failure or failure_of(error)
+            error, partition = message.error(), message.partition()
+            if error is not None:
+                if error.code() not in _BYSTANDERS:
+                    # one that names no partition is about all of them
+                    about = tuple(waiting) if partition is None else (partition,)
+                    failures |= dict.fromkeys(about, failure_of(error)) | failures
+            elif partition in waiting:
+                sent = waiting.pop(partition)
+                yield partition, _compare(message, sent, run) or time.monotonic() - begun
     finally:
         consumer.close()
-    return failure or errors.first() or Failure("timeout", "the record did not come back in time")
+    late = Failure("timeout", "the record did not come back in time")
+    for number in waiting:
+        yield number, failures.get(number) or met[number].first() or late
 
 
 def _compare(message: Message, sent: Sent, run: str) -> Failure | None:

@@ -18,7 +18,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
-from earshot.validation.metadata import admin_client
+from earshot.validation.metadata import admin_client, steer
 from earshot.validation.shared_topic import ends, share_topic, shared_name
 from earshot.validation.topic import (
     Replicas,
@@ -60,13 +60,17 @@ class Access:
         return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
 
     def admin(self) -> AdminClient:
-        """A client whose requests go to one of the brokers that still accepts connections."""
+        """A client that comes in by any of the brokers."""
+        bootstrap = ",".join(map(str, self.brokers.values()))
+        return admin_client(bootstrap, self.protocol, self.client)
+
+    def steer(self, admin: AdminClient) -> None:
+        """Sees that requests of ``admin`` go to a broker that still accepts connections."""
 
         def reachable(broker: int) -> bool:
             return broker in self.brokers and connects(self.brokers[broker], STEER_LIMIT)
 
-        bootstrap = ",".join(map(str, self.brokers.values()))
-        return admin_client(bootstrap, self.protocol, self.client, reachable, STEER_LIMIT)
+        steer(admin, reachable, STEER_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class RunTopic:
         self._kept: Failure | None = None
         """Why topics stay on this cluster."""
         self._asked = False
+        self._admin: AdminClient | None = None
 
     def create(self, wanted: Sequence[Replicas]) -> Partitions | Failure:
         """A partition for each of ``wanted``, or why there is none.
@@ -119,10 +124,18 @@ class RunTopic:
                 self._created = error.failure
                 if error.failure.error != "timeout":
                     break
+                self._admin = None  # whom it knows has not answered
         return self._created
 
+    def _steered(self) -> AdminClient:
+        """One client for all, as a login costs time; each time to a broker that is there."""
+        if self._admin is None:
+            self._admin = self._access.admin()
+        self._access.steer(self._admin)
+        return self._admin
+
     def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:
-        admin = self._access.admin()
+        admin = self._steered()
         if not self._asked:
             self._kept = undeletable(admin, self._name, limit)
             self._asked = True
@@ -138,7 +151,7 @@ class RunTopic:
         if self._kept is not None:
             return []
         limit = max(0.1, self._end.left(CLEAN_UP_LIMIT))
-        return delete_leftovers(self._access.admin(), self._cluster, limit)
+        return delete_leftovers(self._steered(), self._cluster, limit)
 
     def delete(self) -> str:
         """Deletes the topic; a note for the report where it stays, else an empty text.
@@ -154,10 +167,10 @@ class RunTopic:
                 f"deleted here ({self._kept.text}); its records are gone after an hour"
             )
         unsure = isinstance(self._created, Failure)
-        failure = delete_topic(self._access.admin(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
+        failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
             time.sleep(OVERTAKEN)
-            failure = delete_topic(self._access.admin(), self._name, 1.0)
+            failure = delete_topic(self._steered(), self._name, 1.0)
         if failure is None:
             return ""
         return (

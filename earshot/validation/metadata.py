@@ -53,21 +53,19 @@ class MetadataAnswer:
         )
 
 
-def admin_client(
-    bootstrap: str,
-    protocol: Protocol,
-    client: Mapping[str, str],
-    reachable: Callable[[int], bool],
-    limit: float,
-) -> AdminClient:
-    """An admin client for ``bootstrap`` whose requests go to a broker that is ``reachable``.
+def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
+    """An admin client for ``bootstrap``; raises EarshotError for what librdkafka refuses."""
+    return _client(configuration(bootstrap, protocol, client))
+
+
+def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) -> None:
+    """Sees that the next requests of ``admin`` go to a broker that is ``reachable``.
 
     librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
     broker that counts as alive, drawn anew for every answer: one that died just now, or whose
     address nobody reaches, would swallow the request. Takes at most ``limit`` seconds, after
-    which the draw stands. Raises EarshotError for properties that librdkafka refuses.
+    which the draw stands.
     """
-    admin = _client(configuration(bootstrap, protocol, client))
     end = time.monotonic() + limit
     while (left := end - time.monotonic()) > 0:
         try:
@@ -75,7 +73,6 @@ def admin_client(
                 break
         except KafkaException:
             break
-    return admin
 
 
 def ask(

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import doctor, exchange, survey
+from earshot.doctor import doctor, exchange, records, survey
 from earshot.doctor.control import LIMIT
-from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose
+from earshot.doctor.diagnosis import CellTarget, Observed, Sent
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
+from earshot.doctor.exchange import Destination
 from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, Partitions
 from earshot.errors import EarshotError
@@ -106,25 +107,6 @@ def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, ve
         assert isinstance(found.produced, Failure) and found.produced.error == verdict
 
 
-@pytest.mark.parametrize(
-    ("error", "given", "late"),
-    [
-        ("timeout", 0.3, "the deadline left 0.3 s for a record: none came"),
-        ("timeout", 5.0, None),
-        ("authorization", 0.3, None),
-    ],
-)
-def test_a_record_that_had_no_time_blames_nobody(
-    error: str, given: float, late: str | None
-) -> None:
-    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
-    found = doctor.cut_short(facts, Failure(error, "none came"), given)
-    assert (found and found.late) == late
-    if found is not None:
-        cell = diagnose(found, "host")
-        assert (cell.verdict, cell.reason, cell.cause) == (Verdict.INCONCLUSIVE, late, None)
-
-
 def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     class TopicDouble:
         """Of a cluster that answers too late."""
@@ -147,29 +129,6 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
         (cell,) = examination.run([facts], produce=True)
     assert (cell.verdict, cell.cause) == (Verdict.SKIP, None)
     assert cell.reason == "no topic could be created here: said so"
-
-
-def test_nothing_is_read_before_everything_is_sent() -> None:
-    """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
-    at = Address("127.0.0.1", 9092)
-    waiting = {n: Observed(CellTarget("L", Protocol.PLAINTEXT, n, at)) for n in range(4)}
-    done: list[str] = []
-
-    def send(item: Observed) -> Observed:
-        time.sleep(0.0 if item.target.broker else 0.05)
-        done.append("send")
-        refused = Failure("authorization", "no")
-        return replace(item, produced=refused if item.target.broker == 3 else Sent(0, 1, 1.0, 7))
-
-    def read(item: Observed, sent: Sent) -> Observed:
-        done.append("read")
-        return replace(item, consumed=0.1)
-
-    with ThreadPoolExecutor(2) as pool:
-        found = dict(doctor.send_then_read(waiting, send, read, pool, Deadline(10)))
-    assert done == ["send"] * 4 + ["read"] * 3
-    assert {n: item.consumed for n, item in found.items()} == {0: 0.1, 1: 0.1, 2: 0.1, 3: None}
-    assert isinstance(found[3].produced, Failure)
 
 
 def test_a_cluster_that_refuses_a_topic_says_why() -> None:
@@ -242,20 +201,26 @@ class ClusterDouble:
         self,
         values: Mapping[str, Any],
         topic: str,
-        partition: int,
-        headers: object,
+        destinations: Sequence[Destination],
         end: object,
-    ) -> Sent | Failure:
-        asked = (values["bootstrap.servers"], values["security.protocol"], topic, partition)
-        self.asked.append(("produce", *asked, headers))
-        return self.sent.get(partition) or Sent(partition, 1, 2.0, 7)
+    ) -> Iterator[tuple[int, Sent | Failure]]:
+        asked = (values["bootstrap.servers"], values["security.protocol"], topic)
+        self.asked.append(("produce", *asked, destinations))
+        for it in destinations:
+            yield it.partition, self.sent.get(it.partition) or Sent(it.partition, 1, 2.0, 7)
 
     def consume(
-        self, values: Mapping[str, Any], topic: str, sent: Sent, run: str, end: object
-    ) -> float | Failure:
-        asked = (values["bootstrap.servers"], values["security.protocol"], topic, sent.partition)
-        self.asked.append(("consume", *asked, run))
-        return self.back
+        self,
+        values: Mapping[str, Any],
+        topic: str,
+        sent: Sequence[tuple[Address, Sent]],
+        run: str,
+        end: object,
+    ) -> Iterator[tuple[int, float | Failure]]:
+        asked = (values["bootstrap.servers"], values["security.protocol"], topic)
+        self.asked.append(("consume", *asked, sent, run))
+        for _, it in sent:
+            yield it.partition, self.back
 
     def identify(self, *given: object) -> int | None:
         self.asked.append(("identify", *given))
@@ -269,7 +234,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
     monkeypatch.setattr(doctor, "run_id", lambda: "0a1b2c3d")
     monkeypatch.setattr(exchange, "produce", double.produce)
     monkeypatch.setattr(exchange, "consume", double.consume)
-    monkeypatch.setattr(doctor, "identify", double.identify)
+    monkeypatch.setattr(records, "identify", double.identify)
     return double
 
 
@@ -321,13 +286,23 @@ def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
     ready = {2: address("b2:9092"), 1: address("b1:9092")}
     assert access == Access(Protocol.SASL_SSL, ready, {})
     headers = {"run": "0a1b2c3d", "listener": "L"}
-    # of two that were sent together the first that is seen is read first
-    assert [*asked[:3], *sorted(asked[3:5], reverse=True), *asked[5:]] == [
+    way = ("b2:9092,b1:9092", "SASL_SSL", "t")
+    assert asked == [
         ("create", [(1,), (2,)]),
-        ("produce", "b2:9092", "SASL_SSL", "t", 7, headers | {"broker": "2"}),
-        ("produce", "b1:9092", "SASL_SSL", "t", 4, headers | {"broker": "1"}),
-        ("consume", "b2:9092", "SASL_SSL", "t", 7, "0a1b2c3d"),
-        ("consume", "b1:9092", "SASL_SSL", "t", 4, "0a1b2c3d"),
+        (
+            "produce",
+            *way,
+            [
+                Destination(7, address("b2:9092"), headers | {"broker": "2"}),
+                Destination(4, address("b1:9092"), headers | {"broker": "1"}),
+            ],
+        ),
+        (
+            "consume",
+            *way,
+            [(address("b2:9092"), Sent(7, 1, 2.0, 7)), (address("b1:9092"), Sent(4, 1, 2.0, 7))],
+            "0a1b2c3d",
+        ),
         "delete",
     ]
 
@@ -383,7 +358,7 @@ def test_where_no_record_is_taken_it_is_asked_who_is_there(
         1,
         Protocol.SASL_SSL,
         {},
-        doctor.IDENTIFY_LIMIT,
+        records.IDENTIFY_LIMIT,
     )
     assert cluster.asked[-2:] == [asked, "delete"]
     another = "b1:9092 leads to broker 2, not to broker 1" in str(cell.cause)

@@ -1,8 +1,9 @@
-"""One record to a broker and back, on librdkafka's mock cluster."""
+"""Records to brokers and back, on librdkafka's mock cluster."""
 
 from __future__ import annotations
 
 import socket
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,8 @@ from confluent_kafka import KafkaError, Producer
 
 from earshot.doctor import exchange
 from earshot.doctor.diagnosis import Sent
-from earshot.doctor.exchange import PAYLOAD, consume, produce
+from earshot.doctor.exchange import PAYLOAD, Destination
+from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
 
@@ -34,62 +36,84 @@ def values(bootstrap: str) -> dict[str, object]:
     return configuration(bootstrap, None, {}) | {"allow.auto.create.topics": True}
 
 
-def test_a_record_goes_and_comes_back(values: dict[str, object]) -> None:
-    for partition in (0, 1):
-        sent = produce(values, "there-and-back", partition, {"run": RUN}, Deadline(10))
-        assert isinstance(sent, Sent), sent
-        # the second record: the first one is not timed
-        assert (sent.partition, sent.offset) == (partition, 1) and sent.latency_ms > 0
-        back = consume(values, "there-and-back", sent, RUN, Deadline(10))
-        assert isinstance(back, float), back
+def address(bootstrap: str, broker: int = 0) -> Address:
+    return read_address(bootstrap.split(",")[broker])
+
+
+def sent_to(
+    values: dict[str, object], topic: str, *partitions: int, run: str = RUN, seconds: float = 10
+) -> dict[int, Sent | Failure]:
+    leader = address(str(values["bootstrap.servers"]))
+    places = [Destination(it, leader, {"run": run}) for it in partitions]
+    return dict(exchange.produce(values, topic, places, Deadline(seconds)))
+
+
+def one_sent(values: dict[str, object], topic: str, run: str = RUN) -> Sent:
+    sent = sent_to(values, topic, 0, run=run)[0]
+    assert isinstance(sent, Sent), sent
+    return sent
+
+
+def read_back(
+    values: dict[str, object], topic: str, *records: Sent, seconds: float = 10
+) -> dict[int, float | Failure]:
+    places = [(address(str(values["bootstrap.servers"])), it) for it in records]
+    return dict(exchange.consume(values, topic, places, RUN, Deadline(seconds)))
+
+
+def test_records_go_and_come_back(values: dict[str, object]) -> None:
+    sent = sent_to(values, "there-and-back", 0, 1, 2)
+    assert sent.keys() == {0, 1, 2}
+    records = [it for it in sent.values() if isinstance(it, Sent)]
+    # the second record of each: the first one is not timed
+    assert [(it.partition, it.offset) for it in sorted(records, key=lambda it: it.partition)] == [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+    ]
+    assert all(it.latency_ms > 0 for it in records)
+    back = read_back(values, "there-and-back", *records)
+    assert back.keys() == {0, 1, 2} and all(isinstance(it, float) for it in back.values())
 
 
 def test_a_record_of_another_run_is_not_taken_for_ours(values: dict[str, object]) -> None:
-    sent = produce(values, "foreign", 0, {"run": "ffffffff"}, Deadline(10))
-    assert isinstance(sent, Sent)
-    back = consume(values, "foreign", sent, RUN, Deadline(10))
-    assert isinstance(back, Failure) and back.error == "corrupt"
-    assert back.text == f"offset {sent.offset} holds a record of run b'ffffffff', not {RUN}"
+    sent = one_sent(values, "foreign", run="ffffffff")
+    told = f"offset {sent.offset} holds a record of run b'ffffffff', not {RUN}"
+    assert read_back(values, "foreign", sent) == {0: Failure("corrupt", told)}
 
 
 def test_a_changed_record_is_corrupt(values: dict[str, object]) -> None:
-    sent = produce(values, "changed", 0, {"run": RUN}, Deadline(10))
-    assert isinstance(sent, Sent)
+    sent = one_sent(values, "changed")
     other = replace(sent, checksum=zlib.crc32(b"x" * PAYLOAD))
-    back = consume(values, "changed", other, RUN, Deadline(10))
-    assert isinstance(back, Failure) and back.error == "corrupt"
-    assert back.text == (f"checksum {sent.checksum:08x} came back, {other.checksum:08x} was sent")
+    told = f"checksum {sent.checksum:08x} came back, {other.checksum:08x} was sent"
+    assert read_back(values, "changed", other) == {0: Failure("corrupt", told)}
 
 
-def test_a_partition_nobody_leads_ends_with_the_deadline(values: dict[str, object]) -> None:
-    sent = produce(values, "narrow", 99, {"run": RUN}, Deadline(1.0))
-    assert isinstance(sent, Failure)
-
-
-def test_a_record_that_is_not_there_ends_with_the_deadline(values: dict[str, object]) -> None:
-    sent = produce(values, "short", 0, {"run": RUN}, Deadline(10))
-    assert isinstance(sent, Sent)
-    back = consume(values, "short", replace(sent, offset=sent.offset + 1), RUN, Deadline(0.5))
-    assert isinstance(back, Failure) and back.error == "timeout"
-
-
-@pytest.mark.parametrize(("seconds", "taken"), [(0.5, True), (5.0, False)])
-def test_a_first_record_counts_where_no_time_is_left_for_a_second(
-    values: dict[str, object], monkeypatch: pytest.MonkeyPatch, seconds: float, taken: bool
+def test_a_partition_nobody_leads_ends_with_the_deadline_and_others_do_not(
+    values: dict[str, object],
 ) -> None:
-    first = Sent(0, 0, 12.5, 7)
-    answers = iter([first, None])
-    monkeypatch.setattr(exchange, "_send", lambda *given: next(answers))
-    found = produce(values, "late", 0, {"run": RUN}, Deadline(seconds))
-    assert (found == first) is taken
-    assert taken or (isinstance(found, Failure) and found.error == "timeout")
+    found = sent_to(values, "narrow", 99, 0, seconds=1.0)
+    assert isinstance(found[99], Failure) and isinstance(found[0], Sent)
+    assert list(found) == [0, 99]
 
 
-class HastyDouble:
-    """A producer whose records have no time and no offset when they are acknowledged."""
+def test_a_record_that_is_not_there_ends_with_the_deadline_and_others_do_not(
+    values: dict[str, object],
+) -> None:
+    first, second = (it for it in sent_to(values, "short", 0, 1).values() if isinstance(it, Sent))
+    missing = replace(first, offset=first.offset + 1)
+    back = read_back(values, "short", missing, second, seconds=1.0)
+    gone = back[first.partition]
+    assert isinstance(gone, Failure) and gone.error == "timeout"
+    assert isinstance(back[second.partition], float)
+
+
+class SlowDouble:
+    """A producer whose records are acknowledged when it is told to, and then without a time."""
 
     def __init__(self, values: object) -> None:
-        pass
+        self.acknowledged = 0
+        self.takes = 2
 
     def list_topics(self, topic: str, timeout: float) -> object:
         partitions = {3: SimpleNamespace(leader=0)}
@@ -98,59 +122,106 @@ class HastyDouble:
     def produce(self, topic: str, value: bytes, **rest: Any) -> None:
         self.checksum = dict(rest["headers"])["checksum"]
         assert len(value) == PAYLOAD and str(zlib.crc32(value)) == self.checksum
-        self._acknowledged = rest["on_delivery"]
+        self._acknowledge = rest["on_delivery"]
 
     def poll(self, seconds: float) -> None:
-        self._acknowledged(None, SimpleNamespace(latency=lambda: None, offset=lambda: None))
+        if self.acknowledged < self.takes:
+            self.acknowledged += 1
+            offset = self.acknowledged - 1
+            message = SimpleNamespace(latency=lambda: None, offset=lambda: offset or None)
+            self._acknowledge(None, message)
+        else:
+            time.sleep(0.01)
 
     def purge(self) -> None:
         pass
 
 
 def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "Producer", HastyDouble)
-    sent = produce({}, "t", 3, {"run": RUN}, Deadline(5))
-    assert isinstance(sent, Sent)
+    class Hasty(SlowDouble):
+        def poll(self, seconds: float) -> None:
+            self._acknowledge(None, SimpleNamespace(latency=lambda: None, offset=lambda: None))
+
+    monkeypatch.setattr(exchange, "Producer", Hasty)
+    place = Destination(3, Address("b", 9092), {"run": RUN})
+    ((partition, sent),) = exchange.produce({}, "t", [place], Deadline(5))
+    assert isinstance(sent, Sent) and partition == 3
     assert (sent.partition, sent.offset, sent.latency_ms) == (3, 0, 0.0)
+
+
+@pytest.mark.parametrize(("untimed", "taken"), [(1.0, True), (0.0, False)])
+def test_a_first_record_counts_where_no_time_is_left_for_a_second(
+    untimed: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Once(SlowDouble):
+        def __init__(self, values: object) -> None:
+            super().__init__(values)
+            self.takes = 1
+
+    monkeypatch.setattr(exchange, "Producer", Once)
+    monkeypatch.setattr(exchange, "UNTIMED", untimed)
+    place = Destination(3, Address("b", 9092), {"run": RUN})
+    ((_, found),) = exchange.produce({}, "t", [place], Deadline(0.3))
+    assert isinstance(found, Sent) is taken
+    assert taken or (isinstance(found, Failure) and found.error == "timeout")
 
 
 class LatecomerDouble:
     """A consumer that may not see its group, and gets no record in time."""
 
+    CODES: tuple[tuple[int, int | None], ...] = ()
+
     def __init__(self, values: object) -> None:
-        self._events = iter([KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._ALL_BROKERS_DOWN])
+        bystanders = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._ALL_BROKERS_DOWN)
+        self._events = iter([*((it, None) for it in bystanders), *self.CODES])
 
     def assign(self, partitions: object) -> None:
         pass
 
     def poll(self, seconds: float) -> object:
-        code = next(self._events, None)
-        return code and SimpleNamespace(error=lambda: KafkaError(code))
+        code, partition = next(self._events, (None, None))
+        error = code and KafkaError(code)
+        return code and SimpleNamespace(error=lambda: error, partition=lambda: partition)
 
     def close(self) -> None:
         pass
 
 
-def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "Consumer", LatecomerDouble)
-    back = consume({}, "t", Sent(0, 0, 1.0, 0), RUN, Deadline(0.1))
-    assert back == Failure("timeout", "the record did not come back in time")
-
-
-def test_what_keeps_a_record_back_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [(None, ("authorization", "authorization")), (1, ("timeout", "authorization"))],
+)
+def test_what_keeps_a_record_back_is_told_of_its_own_partition(
+    partition: int | None, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Refused(LatecomerDouble):
-        def __init__(self, values: object) -> None:
-            codes = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._TIMED_OUT)
-            self._events = iter([KafkaError.GROUP_AUTHORIZATION_FAILED, *codes])
+        CODES = (
+            (KafkaError.TOPIC_AUTHORIZATION_FAILED, partition),
+            (KafkaError._TIMED_OUT, partition),
+        )
 
     monkeypatch.setattr(exchange, "Consumer", Refused)
-    back = consume({}, "t", Sent(0, 0, 1.0, 0), RUN, Deadline(0.1))
-    assert isinstance(back, Failure) and back.error == "authorization"
+    places = [(Address("b", 9092), Sent(it, 0, 1.0, 0)) for it in (0, 1)]
+    back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
+    assert tuple(it.error for it in back.values() if isinstance(it, Failure)) == words
 
 
-def test_a_time_out_tells_what_the_client_ran_into() -> None:
+def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "Consumer", LatecomerDouble)
+    place = (Address("b", 9092), Sent(0, 0, 1.0, 0))
+    back = dict(exchange.consume({}, "t", [place], RUN, Deadline(0.1)))
+    assert back == {0: Failure("timeout", "the record did not come back in time")}
+
+
+def test_a_time_out_tells_what_the_client_ran_into_at_that_broker_alone() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
-        values = configuration(f"127.0.0.1:{nobody.getsockname()[1]}", None, {})
-        found = produce(values, "t", 0, {"run": RUN}, Deadline(1.0))
-    assert isinstance(found, Failure) and found.error == "refused"
+        refusing = Address("127.0.0.1", nobody.getsockname()[1])
+        places = [
+            Destination(0, refusing, {"run": RUN}),
+            Destination(1, Address("127.0.0.1", 1), {"run": RUN}),
+        ]
+        values = configuration(str(refusing), None, {})
+        found = dict(exchange.produce(values, "t", places, Deadline(1.0)))
+    words = [it.error for it in found.values() if isinstance(it, Failure)]
+    assert words == ["refused", "timeout"]

@@ -22,11 +22,11 @@ from earshot.validation import metadata
 from earshot.validation.client import Errors, Failure
 from earshot.validation.metadata import (
     MetadataAnswer,
-    admin_client,
     ask,
     identify,
     majority_cluster,
     match_listener,
+    steer,
     unexpected,
 )
 from tests.doubles.answers import address, answer, contract
@@ -190,9 +190,7 @@ def test_a_broker_tells_who_it_is_by_what_it_refuses(
     assert asked == [(ConfigResource.Type.BROKER, "7")]
 
 
-def test_requests_are_drawn_anew_until_they_go_to_a_broker_that_is_reachable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_requests_are_drawn_anew_until_they_go_to_a_broker_that_is_reachable() -> None:
     draws: Iterator[int] = iter([3, 1, 2, 2])
 
     def list_topics(topic: str, timeout: float) -> SimpleNamespace:
@@ -200,17 +198,12 @@ def test_requests_are_drawn_anew_until_they_go_to_a_broker_that_is_reachable(
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return SimpleNamespace(controller_id=drawn)
 
-    client = SimpleNamespace(list_topics=list_topics)
-    monkeypatch.setattr(metadata, "_client", lambda values: client)
-    plain = Protocol.PLAINTEXT
-    assert admin_client("a:1,b:1", plain, {}, lambda id: id == 2, 5.0) is cast(Any, client)
+    client = cast(Any, SimpleNamespace(list_topics=list_topics))
+    steer(client, lambda id: id == 2, 5.0)
     assert list(draws) == [2]
     # nobody answers any more: what was drawn stands
-    assert admin_client("a:1,b:1", plain, {}, lambda id: False, 5.0) is cast(Any, client)
+    steer(client, lambda id: False, 5.0)
 
 
-def test_no_time_for_a_draw_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = SimpleNamespace()
-    monkeypatch.setattr(metadata, "_client", lambda values: client)
-    found = admin_client("a:1", Protocol.PLAINTEXT, {}, lambda id: False, 0.0)
-    assert found is cast(Any, client)
+def test_no_time_for_a_draw_is_no_error() -> None:
+    steer(cast(Any, SimpleNamespace()), lambda id: False, 0.0)

@@ -1,0 +1,154 @@
+"""The records of a run: sent through every listener and read back, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from earshot.doctor import exchange
+from earshot.doctor.diagnosis import Observed, Sent
+from earshot.doctor.exchange import Destination
+from earshot.doctor.survey import PATIENCE
+from earshot.validation.client import Failure, configuration
+from earshot.validation.deadline import Deadline
+from earshot.validation.metadata import identify
+
+SENT_TOGETHER: Final = 1.0
+"""Seconds that reading waits for the records of all cells: the first consumer has a new cluster
+make `__consumer_offsets`, which would slow down what is being timed."""
+IDENTIFY_LIMIT: Final = 1.0
+
+Cells = dict[int, Observed]
+"""By their place in the report."""
+
+
+class Records:
+    """A record for each cell, by one client for each listener that sends and one that reads."""
+
+    def __init__(
+        self,
+        topic: str,
+        partitions: Mapping[int, int],
+        run: str,
+        client: Mapping[str, str],
+        end: Deadline,
+    ) -> None:
+        """``partitions`` of ``topic`` by the broker that leads them."""
+        self._topic = topic
+        self._partitions = partitions
+        self._run = run
+        self._client = client
+        self._end = end
+        self._done: SimpleQueue[tuple[int, Observed] | BaseException] = SimpleQueue()
+
+    def exchange(
+        self, waiting: Mapping[int, Observed], pool: Executor
+    ) -> Iterator[tuple[int, Observed]]:
+        """The entries of ``waiting`` with what became of their records, each when it is known.
+
+        Nothing is read before everything is sent, or SENT_TOGETHER seconds have passed.
+        """
+        unsent, undecided = set(waiting), set(waiting)
+        sent: Cells = {}
+        self._submit(pool, self._send, dict(waiting))
+        together = Deadline(self._end.left(SENT_TOGETHER))
+        while undecided:
+            if sent and not (unsent and together.left()):
+                self._submit(pool, self._read, sent)
+                sent = {}
+            try:
+                done = self._done.get(timeout=together.left() if sent else None)
+            except Empty:
+                continue
+            if isinstance(done, BaseException):
+                raise done
+            index, item = done
+            unsent.discard(index)
+            if isinstance(item.produced, Sent) and item.consumed is None and not item.late:
+                sent[index] = item
+            else:
+                undecided.discard(index)
+                yield index, item
+
+    def _submit(self, pool: Executor, work: Any, cells: Cells) -> None:
+        """``work`` on ``cells``, those of each listener on their own."""
+        for listener in dict.fromkeys(item.target.listener for item in cells.values()):
+            pool.submit(
+                self._finish,
+                work,
+                {index: it for index, it in cells.items() if it.target.listener == listener},
+                pool,
+            )
+
+    def _finish(self, work: Any, cells: Cells, pool: Executor) -> None:
+        try:
+            work(cells, pool)
+        except BaseException as error:
+            self._done.put(error)
+
+    def _send(self, cells: Cells, pool: Executor) -> None:
+        places = {self._partitions[it.target.broker]: index for index, it in cells.items()}
+        destinations = [
+            Destination(
+                partition,
+                (target := cells[index].target).address,
+                {"run": self._run, "listener": target.listener, "broker": str(target.broker)},
+            )
+            for partition, index in places.items()
+        ]
+        left = self._end.left()
+        for partition, sent in exchange.produce(
+            self._values(cells), self._topic, destinations, self._end
+        ):
+            index = places[partition]
+            item = cells[index]
+            if isinstance(sent, Sent):
+                self._done.put((index, replace(item, produced=sent)))
+            elif (late := cut_short(item, sent, left)) is not None:
+                self._done.put((index, late))
+            else:
+                pool.submit(
+                    self._finish, self._ask_who, {index: replace(item, produced=sent)}, pool
+                )
+
+    def _read(self, cells: Cells, pool: Executor) -> None:
+        places = {self._partitions[it.target.broker]: index for index, it in cells.items()}
+        records = [
+            (item.target.address, item.produced)
+            for item in cells.values()
+            if isinstance(item.produced, Sent)
+        ]
+        left = self._end.left()
+        for partition, back in exchange.consume(
+            self._values(cells), self._topic, records, self._run, self._end
+        ):
+            index = places[partition]
+            item = cells[index]
+            late = cut_short(item, back, left) if isinstance(back, Failure) else None
+            self._done.put((index, late or replace(item, consumed=back)))
+
+    def _values(self, cells: Cells) -> dict[str, Any]:
+        """For a client that comes in by any of ``cells``, which have one listener."""
+        targets = [item.target for item in cells.values()]
+        bootstrap = ",".join(str(target.address) for target in targets)
+        return configuration(bootstrap, targets[0].protocol, self._client)
+
+    def _ask_who(self, cells: Cells, pool: Executor) -> None:
+        """The one cell of ``cells``, which failed, or who answers in that broker's place."""
+        ((index, item),) = cells.items()
+        target = item.target
+        who = identify(target.address, target.broker, target.protocol, self._client, IDENTIFY_LIMIT)
+        if who is not None and who != target.broker:
+            text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
+            item = replace(item, produced=Failure("misrouted", text))
+        self._done.put((index, item))
+
+
+def cut_short(facts: Observed, failure: Failure, given: float) -> Observed | None:
+    """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
+    if failure.error != "timeout" or given >= PATIENCE:
+        return None
+    return replace(facts, late=f"the deadline left {given:.1f} s for a record: {failure.text}")

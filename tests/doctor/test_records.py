@@ -1,0 +1,135 @@
+"""Records of a run by one client for each listener: in which order, and whose failure it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from earshot.doctor import exchange, records
+from earshot.doctor.diagnosis import CellTarget, Observed, Sent, diagnose
+from earshot.doctor.exchange import Destination
+from earshot.doctor.records import Records, cut_short
+from earshot.listeners.address import Address
+from earshot.listeners.terms import Protocol
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.terms import Verdict
+
+
+def observed(listener: str, broker: int) -> Observed:
+    at = Address(f"{listener.lower()}{broker}", 9092)
+    return Observed(CellTarget(listener, Protocol.PLAINTEXT, broker, at))
+
+
+FOUR = dict(enumerate([observed("A", 1), observed("A", 2), observed("B", 1), observed("B", 2)]))
+Done = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> Done:
+    """What clients do, in order; B's broker 2 takes nothing, and A's is slow."""
+    seen: Done = []
+
+    def produce(
+        values: Mapping[str, Any], topic: str, places: Sequence[Destination], end: Deadline
+    ) -> Iterator[tuple[int, Sent | Failure]]:
+        for it in places:
+            if str(it.leader) == "a2:9092":
+                slow.wait(5)
+            seen.append(("sent", str(it.leader), values["bootstrap.servers"]))
+            refused = str(it.leader) == "b2:9092"
+            yield it.partition, Failure("x", "no") if refused else Sent(it.partition, 1, 2.0, 7)
+
+    def consume(
+        values: Mapping[str, Any],
+        topic: str,
+        sent: Sequence[tuple[Address, Sent]],
+        run: str,
+        end: Deadline,
+    ) -> Iterator[tuple[int, float | Failure]]:
+        seen.append(("read", *(str(leader) for leader, _ in sent), values["bootstrap.servers"]))
+        for _, it in sent:
+            yield it.partition, 0.1
+
+    slow = threading.Event()
+    threading.Timer(0.1, slow.set).start()
+    monkeypatch.setattr(exchange, "produce", produce)
+    monkeypatch.setattr(exchange, "consume", consume)
+    monkeypatch.setattr(records, "identify", lambda *given: None)
+    return seen
+
+
+def exchanged(workers: int = 4, waiting: Mapping[int, Observed] = FOUR) -> dict[int, Observed]:
+    with ThreadPoolExecutor(workers) as pool:
+        run = Records("t", {1: 10, 2: 20}, "0a1b2c3d", {}, Deadline(10))
+        return dict(run.exchange(waiting, pool))
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_nothing_is_read_before_everything_is_sent(workers: int, done: Done) -> None:
+    """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
+    found = exchanged(workers)
+    a, b = "a1:9092,a2:9092", "b1:9092,b2:9092"
+    assert sorted(done[:4]) == [
+        ("sent", "a1:9092", a),
+        ("sent", "a2:9092", a),
+        ("sent", "b1:9092", b),
+        ("sent", "b2:9092", b),
+    ]
+    assert sorted(done[4:]) == [("read", "a1:9092", "a2:9092", a), ("read", "b1:9092", "b1:9092")]
+    assert {n: item.consumed for n, item in found.items()} == {0: 0.1, 1: 0.1, 2: 0.1, 3: None}
+    assert found[3].produced == Failure("x", "no")
+    assert [found[n].produced for n in range(3)] == [Sent(p, 1, 2.0, 7) for p in (10, 20, 10)]
+
+
+def test_what_is_slow_is_not_waited_for_and_read_later(
+    done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SENT_TOGETHER", 0.02)
+    found = exchanged()
+    assert done.index(("read", "a1:9092", "a1:9092")) < done.index(
+        ("sent", "a2:9092", "a1:9092,a2:9092")
+    )
+    assert done[-1] == ("read", "a2:9092", "a2:9092")
+    assert found[1].consumed == 0.1
+
+
+def test_who_takes_no_record_may_be_another_broker(
+    done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "identify", lambda *given: 1)
+    assert exchanged()[3].produced == Failure(
+        "misrouted", "b2:9092 leads to broker 1, not to broker 2"
+    )
+
+
+def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def produce(*given: object) -> Iterator[object]:
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(exchange, "produce", produce)
+    with pytest.raises(RuntimeError, match="a mistake"):
+        exchanged()
+
+
+@pytest.mark.parametrize(
+    ("error", "given", "late"),
+    [
+        ("timeout", 0.3, "the deadline left 0.3 s for a record: none came"),
+        ("timeout", 5.0, None),
+        ("authorization", 0.3, None),
+    ],
+)
+def test_a_record_that_had_no_time_blames_nobody(
+    error: str, given: float, late: str | None
+) -> None:
+    facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
+    found = cut_short(facts, Failure(error, "none came"), given)
+    assert (found and found.late) == late
+    if found is not None:
+        cell = diagnose(found, "host")
+        assert (cell.verdict, cell.reason, cell.cause) == (Verdict.INCONCLUSIVE, late, None)
