@@ -60,25 +60,35 @@ def standalone(directory: Path, workers: Mapping[str, Sequence[str]]) -> Iterato
     with contextlib.ExitStack() as stack:
         log = stack.enter_context((directory / "master.log").open("w+"))
         arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-        stack.enter_context(_process([], "master.Master", arguments, directory, log.fileno()))
+        stack.enter_context(spark_process([], "master.Master", arguments, directory, log.fileno()))
         _await(directory / "master.log", "New state: ALIVE", 1)
         for name, prefix in workers.items():
             arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
             arguments += ["--webui-port", "0", "--work-dir", str(directory / name), master]
             stack.enter_context(
-                _process(prefix, "worker.Worker", arguments, directory, log.fileno())
+                spark_process(prefix, "worker.Worker", arguments, directory, log.fileno())
             )
         _await(directory / "master.log", "Registering worker", len(workers))
         yield Standalone(master, directory)
 
 
 @contextlib.contextmanager
-def _process(
-    prefix: Sequence[str], name: str, arguments: Sequence[str], directory: Path, log: int
+def spark_process(
+    prefix: Sequence[str],
+    name: str,
+    arguments: Sequence[str],
+    directory: Path,
+    log: int,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
+    """Within, the class ``name`` of Spark's runs, behind ``prefix``; all it says is in ``log``."""
     command = [*prefix, str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
     with subprocess.Popen(
-        [*command, *arguments], stdout=log, stderr=log, env=_environment(), cwd=directory
+        [*command, *arguments],
+        stdout=log,
+        stderr=log,
+        env=_environment() | dict(environment or {}),
+        cwd=directory,
     ) as process:
         try:
             yield

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -25,13 +26,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from earshot.certificates.authority import read_certificate
 from earshot.listeners.properties import read_properties
 from earshot.report.json import read_report
-from earshot.validation.client import failure_of
+from earshot.validation.client import failure_of, translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.made import Made, made
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, holders, refused, watched
+from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.tls_offer import offered
 from toolchain.paths import ROOT
@@ -106,6 +108,23 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
 
 
+def test_the_outputs_say_how_a_user_comes_in_by_each_listener(stack: LocalSecured) -> None:
+    folder, told = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
+    assert told.keys() == {"validator", "app"}
+    for listener in ("INTERNAL", "EXTERNAL"):
+        way = told["app"][listener]
+        values = {
+            key: str(folder / value) if key.endswith(".location") else value
+            for key, value in way["properties"].items()
+        }
+        if "password_file" in way:
+            password = (folder / way["password_file"]).read_text().strip()
+            login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+            values["sasl.jaas.config"] = f'{login} username="app" password="{password}";'
+        admin = AdminClient({**translate(values), "bootstrap.servers": values["bootstrap.servers"]})
+        assert len(admin.list_topics(timeout=10).brokers) == 3
+
+
 def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -> None:
     places = {}
     for node in stack.deployment.pids():
@@ -141,7 +160,6 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
     shown = [exported, preview, *stack.said]
     assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
-    # what Spark's web page shows is made of these events
     events = "".join(it.read_text() for it in (folder / "spark" / "events").iterdir())
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
@@ -155,6 +173,20 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
         assert holders(folder, secrets) == {*own, ".earshot/planted.log"}
     finally:
         planted.unlink()
+
+
+def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -> None:
+    """Of its web pages on the job that has proved the stack."""
+    events = tmp_path / "events"
+    shutil.copytree(stack.deployment.folder / "spark" / "events", events)
+    copy = planted(events, stack.store.password("app"))
+    pages = web_pages(events, tmp_path)
+    assert any("kafka" in text and "SQL/execution" in path for path, text in pages.items())
+    found = {
+        path for path, text in pages.items() if any(it in text for it in stack.secrets.values())
+    }
+    assert any("/environment" in path for path in found), "what was planted is found"
+    assert all(copy.name in path for path in found)
 
 
 def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:

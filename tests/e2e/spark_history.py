@@ -1,0 +1,75 @@
+"""The web pages of Spark jobs that are over, as Spark's history server makes them of event logs."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.ports import free_ports
+from tests.e2e.spark_standalone import spark_process
+
+SECONDS = 90.0
+"""That the server may take on a busy machine until it knows all logs."""
+PAGES = ("jobs", "stages", "storage", "environment", "executors", "SQL")
+ANSWERS = ("environment", "jobs", "stages", "executors", "sql?details=true&planDescription=true")
+"""Of the interface for programs."""
+
+
+def planted(events: Path, secret: str) -> Path:
+    """A copy of the one log in ``events``, beside it, of another job that shows ``secret``."""
+    (log,) = events.iterdir()
+    name = log.name.removesuffix(".inprogress")
+    copy = events / f"planted-{name}"
+    lines = log.read_text().replace(name, copy.name)
+    assert '"spark.app.name":"earshot"' in lines
+    copy.write_text(lines.replace('"spark.app.name":"earshot"', f'"spark.app.name":"{secret}"'))
+    return copy
+
+
+def web_pages(events: Path, folder: Path) -> dict[str, str]:
+    """By path, each page and answer about every log in ``events``; ``folder`` is for files."""
+    (port,) = free_ports(1)
+    settings = {
+        "spark.history.fs.logDirectory": events.as_uri(),
+        "spark.history.ui.port": str(port),
+        "spark.ui.host": "127.0.0.1",
+    }
+    options = " ".join(f"-D{key}={value}" for key, value in settings.items())
+    with (
+        (folder / "history.log").open("w+") as log,
+        spark_process(
+            [], "history.HistoryServer", [], folder, log.fileno(), {"SPARK_HISTORY_OPTS": options}
+        ),
+    ):
+        at = f"http://127.0.0.1:{port}"
+        found: dict[str, str] = {}
+        for id in _known(at, len(list(events.iterdir()))):
+            paths = [f"/history/{id}/{page}/" for page in PAGES]
+            paths += [f"/api/v1/applications/{id}/{answer}" for answer in ANSWERS]
+            found |= {path: _read(at + path) for path in paths}
+            runs = json.loads(found[paths[-1]])
+            paths = [f"/history/{id}/SQL/execution/?id={run['id']}" for run in runs]
+            found |= {path: _read(at + path) for path in paths}
+        return found
+
+
+def _known(at: str, count: int) -> list[str]:
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            known: list[dict[str, Any]] = json.loads(_read(f"{at}/api/v1/applications"))
+            if len(known) == count:
+                return [str(item["id"]) for item in known]
+        except urllib.error.URLError:
+            known = []
+        assert time.monotonic() < end, f"{len(known)} of {count} logs are known"
+        time.sleep(0.2)
+
+
+def _read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+        return str(answer.read().decode())
