@@ -17,6 +17,8 @@ from earshot.listeners.terms import Mechanism, Protocol
 
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
+_OF_OTHERS = ("GSSAPI", "OAUTHBEARER")
+"""Mechanisms of Kafka's that `security` cannot make users for."""
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 Days = Annotated[int, BeforeValidator(whole_number)]
 Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
@@ -117,6 +119,17 @@ class SecuritySpec(Frozen):
     password_numbers: dict[str, Number] = Field(default_factory=dict)
     """By user, the validator too, the number of its password, where it is not the first: with
     another number an update makes another password."""
+
+    @field_validator("mechanism", mode="before")
+    @classmethod
+    def _of_users_of_kafkas(cls, value: object) -> object:
+        if value in _OF_OTHERS:
+            raise ValueError(
+                f"found {value!r}, whose users Kafka does not keep; allowed: "
+                f"{' or '.join(Mechanism)}, or no `security`: then `protocol` and `extra` say how "
+                "brokers let clients in"
+            )
+        return value
 
     @field_validator("users")
     @classmethod

@@ -11,6 +11,11 @@ from earshot.errors import SpecError
 from earshot.listeners.terms import Mechanism
 from tests.config.aws_documents import document
 
+OF_OTHERS = (
+    "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
+    "SCRAM-SHA-512, or no `security`: then `protocol` and `extra` say how brokers let clients in"
+)
+
 
 def secured(**changes: Any) -> dict[str, Any]:
     """A secured cluster, with ``changes``."""
@@ -145,6 +150,10 @@ def test_without_security_protocols_are_the_users_own() -> None:
         (
             {"security": {"mechanism": "PLAIN"}},
             "x: security.mechanism: found 'PLAIN'; allowed: SCRAM-SHA-256 or SCRAM-SHA-512",
+        ),
+        *(
+            ({"security": {"mechanism": mechanism}}, OF_OTHERS.format(mechanism))
+            for mechanism in ("OAUTHBEARER", "GSSAPI")
         ),
     ],
 )
