@@ -1,0 +1,102 @@
+"""The topic of a run: by how many clients it is asked for, and whom these ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from earshot.doctor import run_topic
+from earshot.doctor.run_topic import Access, Partitions, RunTopic
+from earshot.listeners.terms import Protocol
+from earshot.validation.client import Failure
+from earshot.validation.deadline import Deadline
+from earshot.validation.topic import TopicError
+from tests.doubles.answers import address
+
+ACCESS = Access(
+    Protocol.SASL_SSL, {1: address("b1:1"), 2: address("b2:1")}, {"sasl.mechanism": "X"}
+)
+
+
+class ClusterDouble:
+    """What clients are made and asked for, in order; ``refusals`` of the first requests."""
+
+    def __init__(self, *refusals: Failure) -> None:
+        self.made: list[tuple[object, ...]] = []
+        self.asked: list[tuple[str, int]] = []
+        self._refusals = list(refusals)
+
+    def admin_client(self, *given: object) -> int:
+        """A client, known by its number."""
+        self.made.append(given)
+        return len(self.made)
+
+    def steer(self, admin: int, reachable: Any, limit: float) -> None:
+        self.asked.append(("steer", admin))
+        assert limit == run_topic.STEER_LIMIT
+        assert [broker for broker in (1, 2, 3) if reachable(broker)] == [1]
+
+    def create_topic(self, admin: int, *rest: object) -> None:
+        self.asked.append(("create", admin))
+        if self._refusals:
+            raise TopicError(self._refusals.pop(0))
+
+    def undeletable(self, admin: int, *rest: object) -> None:
+        self.asked.append(("undeletable", admin))
+
+    def delete_topic(self, admin: int, *rest: object) -> None:
+        self.asked.append(("delete", admin))
+
+    def delete_leftovers(self, admin: int, *rest: object) -> list[str]:
+        self.asked.append(("sweep", admin))
+        return ["old"]
+
+
+def topic_on(cluster: ClusterDouble, monkeypatch: pytest.MonkeyPatch) -> RunTopic:
+    for name in (
+        "admin_client",
+        "steer",
+        "create_topic",
+        "undeletable",
+        "delete_topic",
+        "delete_leftovers",
+    ):
+        monkeypatch.setattr(run_topic, name, getattr(cluster, name))
+    monkeypatch.setattr(run_topic, "connects", lambda at, limit: str(at) == "b1:1")
+    return RunTopic("dev", "0a1b2c3d", 60.0, ACCESS, Deadline(60))
+
+
+def steps(asked: Sequence[tuple[str, int]], client: int) -> list[str]:
+    return [step for step, by in asked if by == client]
+
+
+def test_one_client_does_everything_and_looks_each_time_who_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ClusterDouble()
+    topic = topic_on(cluster, monkeypatch)
+    created = topic.create([(1,), (2,)])
+    assert isinstance(created, Partitions) and created.numbers == (0, 1)
+    assert topic.sweep() == ["old"]
+    assert topic.delete() == ""
+    assert cluster.made == [("b1:1,b2:1", Protocol.SASL_SSL, {"sasl.mechanism": "X"})]
+    wanted = ["steer", "undeletable", "create", "steer", "sweep", "steer", "delete"]
+    assert steps(cluster.asked, 1) == wanted
+
+
+def test_a_client_that_got_no_answer_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = ClusterDouble(Failure("timeout", "none"))
+    topic = topic_on(cluster, monkeypatch)
+    assert isinstance(topic.create([(1,)]), Partitions)
+    assert steps(cluster.asked, 1) == ["steer", "undeletable", "create"]
+    assert steps(cluster.asked, 2) == ["steer", "create"]
+
+
+def test_a_refusal_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Failure("policy-violation", "no")
+    cluster = ClusterDouble(refused)
+    topic = topic_on(cluster, monkeypatch)
+    assert topic.create([(1,)]) == refused
+    assert len(cluster.made) == 1
