@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -111,13 +112,16 @@ def watched(
 
 
 def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
-    """The files below ``folder`` that hold one of ``secrets``."""
+    """The files below ``folder`` that hold one of ``secrets``; brokers may remove some."""
     found = set()
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            content = path.read_bytes()
-            if any(secret.encode() in content for secret in secrets.values()):
-                found.add(str(path.relative_to(folder)))
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            if not path.is_file() or path.is_symlink():
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                content = path.read_bytes()
+                if any(secret.encode() in content for secret in secrets.values()):
+                    found.add(str(path.relative_to(folder)))
     return found
 
 
