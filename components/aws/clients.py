@@ -51,7 +51,8 @@ def problems(
     if awaited:
         listed = ", ".join(sorted(names))
         progress(f"asking brokers who uses {listed}; they report every {CLIENTS_SECONDS} s")
-    found = _renewed(first, {id: parameters[id] for id in awaited}, read, poll, seconds)
+    waiting = {id: parameters[id] for id in awaited}
+    found = _renewed(first, waiting, read, gone, poll, seconds)
     if not gone:
         found.missing |= dict.fromkeys(silent, _NOT_COUNTED)
     used = {name: it for name, it in found.used.items() if it and name in names}
@@ -62,16 +63,22 @@ def problems(
 
 def _renewed(
     first: Mapping[int, NodeReport | None],
-    parameters: Mapping[int, str],
+    waiting: dict[int, str],
     read: Read,
+    gone: bool,
     poll: float,
     seconds: float,
 ) -> _Found:
-    """What nodes report that is not what they reported in ``first``."""
-    found, waiting, end = _Found(), dict(parameters), time.monotonic() + seconds
+    """What nodes report that is not what they reported in ``first``; ``waiting`` is used up."""
+    found, end = _Found(), time.monotonic() + seconds
     while waiting:
         for id, report in _reports(waiting, read).items():
-            if report is None or report == first[id] or report.state is NodeState.STARTING:
+            if report is None or report == first[id]:
+                continue
+            if gone and report.clients is None:  # an instance that came up meanwhile
+                del waiting[id]
+                continue
+            if report.state is NodeState.STARTING:
                 continue
             del waiting[id]
             if report.clients is None or not report.serves:

@@ -1,10 +1,11 @@
 """The steady producer as a program of its own, so that it can stand where its clients would.
 
-    with DistantProducer(place.command, bootstrap, "topic") as producer:
+    with DistantProducer(place.command, client, "topic") as producer:
         ...
     producer.acknowledged
 
-Run as a module it makes its topic, writes until its standard input is closed, and tells as JSON.
+Run as a module it makes its topic, writes until its standard input is closed, reads all that is
+there, and tells as JSON.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +26,7 @@ from tests.e2e.steady_producer import (
     Acknowledged,
     SteadyProducer,
     led_by_every_broker,
+    read_all,
 )
 from toolchain.paths import ROOT
 
@@ -39,10 +42,13 @@ class DistantProducer:
     sent: int
     known_brokers: dict[int, str]
     """Where it believed the brokers to be at the end, by id."""
+    found: dict[tuple[int, int], bytes]
+    """What a consumer there read at the end, by partition and offset."""
 
-    def __init__(self, stands: Callable[..., Sequence[str]], bootstrap: str, topic: str) -> None:
-        """``stands`` makes of a command one that is run where the producer is to stand."""
-        self._command = stands(sys.executable, "-m", __name__, bootstrap, topic)
+    def __init__(self, stands: Callable[..., Sequence[str]], client: Path, topic: str) -> None:
+        """``stands`` makes of a command one that is run where the producer is to stand; ``client``
+        is a file of librdkafka's settings as JSON."""
+        self._command = stands(sys.executable, "-m", __name__, str(client), topic)
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -74,11 +80,16 @@ class DistantProducer:
         self.acknowledged = [Acknowledged(**item) for item in found["acknowledged"]]
         self.failed, self.sent = found["failed"], found["sent"]
         self.known_brokers = {int(id): address for id, address in found["known_brokers"].items()}
+        self.found = {
+            (part, offset): body.encode("latin-1") for part, offset, body in found["found"]
+        }
 
 
-def main(bootstrap: str, topic: str) -> None:
-    led_by_every_broker(bootstrap, topic)
-    with SteadyProducer(bootstrap, topic, len(REPLICAS)) as producer:
+def main(file: str, topic: str) -> None:
+    client = json.loads(Path(file).read_text())
+    bootstrap = client.pop("bootstrap.servers")
+    led_by_every_broker(bootstrap, topic, client)
+    with SteadyProducer(bootstrap, topic, len(REPLICAS), client) as producer:
         while not producer.acknowledged and not producer.failed:
             time.sleep(0.1)
         print(WRITES, flush=True)
@@ -87,11 +98,14 @@ def main(bootstrap: str, topic: str) -> None:
         while producer.sent < before + 2:  # one of them since it was told to end
             time.sleep(0.1)
         known = producer.known_brokers()
+    # by what it has learned: the addresses that it began with may be gone
+    found = read_all(",".join(known.values()), topic, len(REPLICAS), client)
     told = {
         "acknowledged": [asdict(item) for item in producer.acknowledged],
         "failed": producer.failed,
         "sent": producer.sent,
         "known_brokers": known,
+        "found": [(*place, body.decode("latin-1")) for place, body in found.items()],
     }
     print(json.dumps(told))
 

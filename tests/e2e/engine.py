@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import yaml
 from components.local.process import stop
 from components.local.record import read_record, running
 from tests.e2e.ports import consecutive_ports
-from tests.e2e.project import SHORT_LIVED
+from tests.e2e.project import SHORT_LIVED, updating
 from toolchain.environment import variables
 from toolchain.paths import ROOT
 
@@ -72,20 +72,10 @@ class Deployment:
             check=False,
         )
 
-    @contextmanager
-    def updating(self) -> Iterator[subprocess.Popen[str]]:
-        """`pulumi up` in a process group of its own, as a terminal starts it; it ends within."""
+    def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
+        """`pulumi up` that goes on within; see `tests.e2e.project.updating`."""
         self.write()
-        with subprocess.Popen(
-            ["pulumi", "up", "--yes", "--skip-preview", "--non-interactive"],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            process_group=0,
-        ) as child:
-            yield child
+        return updating(lambda *words: words, self.folder, self.environment)
 
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed."""

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -69,6 +70,10 @@ class Project:
         assert "Traceback" not in done.stdout, self._told(done.stdout)
         return done.stdout
 
+    def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
+        """`pulumi up` that goes on within; see `updating`."""
+        return updating(self.command, self.folder, self.environment)
+
     def destroy(self) -> None:
         self.runs("destroy", "--yes", "--skip-preview")
 
@@ -78,6 +83,26 @@ class Project:
     def _told(self, output: str) -> str:
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
+
+
+@contextmanager
+def updating(
+    command: Callable[..., Sequence[str]], folder: Path, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """`pulumi up` in a process group of its own, as a terminal starts it; it ends within.
+
+    ``command`` makes of words what is run.
+    """
+    with subprocess.Popen(
+        command("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
+    ) as child:
+        yield child
 
 
 def prepared(folder: Path, more: Mapping[str, str]) -> dict[str, str]:

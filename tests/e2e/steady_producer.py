@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -42,18 +43,19 @@ class Acknowledged:
     when: float
 
 
-def led_by_every_broker(servers: str, name: str) -> None:
+def led_by_every_broker(servers: str, name: str, client: Mapping[str, Any] = {}) -> None:
     """Make a topic whose n-th partition is led by the n-th broker; two must have a record.
 
-    Returns once every broker knows it: a client of one that does not is told that there is none.
+    ``client`` are librdkafka's settings of how to come in. Returns once every broker knows the
+    topic: a client of one that does not is told that there is none.
     """
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({**client, "bootstrap.servers": servers})
     config = {"min.insync.replicas": "2"}
     topic = NewTopic(name, len(REPLICAS), replica_assignment=REPLICAS, config=config)
     admin.create_topics([topic])[name].result(30)
     end = time.monotonic() + KNOWN_SECONDS
     for server in servers.split(","):
-        asked = AdminClient({"bootstrap.servers": server})
+        asked = AdminClient({**client, "bootstrap.servers": server})
         while name not in asked.list_topics(timeout=10).topics:
             assert time.monotonic() < end, f"{server} does not know {name}"
             time.sleep(0.1)
@@ -72,13 +74,15 @@ class SteadyProducer(Background):
     ``acknowledged`` and ``failed`` are complete after that.
     """
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, partitions: int, client: Mapping[str, Any] = {}
+    ) -> None:
         self.acknowledged: list[Acknowledged] = []
         self.failed: list[str] = []
         self.sent = 0
         self.topic, self._partitions = topic, partitions
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True}
+            {**client, "bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True}
         )
         super().__init__(f"writes to {topic}", [self._run], FLUSH_SECONDS + 10)
 
@@ -151,9 +155,12 @@ def longest_wait_of_a_partition(acknowledged: Iterable[Acknowledged]) -> float:
     return max(map(longest_wait, by_partition.values()))
 
 
-def read_all(bootstrap: str, topic: str, partitions: int) -> dict[tuple[int, int], bytes]:
+def read_all(
+    bootstrap: str, topic: str, partitions: int, client: Mapping[str, Any] = {}
+) -> dict[tuple[int, int], bytes]:
     """Every record of ``topic`` by partition and offset."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"reads-{topic}"})
+    settings = {**client, "bootstrap.servers": bootstrap, "group.id": f"{topic}-read"}
+    consumer = Consumer(settings)
     try:
         assigned = [TopicPartition(topic, number, 0) for number in range(partitions)]
         total = sum(consumer.get_watermark_offsets(it, READ_SECONDS)[1] for it in assigned)

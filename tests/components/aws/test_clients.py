@@ -100,6 +100,8 @@ def test_a_change_that_was_begun_goes_on_where_a_broker_has_lost_the_listener() 
         lost = report(ONE, state)
         first = look(lost, counted(TWO, 1))
         assert told(Parameters(first, look(lost, counted(TWO, 2))), gone=True) == []
+        before = look(counted(ONE, 1, a_b=1), counted(TWO, 1))
+        assert told(Parameters(before, look(lost, counted(TWO, 2))), gone=True) == []
     first = look(report(ONE), counted(TWO, 1))
     assert told(Parameters(first, look(report(ONE), counted(TWO, 2))), gone=True) == []
     (used,) = told(Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), gone=True)

@@ -21,7 +21,7 @@ from tests.doubles.aws.server import MotoServer
 
 POLL_SECONDS = 0.5
 """To look costs both processes up to 40 ms."""
-_PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9/-]+-(?P<node>\d+)) ")
+_PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9-]+/[a-z]+-(?P<node>\d+)) --type ")
 """Named by the command that a node reports with; a validator's has paths that look alike."""
 _COUNTS = "sport = :"
 """Where connections of clients are counted."""

@@ -36,7 +36,8 @@ class Doing:
     when: float
     """Seconds since the epoch."""
     what: Literal["on", "off"]
-    id: str
+    name: str
+    """Its tag."""
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Booted:
     """A container in the place of a machine, and what was done to it so far."""
 
     instance: Instance
+    name: str
     running: bool = True
     pid: int = 0
     """Of its first process when it was last made ready: a boot makes its devices and rules anew."""
@@ -116,7 +118,7 @@ class Fleet:
 
     def _stop(self, booted: Booted) -> None:
         if booted.running:
-            self.doings.append(Doing(time.time(), "off", booted.instance.id))
+            self.doings.append(Doing(time.time(), "off", booted.name))
         self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
         booted.running = False
 
@@ -132,7 +134,7 @@ class Fleet:
         if not machine.running:
             return
         if not booted.pid or not booted.running:
-            self.doings.append(Doing(time.time(), "on", machine.id))
+            self.doings.append(Doing(time.time(), "on", machine.name))
             self._engine.run("start", booted.instance.container)
             booted.running = True
         state = self._state(booted)
@@ -163,7 +165,7 @@ class Fleet:
         made = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
         options += [f"--name={made.container}", f"--network={vpc.name}", f"--ip={machine.private}"]
         self._engine.run("create", *options, self._image(machine.name))
-        return Booted(made)
+        return Booted(made, machine.name)
 
     def _connect(self, booted: Booted, elastic: str) -> None:
         if booted.elastic == elastic:

@@ -1,0 +1,116 @@
+"""A secured stack in a box: its secrets and where they may be, its users, and what they came to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from earshot.certificates.store import Store
+from earshot.listeners.properties import read_properties
+from earshot.user_data.boot import SECRETS
+from earshot.validation.client import translate
+from earshot.validation.result import Report
+from earshot.validation.terms import Stage, Verdict
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.place import Place
+from tests.e2e.box.stack import BoxStack
+from tests.e2e.project import STACK
+from tests.e2e.secured import secrets_in
+from toolchain.paths import ROOT
+
+PARAMETERS = f"/earshot/{STACK}/security"
+STATE = Path(".earshot", "stacks", STACK)
+
+
+@dataclass
+class SecuredBox:
+    """The stack, up and proved once from beyond, and what could be seen of processes meanwhile."""
+
+    box: CloudBox
+    stack: BoxStack
+    laptop: Place
+    before: set[str]
+    """What there was before the stack."""
+    said: set[str] = field(default_factory=set)
+
+    @property
+    def folder(self) -> Path:
+        return self.stack.project.folder
+
+    @property
+    def store(self) -> Store:
+        return Store(self.folder / STATE / "kafka" / "security")
+
+    @property
+    def validator(self) -> Path:
+        """The properties by which earshot itself comes in."""
+        return self.store.folder / "validator.properties"
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """By file or parameter, what nothing else may hold."""
+        found = secrets_in(self.store.folder)
+        lines = self.parameter("users").splitlines()
+        # a user's password in base64, as the instance is told
+        return found | {line: line.split()[2] for line in lines if line.startswith("password")}
+
+    def parameter(self, name: str) -> str:
+        ssm = self.box.server.client("ssm")
+        asked = {"Name": f"{PARAMETERS}/{name}", "WithDecryption": True}
+        return str(ssm.get_parameter(**asked)["Parameter"]["Value"])
+
+    def client(self, user: str, listener: str) -> dict[str, Any]:
+        """librdkafka's settings of ``user``, as `earshot client` knows them."""
+        file = self.folder / f"{user}.properties"
+        command = self.laptop.command(
+            sys.executable, "-m", "earshot", "client", "--stack", STACK,
+            "--user", user, "--listener", listener, "--output", str(file),
+        )  # fmt: skip
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr
+        values = read_properties(file.read_text()).values
+        file.unlink()
+        return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
+
+    def became(self, place: Place, file: Path, clients: Mapping[str, Any]) -> dict[str, str]:
+        """What became of a record of each of ``clients``, settings and a topic each, at ``place``;
+        ``file`` is written."""
+        file.write_text(json.dumps(list(clients.values())))
+        command = place.command(sys.executable, "-m", "tests.e2e.distant_writers", str(file))
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+        assert said.returncode == 0, said.stderr
+        return dict(zip(clients, json.loads(said.stdout), strict=True))
+
+    def searched(self, name: str, folder: Path) -> set[str]:
+        """The files of the instance called ``name`` that hold a secret.
+
+        A file with what is looked for is left in ``folder``.
+        """
+        patterns, broker = folder / "patterns", self.box.instance(name)
+        patterns.write_text("\n".join(self.secrets.values()) + "\n")
+        self.box.engine.run("cp", str(patterns), f"{broker.container}:/patterns")
+        places = "/etc /home /opt /root /run /tmp /usr/local /var"
+        command = f"grep -rlsF --devices=skip -f /patterns {places}; rm /patterns"
+        return set(broker.run("sh", "-c", command).split())
+
+    def fetched(self, name: str) -> dict[str, str]:
+        """By file of an instance's secrets, its mode and owner."""
+        listed = self.box.instance(name).run("find", SECRETS, "-type", "f", "-printf", "%f %m %u\n")
+        return {
+            file: rights for file, _, rights in (it.partition(" ") for it in listed.splitlines())
+        }
+
+
+def security_of(report: Report) -> set[tuple[str, str]]:
+    """The listeners of cells that passed, with the protocol of each."""
+    return {
+        (cell.listener, item.detail.partition(",")[0])
+        for cell in report.cells
+        for item in cell.stages
+        if item.stage is Stage.SECURITY and cell.verdict is Verdict.PASS
+    }
