@@ -64,10 +64,15 @@ def kafka_scripts() -> dict[str, bytes]:
 
 
 def instance_image(engine: Engine) -> str:
-    """A machine with systemd and cloud-init, for `tests/e2e/instance.py`."""
+    """A machine with systemd and cloud-init, for `tests/e2e/instance.py`.
+
+    It has class-data archives for the Kafka of `tests/e2e/kafka_archive.py`, which has the jars of
+    the stand-in for ``apache/kafka`` in the same place.
+    """
     name = "earshot-test/instance:latest"
     folder = CONTEXT.with_name("instance")
-    _build(engine, name, {path.name: path.read_bytes() for path in folder.iterdir()})
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    _build(engine, name, files, KAFKA=kafka_image(engine))
     return name
 
 
@@ -102,9 +107,12 @@ def base_image(engine: Engine) -> str:
     return name
 
 
-def _build(engine: Engine, name: str, files: Mapping[str, bytes]) -> None:
+def _build(engine: Engine, name: str, files: Mapping[str, bytes], **images: str) -> None:
+    """``images`` are those that the Dockerfile takes something from, by its arguments."""
     parent = base_image(engine)
-    summed = hashlib.sha256(parent.encode())
+    with contextlib.closing(engine.client()) as client:
+        others = [f"{_digest(client, image)}" for image in images.values()]
+    summed = hashlib.sha256("\0".join([parent, *others]).encode())
     for path in sorted(files):
         summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
     digest = summed.hexdigest()
@@ -114,7 +122,7 @@ def _build(engine: Engine, name: str, files: Mapping[str, bytes]) -> None:
                 fileobj=_archive(files),
                 custom_context=True,
                 tag=name,
-                buildargs={"BASE": parent},
+                buildargs={"BASE": parent, **images},
                 labels={LABEL: digest},
                 rm=True,
                 forcerm=True,

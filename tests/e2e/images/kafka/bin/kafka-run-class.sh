@@ -4,8 +4,16 @@ set -eu
 home=$(cd "$(dirname "$0")/.." && pwd)
 logging=$home/config/tools-log4j2.yaml
 [[ -e $logging ]] || logging=/etc/kafka/docker/tools-log4j2.yaml # before the wrapper has run
-archive=$home/kafka.jsa # made with the image
-[[ -e $archive ]] && archived="-XX:SharedArchiveFile=$archive -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+case $1 in
+kafka.Kafka) archive=kafka ;;
+kafka.tools.StorageTool | kafka.docker.*) archive=storage ;;
+*) archive=tools ;;
+esac
+for archive in {"$home",/usr/local/share/kafka}/$archive.jsa; do # made with the image
+    [[ -e $archive ]] || continue
+    archived="-XX:SharedArchiveFile=$archive -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+    break
+done
 # Several options in one variable are several words. Unlike Kafka's own, the default is for JVMs that
 # live for minutes and share two processors.
 # shellcheck disable=SC2086
