@@ -1,6 +1,6 @@
 """What all tests share: what they may ask of the machine, and that they leave nothing running.
 
-How several processes share them (`-n`) is in `tests/shares.py`, the engine that they have in common
+How several processes share them (`-n`) is in `tests/shares.py`, what they have in common
 in `tests/shared_engine.py`, and how they end together in `tests/interrupts.py`.
 """
 

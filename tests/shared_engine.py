@@ -1,4 +1,4 @@
-"""One Docker engine for all processes that share the tests (`pytest -n`), kept by the first.
+"""What all processes that share the tests (`pytest -n`) have in common: above all a Docker engine.
 
 Two engines of ours on one machine would erase each other's packet rules, and the process that
 starts one would have to outlast all others: the first does.
@@ -17,11 +17,17 @@ ADDRESS = "EARSHOT_TEST_ENGINE"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Start one where the tests may have one of their own; where not, each test says why."""
+    """Start one where the tests may have one of their own; where not, each test says why.
+
+    Before, record the archive that local brokers start with.
+    """
     if not session.config.getoption("numprocesses", default=None) or ADDRESS in os.environ:
         return
     if session.config.getoption("markexpr") == "not e2e":
         return
+    from tests.e2e import broker_archive
+
+    broker_archive.ensure()
     from tests.e2e.docker_engine import own_engine, refusal
     from toolchain.docker_engine import address, answers
 
