@@ -92,7 +92,7 @@ class Deployment:
         return done.stdout
 
     def destroy(self) -> None:
-        done = self.pulumi("destroy", "--yes")
+        done = self.pulumi("destroy", "--yes", "--skip-preview")
         assert done.returncode == 0, done.stdout
 
     def outputs(self) -> dict[str, Any]:
