@@ -10,11 +10,13 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from earshot.transition.memory import recall
 from tests.e2e.changing import (
+    EXTRA,
     PATIENCE,
     Traffic,
     bootstrap,
@@ -26,7 +28,7 @@ from tests.e2e.changing import (
     until_restarted,
     with_logins,
 )
-from tests.e2e.engine import FEW_PARTITIONS, Deployment, deployment, local_cluster
+from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import kept_ports
 from tests.e2e.steady_producer import REPLICAS, SteadyProducer
 from tests.measured import MEASURED
@@ -58,6 +60,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Three brokers with INTERNAL, EXTERNAL and WHOLE."""
     cluster = local_cluster(
         listeners=[INTERNAL, EXTERNAL, WHOLE],
+        extra=EXTRA,
         controllers={"port": QUORUM},
         validation={"records": 0, "deadline": 120},
     )
@@ -176,7 +179,7 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began = time.monotonic()
-    stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": FEW_PARTITIONS}
+    stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": EXTRA}
     first = stack.up()
     assert "step 1 of 3" in first and "EXTERNAL at other addresses" in first
     known = traffic.producer.known_brokers()
@@ -199,12 +202,33 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
 def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment) -> None:
     kept, before, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
     own, *others = kept["listeners"]
-    for change, words, command in (
-        ({"name": "SAME"}, "would go from INTERNAL to SAME in one go", "preview"),
-        ({"protocol": "SSL"}, "would change from PLAINTEXT to SSL", "up"),
-    ):
-        stack.cluster["listeners"] = [own | change, *others]
-        output = stack.refused(command=command)
-        assert "nothing was touched" in output and words in output
+    quorum, moved = kept["controllers"], kept["controllers"] | {"port": SECURE["port"]}
+    refusals: list[tuple[str, dict[str, Any], list[str]]] = [
+        (
+            "preview",
+            {"listeners": [own | {"name": "SAME"}, *others]},
+            ["would go from INTERNAL to SAME in one go", "give SAME a port that no listener has"],
+        ),
+        (
+            "up",
+            {"listeners": [own | {"protocol": "SSL"}, *others]},
+            ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
+        ),
+        (
+            "up",
+            {"controllers": moved},
+            ["the controllers would move from", "keep the controllers' addresses"],
+        ),
+        (
+            "preview",
+            {"controllers": quorum | {"name": "QUORUM"}},
+            ["would change from CONTROLLER (PLAINTEXT) to QUORUM", "`name: CONTROLLER`"],
+        ),
+    ]
+    for command, change, words in refusals:
+        stack.cluster = kept | change
+        output = " ".join(stack.refused(command=command).split())
+        for word in ("nothing was touched", *words):
+            assert word in output, output
     stack.cluster = kept
     assert stack.pids() == before and recall(stack.root.parent) == memory
