@@ -59,10 +59,10 @@ group read every acknowledged record, and none of a transaction twice.
 - A partition was without an acknowledgement for 0.3 to 2.7 s at most. What is above half a second
   is mostly one wait of the brokers: one that asks the next leader for records before that one knows
   of it asks again a second later (`replica.fetch.backoff.ms`). With 100 ms, as the templates set
-  it, nine restarts cost 0.8 s at most; `extra: {replica.fetch.backoff.ms: "100"}` does it in a
-  stack file of your own. Clients have no part in it: a producer wrote to the next leader within a
-  quarter of a second.
-- Where a broker was killed while another one was restarted, it was 10 to 16 s: Kafka waits 9 s
+  it, nine restarts cost 0.8 s at most, and interrupted steps 0.8 to 2.3 s on a machine that did
+  much else; `extra: {replica.fetch.backoff.ms: "100"}` does it in a stack file of your own. Clients
+  have no part in it: a producer wrote to the next leader within a quarter of a second.
+- Where a broker was killed while another one was restarted, it was 10 to 18 s: Kafka waits 9 s
   (`broker.session.timeout.ms`) before others lead its partitions, and before it takes the broker in
   again.
 

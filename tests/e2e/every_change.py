@@ -1,6 +1,6 @@
 """Every change of listeners, each step of it interrupted in every way: `make change-interrupts`.
 
-Not collected by itself, for it takes the better part of an hour; what every run shows is in
+Not collected by itself, for it takes an hour; what every run shows is in
 `tests/e2e/test_listener_change.py`. One cluster of three brokers, and clients that stay. A step is
 interrupted, then gone on with, or taken back and made again. Which of the two, and when it is
 interrupted, is drawn: SEED=number repeats it.
