@@ -15,16 +15,20 @@ from types import ModuleType
 
 
 def skip_the_sdk() -> None:
-    """Make ``pulumi.runtime.proto`` importable without the rest of the SDK.
+    """Make modules of ``pulumi.runtime.proto`` importable without the rest of the SDK.
 
-    The host needs only the gRPC messages, and starts three times in a ``pulumi up``: importing the
+    The host needs only some gRPC messages, and starts three times in a ``pulumi up``: importing the
     whole SDK would double its start-up time.
     """
     spec = importlib.util.find_spec("pulumi")
     if spec is None or not spec.submodule_search_locations:
         return
     root = Path(spec.submodule_search_locations[0])
-    for name, folder in (("pulumi", root), ("pulumi.runtime", root / "runtime")):
+    for name, folder in (
+        ("pulumi", root),
+        ("pulumi.runtime", root / "runtime"),
+        ("pulumi.runtime.proto", root / "runtime" / "proto"),
+    ):
         module = ModuleType(name)
         module.__path__ = [str(folder)]
         sys.modules[name] = module

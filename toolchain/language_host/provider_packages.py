@@ -7,13 +7,18 @@ runs under the interpreter of the program in question.
 from __future__ import annotations
 
 import json
-from importlib.metadata import Distribution, distributions
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 MARKER = "pulumi-plugin.json"
 
 
 def find() -> list[dict[str, str]]:
     """Name, version and server (may be empty) of each provider, by name."""
+    from importlib.metadata import distributions  # slow, and two hosts of three do without
+
     found = {}
     for distribution in distributions():
         # Reading the record as text is much faster than ``files``, which parses all of it.
