@@ -138,7 +138,7 @@ class CloudBox:
             "clients": {"ranges": {"office": str(self.ground.office)}},
             "volume": {"size_gib": 1},
             "heap": "256m",
-            "ready_seconds": 300,
+            "ready_seconds": 600,
             "prove": "later",
             "validation": {"records": 300, "deadline": 240},
             **settings,

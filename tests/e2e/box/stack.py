@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.e2e.box.cloud_box import CloudBox
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.aws-dev.yaml"
-UP_SECONDS = 540
+UP_SECONDS = 780
 RECORDS = ("--records", "300")
 LAST_WORDS = 3000
 """Characters of an instance's journal."""
