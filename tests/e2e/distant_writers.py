@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, Producer
 
 from earshot.validation.client import Errors, failure_of
 
-SECONDS = 15
+SECONDS = 8
 
 
 def written(settings: Mapping[str, Any], topic: str) -> str:

@@ -149,35 +149,6 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     assert ids(stack) == running
 
 
-def test_the_listener_between_brokers_is_renamed_in_three_steps(stack: Stack) -> None:
-    stack.configure(cluster(3))
-    stack.project.up()
-    before = stack.instances()
-    other = [{**INTERNAL, "name": "REPL", "port": 19192}]
-    stack.configure(cluster(3, listeners=other))
-    said = stack.project.runs("preview")
-    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in said
-    assert stack.instances().keys() == before.keys()
-    told = len(stack.nodes.history)
-    stack.project.up()
-    assert [node for node, _ in stack.nodes.history[told:]] == [1, 2, 3]
-    for text in stack.advertised().values():
-        assert "INTERNAL://" in text and "REPL://" in text
-    marked = {it["name"]: it["leaving"] for it in stack.project.outputs()["contract"]["listeners"]}
-    assert marked == {"INTERNAL": True, "REPL": False}
-    assert "step 2 of 3: brokers reach each other through REPL" in stack.project.up()
-    running = ids(stack)
-    stack.nodes.clients = {2: {"INTERNAL": {"10.0.1.9": 2}}}
-    said = " ".join(stack.project.fails().split())
-    assert "nothing was touched: step 3 of 3: INTERNAL taken away" in said
-    assert "INTERNAL would go, and has 2 connections of clients: 2 from 10.0.1.9. Let" in said
-    assert ids(stack) == running
-    stack.nodes.clients.clear()
-    assert "step 3 of 3: INTERNAL taken away" in stack.project.up()
-    assert all(text.startswith("REPL://") for text in stack.advertised().values())
-    assert "unchanged" in stack.project.up("--expect-no-changes")
-
-
 def test_one_listener_for_both_scopes(stack: Stack) -> None:
     stack.configure(cluster(**ONE_LISTENER))
     stack.project.up()

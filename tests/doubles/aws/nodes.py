@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from tests.doubles.aws.server import MotoServer
@@ -23,8 +22,6 @@ POLL_SECONDS = 0.5
 """To look costs both processes up to 40 ms."""
 _PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9-]+/[a-z]+-(?P<node>\d+)) --type ")
 """Named by the command that a node reports with; a validator's has paths that look alike."""
-_COUNTS = "sport = :"
-"""Where connections of clients are counted."""
 
 
 @dataclass
@@ -36,12 +33,8 @@ class Nodes:
     """By node id, what it says; default: in sync."""
     mute: set[int] = field(default_factory=set)
     """Nodes that say nothing."""
-    clients: dict[int, dict[str, dict[str, int]]] = field(default_factory=dict)
-    """By node id and listener, connections of each address; told anew at each look by those whose
-    user data let them."""
     history: list[tuple[int, str]] = field(default_factory=list)
-    """Node ids and instances, in the order of their first reports."""
-    _counting: set[str] = field(default_factory=set)
+    """Node ids and instances, in the order of their reports."""
 
     def look(self) -> None:
         """Let every instance report that has not yet."""
@@ -52,8 +45,7 @@ class Nodes:
                 self._report(ec2, str(instance["InstanceId"]))
 
     def _report(self, ec2: Any, instance: str) -> None:
-        known = any(instance == reported for _, reported in self.history)
-        if known and instance not in self._counting:
+        if any(instance == reported for _, reported in self.history):
             return
         found = ec2.describe_instance_attribute(InstanceId=instance, Attribute="userData")
         text = base64.b64decode(found["UserData"].get("Value", "")).decode()
@@ -67,16 +59,12 @@ class Nodes:
             "user_data": hashlib.sha256(text.encode()).hexdigest(),
             "state": self.state.get(node, "in-sync"),
             "detail": "as the test wants it" if node in self.state else "",
-            "at": datetime.now(UTC).isoformat(),
+            "at": "2026-01-01T00:00:00Z",
         }
-        if _COUNTS in text:
-            self._counting.add(instance)
-            report["clients"] = self.clients.get(node, {})
         self.server.client("ssm").put_parameter(
             Name=match["name"], Value=json.dumps(report), Type="String", Overwrite=True
         )
-        if not known:
-            self.history.append((node, instance))
+        self.history.append((node, instance))
 
 
 @contextmanager
