@@ -81,8 +81,10 @@ def _renewed(
             if report.state is NodeState.STARTING:
                 continue
             del waiting[id]
-            if report.clients is None or not report.serves:
+            if not report.serves:
                 found.missing[id] = f"it reports {report.state} {report.detail}".strip()
+            elif report.clients is None:
+                found.missing[id] = "it could not count connections"
             for name, origins in (report.clients or {}).items():
                 found.used.setdefault(name, Counter()).update(origins)
         if time.monotonic() > end:

@@ -77,6 +77,12 @@ def test_a_broker_that_does_not_serve_is_not_known() -> None:
     assert told(read) == [f"{UNKNOWN} (node 2: it reports failed a full disk){FIX}"]
 
 
+def test_what_a_broker_could_not_count_is_not_known() -> None:
+    uncounted = report(TWO, at="2026-01-01T00:00:09Z")
+    read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2), uncounted))
+    assert told(read) == [f"{UNKNOWN} (node 2: it could not count connections){FIX}"]
+
+
 def test_a_broker_that_starts_is_waited_for() -> None:
     starting = report(TWO, NodeState.STARTING)
     read = Parameters(
