@@ -58,7 +58,7 @@ class Traffic:
             self._has_read_unplaced(producer)
         assert self.transactional.failed == []
         self.group.has_read_once("transactions", list(self.transactional.committed))
-        once = [body for place, body in list(self.group.found.items()) if place[0] == TOPICS[0]]
+        once = [body for place, body in self.group.by_now().items() if place[0] == TOPICS[0]]
         assert len(once) == len(set(once)), "and none was written twice"
         waited = longest_wait_of_a_partition(it for it in acknowledged if it.when >= since)
         return f"longest time of a partition without an acknowledgement {waited:.1f} s"
@@ -68,7 +68,7 @@ class Traffic:
         missing = {record(it.sequence)[1] for it in unplaced(producer)}
         end = time.monotonic() + PATIENCE
         while missing and time.monotonic() < end:
-            read = list(self.group.found.items())
+            read = self.group.by_now().items()
             missing -= {body for place, body in read if place[0] == producer.topic}
             time.sleep(0.2)
         assert not missing

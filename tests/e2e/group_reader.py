@@ -34,9 +34,13 @@ class GroupReader(Background):
         read = partial(self._read, settings, topics)
         super().__init__(group, [read] * MEMBERS, PATIENCE)
 
+    def by_now(self) -> dict[Place, bytes]:
+        """What is read by now, as it stands: `copy` is one step, beside which nothing is added."""
+        return self.found.copy()
+
     def has_read(self, records: Mapping[Place, bytes]) -> None:
         """Waits for ``records``; fails for one that is missing after that, or read otherwise."""
-        self._waits(lambda: records.keys() - self.found.keys())
+        self._waits(lambda: records.keys() - self.by_now().keys())
         assert {place: self.found[place] for place in records} == records
 
     def has_read_once(self, topic: str, values: Collection[str]) -> list[str]:
@@ -51,8 +55,8 @@ class GroupReader(Background):
 
     def values(self, topic: str) -> list[str]:
         """What is read by now of a topic with one partition, by offset."""
-        found = {place: self.found[place] for place in list(self.found) if place[0] == topic}
-        return [value.decode() for _, value in sorted(found.items())]
+        found = sorted(item for item in self.by_now().items() if item[0][0] == topic)
+        return [value.decode() for _, value in found]
 
     def _waits(self, missing: Callable[[], Collection[Any]]) -> None:
         end = time.monotonic() + PATIENCE
