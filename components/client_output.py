@@ -24,13 +24,17 @@ OUTPUT = "client_properties"
 
 
 def announce_clients(
-    spec: SecuritySpec,
-    security: SecurityPlan,
+    spec: SecuritySpec | None,
+    security: SecurityPlan | None,
     contract: Contract | pulumi.Output[Contract],
     root: Path,
 ) -> None:
-    """Exports it; ``root`` is the folder of the stack's cluster. Paths in it start at the project's
-    folder, so that all checkouts say the same."""
+    """Exports it for a secured stack; ``root`` is the folder of the stack's cluster.
+
+    Paths in it start at the project's folder, so that all checkouts say the same.
+    """
+    if spec is None or security is None:
+        return
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)

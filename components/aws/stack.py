@@ -62,8 +62,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
             found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
         )
     )
-    if spec.security is not None and planned.plan.security is not None:
-        announce_clients(spec.security, planned.plan.security, contract, root)
+    announce_clients(spec.security, planned.plan.security, contract, root)
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))

@@ -21,8 +21,6 @@ _HEAP = re.compile(r"[1-9]\d*[mg]", re.ASCII)
 _BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_"
 SECRETS = "/run/kafka/secrets"
 """Where the files of `Boot.secrets` are; in memory, so they never reach a disk."""
-
-
 CLIENTS_SECONDS = 15
 """From one report of the clients of listeners that leave to the next."""
 SHOWN_CLIENTS = 12

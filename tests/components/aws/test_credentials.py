@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from components.aws.credentials import endpoint, environment
+from components.aws.credentials import StackSettings, endpoint, environment
 from components.aws.reports import AT_ONCE
 from components.aws.ssm import reader
 from earshot.errors import EarshotError
@@ -22,6 +22,16 @@ def test_nothing_said_leaves_the_environment_as_it_is() -> None:
     assert environment({}, own) == own
     assert own == {"AWS_SESSION_TOKEN": "t", "PATH": "/bin"}
     assert endpoint({}, "s3") is None
+
+
+def test_a_program_asks_for_its_stacks_settings_as_a_provider_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"aws:accessKey": "a", "aws:endpoints": json.dumps(LISTED)}
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps(given))
+    settings = StackSettings()
+    assert settings.get("aws:accessKey") == "a" and settings.get("aws:profile") is None
+    assert endpoint(settings, "ssm") == "http://127.0.0.1:2"
 
 
 def test_what_is_said_goes_before_the_environment() -> None:
