@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:  # slow to import, where no test uses an engine
+if TYPE_CHECKING:  # slow to import, where no test uses one
+    from tests.doubles.aws.server import MotoServer
     from tests.e2e.box.cloud_box import CloudBox
     from tests.e2e.docker_engine import Engine
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+    """A moto server in the place of AWS, for the tests of one file."""
+    from tests.doubles.aws.server import moto_server
+
+    with moto_server(tmp_path_factory.mktemp("moto")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

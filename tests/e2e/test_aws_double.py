@@ -10,7 +10,7 @@ import pytest
 
 from tests.doubles.aws import official
 from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.server import MotoServer
 from tests.doubles.plugin.kind import not_implemented
 from tests.e2e.aws_project import Project, aws_project
 
@@ -139,12 +139,6 @@ aws.ssm.Parameter("ready", name="/kafka/ready/1", type="String", insecure_value=
 pulumi.export("record", public.fqdn)
 pulumi.export("account", aws.get_caller_identity().account_id)
 """
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from earshot.validation.contract import Contract
 from tests.config.aws_documents import ARCHIVE, EXTERNAL, INTERNAL, OFFICE
 from tests.doubles.aws.addresses import POOL_VARIABLE
 from tests.doubles.aws.nodes import nodes_reporting
-from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.aws.server import REGION, MotoServer
 from tests.doubles.docker.install import install_docker_double
 from tests.e2e.aws_project import Project, aws_project
 from toolchain.paths import POLICIES
@@ -57,12 +57,6 @@ pulumi.export("bootstrap", cluster.bootstrap)
 pulumi.export("contract", cluster.contract)
 """
 ZONES = ["us-west-2a", "us-west-2b"]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as started:
-        yield started
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_project import Project, aws_project
 from toolchain.paths import POLICIES
 
@@ -62,12 +61,6 @@ if {elastic}:
 OPEN = {19092: "10.20.0.0/16", 9092: OFFICE}
 OWN = "address.public_dns"
 PRIVATE = "pulumi.Output.from_input('ip-10-20-0-10.us-west-2.compute.internal')"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.server import MotoServer
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 from tests.e2e.project import STACK
 
@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 FOLDER = Path(".earshot", "stacks", STACK, "kafka", "security")
 OPEN: dict[str, Any] = {"deletion_protection": False, "data": "delete"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from earshot.user_data.node_report import NodeState
 from earshot.validation.contract import Contract
 from tests.config.aws_documents import INTERNAL, ONE_LISTENER, OWN_ZONE, TWO_LISTENERS
-from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.aws.server import REGION, MotoServer
 from tests.doubles.dns_server import dns_server
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
@@ -35,12 +35,6 @@ IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
     ("preview", {"controllers": {"count": 1}}, ["has the voters 1", "keep `controllers.mode`"]),
 ]
 """What is done, changes of running brokers, and words of their refusals."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -19,19 +19,13 @@ from earshot.report.json import read_report
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
 from tests.config.aws_documents import TWO_LISTENERS
-from tests.doubles.aws.server import MotoServer, moto_server
+from tests.doubles.aws.server import MotoServer
 from tests.doubles.aws.validators import Validators, validators_answering
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 GOING = {"deletion_protection": False, "data": "delete"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -8,18 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.aws.server import REGION, MotoServer, moto_server
+from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 OPEN: dict[str, Any] = {"deletion_protection": False}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
-    with moto_server(tmp_path_factory.mktemp("moto")) as found:
-        yield found
 
 
 @pytest.fixture
