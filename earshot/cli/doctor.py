@@ -8,13 +8,13 @@ from pathlib import Path
 from earshot.cli.output import SUFFIXES, formats, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
+from earshot.doctor.survey import USUAL_DEADLINE
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placements import in_containers
 from earshot.report import Format
 from earshot.validation.contract import Contract
 
-SECONDS = 10.0
 ELSEWHERE = (
     "seen from this machine alone: listeners for clients in containers need not work from here; "
     "--scope host leaves them out, and `earshot validate` goes where those clients stand"
@@ -43,7 +43,7 @@ def run(
         contract or named.bootstrap,
         client=client,
         bootstrap=named.bootstrap if contract else (),
-        deadline=deadline or SECONDS,
+        deadline=deadline or USUAL_DEADLINE,
         produce=produce,
     )
     if scope is None and contract is not None and in_containers(contract.placement):

@@ -21,6 +21,7 @@ from earshot.doctor.probe import nameservers, vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, RunTopic
 from earshot.doctor.survey import (
+    USUAL_DEADLINE,
     ListenerAddress,
     Sighting,
     facts_of,
@@ -54,7 +55,7 @@ def examine(
     *,
     client: Mapping[str, str] | None = None,
     bootstrap: Sequence[Address] = (),
-    deadline: float = 10.0,
+    deadline: float = USUAL_DEADLINE,
     vantage: str = "host",
     produce: bool = True,
     on_cell: OnCell | None = None,
@@ -65,7 +66,8 @@ def examine(
     named after the address that led to it, and what its metadata advertises is checked by itself.
     ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
     properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
-    in seconds, but for the control probe of what failed; ``on_cell`` gets each cell when it is
+    in seconds, but for the control probe of what failed, and a longer one gives each address longer
+    to answer; ``on_cell`` gets each cell when it is
     decided, before that probe. Without ``produce`` nothing is written to the cluster. Raises
     EarshotError for client properties that cannot be used.
 

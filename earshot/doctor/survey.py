@@ -38,6 +38,9 @@ from earshot.validation.metadata import (
 
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
+USUAL_DEADLINE = 10.0
+"""Seconds of a run that the limits here are made for; one with more gives each step more."""
+MOST_MORE = 6.0
 SPOKEN_LIMIT = 2.0
 """Seconds for finding out what a listener speaks that gave none."""
 CERTAIN = frozenset(
@@ -103,17 +106,18 @@ def _look(
     asked: ListenerAddress, client: Mapping[str, str], context: ssl.SSLContext | None, end: Deadline
 ) -> Sighting:
     address, protocol = asked
-    left = end.left(RESOLVE_LIMIT)
+    more = min(MOST_MORE, max(1.0, end.seconds / USUAL_DEADLINE))
+    left = end.left(RESOLVE_LIMIT * more)
     lookup = explained(resolve([address.host], left)[address.host], end.left(EXPLAIN_LIMIT))
     if not lookup.ok:
         return Sighting(Contact(address, lookup), None, left)
-    left = end.left(CONNECT_LIMIT)
+    left = end.left(CONNECT_LIMIT * more)
     contact = reach(address, lookup, context if protocol.tls else None, max(0.05, left))
     if isinstance(contact.security, Failure):
         return Sighting(_understood(contact, protocol, contact.security, end), None, left)
     if not contact.connected:
         return Sighting(contact, None, left)
-    left = end.left(ASK_LIMIT)
+    left = end.left(ASK_LIMIT * more)
     said = ask(address, protocol, client, left, end.stop)
     if isinstance(said, Failure):
         contact = _understood(contact, protocol, said, end)

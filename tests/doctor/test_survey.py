@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from earshot.doctor.survey import (
     targets_of,
     targets_seen,
 )
+from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
@@ -369,11 +371,39 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
     monkeypatch.setattr(survey, "reach", reached)
     monkeypatch.setattr(survey, "ask", lambda *given: said)
     with ThreadPoolExecutor(1) as pool:
-        found = look([place, place], {}, Unmoved(60), pool)
+        found = look([place, place], {}, Unmoved(10), pool)
     asked = waited == survey.ASK_LIMIT
     assert found == {place: Sighting(contact, said if asked else None, waited)}
     context = "context" if protocol is Protocol.SSL else None
     assert looked == ([(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else [])
+
+
+@pytest.mark.parametrize(("deadline", "more"), [(5, 1), (10, 1), (30, 3), (60, 6), (3600, 6)])
+def test_a_longer_deadline_gives_each_step_longer(
+    deadline: float, more: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = (address("e:1"), PLAIN)
+    limits: list[float] = []
+
+    def resolved(hosts: Iterable[str], limit: float) -> dict[str, Lookup]:
+        limits.append(limit)
+        return dict.fromkeys(hosts, KNOWN_NAME)
+
+    def reached(where: Address, found: Lookup, context: object, limit: float) -> Contact:
+        limits.append(limit)
+        return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
+
+    def asked(*given: object) -> MetadataAnswer:
+        limits.extend(it for it in given if isinstance(it, float))
+        return answer("e:1", "e:1")
+
+    monkeypatch.setattr(survey, "resolve", resolved)
+    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
+    monkeypatch.setattr(survey, "reach", reached)
+    monkeypatch.setattr(survey, "ask", asked)
+    with ThreadPoolExecutor(1) as pool:
+        look([place], {}, Unmoved(deadline), pool)
+    assert limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
 
 
 def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) -> None:

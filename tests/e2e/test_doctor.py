@@ -28,6 +28,9 @@ from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
+PATIENT = 60.0
+"""Seconds for a broker that has just started, with TLS or logins, on a busy machine."""
+
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Cluster]:
@@ -347,7 +350,7 @@ def test_credentials() -> None:
         return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
 
     with running_cluster(plan, extra={1: extra}) as one:
-        good = examine(one.contract, client=client("right"))
+        good = examine(one.contract, client=client("right"), deadline=PATIENT)
         bad = examine(one.contract, client=client("wrong"))
         unprotected = examine([address(one.contract, "EXTERNAL", 1)])
     assert good.verdict is Verdict.PASS, failures(good)
@@ -369,12 +372,13 @@ def test_tls(certificate: Path) -> None:
     trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificate)}
     _, plan = local_plan(brokers=1, listeners=listeners)
     with running_cluster(plan, extra={1: extra}) as one:
-        good = examine(one.contract, client=trusted)
+        good = examine(one.contract, client=trusted, deadline=PATIENT)
         unknown = examine(one.contract)
         plain = examine([address(one.contract, "EXTERNAL", 1)])
         one.advertise(1, EXTERNAL=f"127.0.0.1:{address(one.contract, 'EXTERNAL', 1).port}")
         seed = address(one.contract, "EXTERNAL", 1)
-        unnamed = examine([seed], client=trusted | {"security.protocol": "SSL"})
+        named = trusted | {"security.protocol": "SSL"}
+        unnamed = examine([seed], client=named, deadline=PATIENT)
     assert good.verdict is Verdict.PASS, failures(good)
     assert "TLSv1.3" in good.cells[1].stages[4].detail
     assert failures(unknown) == {("EXTERNAL", 1): (Stage.SECURITY, "certificate-untrusted")}
