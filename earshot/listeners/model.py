@@ -150,6 +150,8 @@ class SecurityPlan(Frozen):
     """What certificates that others have made call the nodes; none where the stack issues them."""
     authorities: tuple[int, ...] = (1,)
     """Those of the stack by number: the first one issues certificates, and nodes trust all."""
+    slow_aes: bool = False
+    """Whether nodes run in JVMs that do not use the processor's instructions for AES."""
 
 
 class ClusterPlan(Frozen):

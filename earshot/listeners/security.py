@@ -7,7 +7,7 @@ setting holds a secret: https://kafka.apache.org/documentation/#security_ssl (KI
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from earshot.listeners.terms import Protocol
@@ -107,11 +107,18 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": f"{security.folder}/{trusted_file(security)}",
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
-        "ssl.cipher.suites": ",".join(CIPHERS),
+        "ssl.cipher.suites": ",".join(_ciphers(security)),
         "authorizer.class.name": AUTHORIZER,
         "super.users": ";".join(f"User:{item}" for item in principals),
         "allow.everyone.if.no.acl.found": "false",
     }
+
+
+def _ciphers(security: SecurityPlan) -> Sequence[str]:
+    """In the order in which brokers choose among those of a client."""
+    if not security.slow_aes:
+        return CIPHERS
+    return sorted(CIPHERS, key=lambda name: "CHACHA20" not in name)
 
 
 def _is_open(plan: ClusterPlan) -> bool:

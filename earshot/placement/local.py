@@ -49,6 +49,7 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
             mechanism=spec.security.mechanism,
             principals=tuple(dict.fromkeys(it.principal for it in given.values())),
             authorities=spec.security.tls.authorities,
+            slow_aes=True,  # the first tier of compilation alone: see `earshot.jvm.archive`
         )
         planned = planned.model_copy(update={"security": security})
     shown = {id: item.shown for id, item in given.items()}

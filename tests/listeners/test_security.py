@@ -64,6 +64,18 @@ def test_nodes_are_trusted_by_what_others_call_them() -> None:
     assert found["ssl.truststore.location"] == "/run/security/trusted.pem"
 
 
+def test_a_jvm_without_machine_code_for_aes_prefers_another_cipher() -> None:
+    security = SECURITY.model_copy(update={"slow_aes": True})
+    found = settings(PLAN.model_copy(update={"security": security}), BROKER)["ssl.cipher.suites"]
+    assert found.split(",")[:4] == [
+        "TLS_CHACHA20_POLY1305_SHA256",
+        "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+        "TLS_AES_256_GCM_SHA384",
+    ]
+    assert sorted(found.split(",")) == sorted(COMMON["ssl.cipher.suites"].split(","))
+
+
 def stores(node: int) -> dict[str, str]:
     return {
         "ssl.keystore.type": "PEM",
