@@ -43,8 +43,9 @@ class CertificatesProvider(OwnedProvider):
         if isinstance(news["hosts"], Unknown):  # as long as a node's name is
             return DiffResult(changes=True)
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
-        store, wanted = store_of(news), _wanted(news)
+        store = store_of(news)
         with on_lines_of_its_own():
+            wanted = _wanted(news)
             store.check(wanted, issued=bool(olds.get("certificates")))
         due = changed or bool(store.due(wanted, _now()))
         return DiffResult(changes=due or not _is_in_state(store, wanted, olds))

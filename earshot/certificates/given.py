@@ -1,4 +1,4 @@
-"""Certificates that others have made, as PEM files: read, found to fit together, and told apart.
+"""Certificates that others have made, as PEM: read, found to fit together, and told apart.
 
 Kafka's PEM key stores take keys of RSA and EC in PKCS #8 and a chain in its order, the node's own
 first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
@@ -7,7 +7,7 @@ first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,11 +24,11 @@ from cryptography.hazmat.primitives.serialization import (
 
 from earshot.certificates.authority import read_certificate
 from earshot.certificates.chain import chain, principal, uses
+from earshot.certificates.in_aws import read_in_aws
+from earshot.certificates.places import is_in_aws, of_node
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
 
-NODE = "{node}"
-"""In a file's name, what a node's id takes the place of."""
 _UNUSABLE = (
     ValueError,
     UnsupportedAlgorithm,
@@ -41,13 +41,16 @@ _PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 @dataclass(frozen=True)
 class Files:
-    """Their paths; those of certificates and keys may hold a `NODE`."""
+    """Where they lie (see `earshot.certificates.places`); those of certificates and keys may hold a
+    `NODE`."""
 
     certificate: str
     key: str
     authority: str
     password: str = ""
-    """A file with the password of the keys; empty where they have none."""
+    """Where the password of the keys lies; empty where they have none."""
+    region: str = ""
+    """Of AWS; empty for the environment's own."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +74,27 @@ class Given:
 def read_given(files: Files, nodes: Iterable[int]) -> Given:
     """What lies in ``files`` for these ``nodes``.
 
-    Raises EarshotError for a file that cannot be read or used.
+    Raises EarshotError for what cannot be read or used.
     """
-    path = Path(files.authority)
-    trusted = _certificates(path, _read(path))
-    password = _read(Path(files.password)).strip() if files.password else b""
-    found = {}
-    for id in nodes:
-        certificate, key = (it.replace(NODE, str(id)) for it in (files.certificate, files.key))
-        found[id] = _node(Path(certificate), Path(key), password, trusted)
+    own = {id: (of_node(files.certificate, id), of_node(files.key, id)) for id in nodes}
+    secret = {files.password, *(key for _, key in own.values())}
+    places = (files.authority, files.password, *(it for two in own.values() for it in two))
+    texts = _texts(filter(None, dict.fromkeys(places)), secret, files.region)
+    trusted = _certificates(files.authority, texts)
+    password = texts[files.password].strip() if files.password else b""
+    found = {id: _node(*own[id], texts, password, trusted) for id in own}
     return Given(found, "".join(map(_pem, trusted)))
 
 
 def _node(
-    certificate: Path, key: Path, password: bytes, trusted: list[x509.Certificate]
+    certificate: str,
+    key: str,
+    texts: Mapping[str, bytes],
+    password: bytes,
+    trusted: list[x509.Certificate],
 ) -> GivenNode:
-    own, *others = _certificates(certificate, _read(certificate))
-    private = _key(key, _read(key), password)
+    own, *others = _certificates(certificate, texts)
+    private = _key(key, texts[key], password)
     try:
         public = own.public_key().public_bytes(*_PUBLIC)
         path, missing = chain(own, others, trusted)
@@ -96,13 +103,13 @@ def _node(
         name = principal(own.subject)
     except _UNUSABLE as reason:
         raise EarshotError(
-            str(certificate),
+            certificate,
             observed=f"holds a certificate that cannot be used ({reason})",
             remedy="have it issued anew",
         ) from None
     if private.public_key().public_bytes(*_PUBLIC) != public:
         raise EarshotError(
-            str(key),
+            key,
             observed=f"holds another key than that of the first certificate in {certificate}",
             allowed="the key that the certificate was issued for",
         )
@@ -120,43 +127,58 @@ def _node(
     return GivenNode(shown, name, secret + "".join(map(_pem, sent)))
 
 
-def _read(path: Path) -> bytes:
+def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
+    """What lies in each of ``places``. Raises EarshotError."""
+    found = {place: b"" if is_in_aws(place) else _read(place) for place in places}
+    # in one order, for what is read once per process
+    for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, found))), region).items():
+        if place in secret and not text.encrypted:
+            raise EarshotError(
+                place,
+                observed="is a parameter of the type String, which SSM does not encrypt",
+                allowed="SecureString, where keys and passwords lie",
+            )
+        found[place] = text.content
+    return found
+
+
+def _read(path: str) -> bytes:
     try:
-        return path.read_bytes()
+        return Path(path).read_bytes()
     except OSError as reason:
         raise EarshotError(
-            str(path),
+            path,
             observed=f"cannot be read ({reason.strerror})",
             remedy="put it there, or correct security.tls.from",
         ) from None
 
 
-def _certificates(path: Path, text: bytes) -> list[x509.Certificate]:
+def _certificates(place: str, texts: Mapping[str, bytes]) -> list[x509.Certificate]:
     try:
-        return x509.load_pem_x509_certificates(text)
+        return x509.load_pem_x509_certificates(texts[place])
     except _UNUSABLE:
         raise EarshotError(
-            str(path),
+            place,
             observed="holds no certificate that can be read",
             allowed="PEM: -----BEGIN CERTIFICATE-----",
         ) from None
 
 
 def _key(
-    path: Path, text: bytes, password: bytes
+    place: str, text: bytes, password: bytes
 ) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey:
     is_encrypted = b"ENCRYPTED" in text
     if is_encrypted and not password:
         raise EarshotError(
-            str(path),
+            place,
             observed="holds a key that is encrypted, and no password is given",
-            allowed="a key without a password, or a file with it as security.tls.from.password",
+            allowed="a key without a password, or the place of it as security.tls.from.password",
         )
     try:
         found = load_pem_private_key(text, password if is_encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise EarshotError(
-            str(path),
+            place,
             observed="holds a key that the given password does not open"
             if is_encrypted
             else "holds no private key that can be read",
@@ -164,7 +186,7 @@ def _key(
         ) from None
     if not isinstance(found, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):
         raise EarshotError(
-            str(path),
+            place,
             observed="holds a key of a kind that Kafka does not read from PEM",
             allowed="a key of RSA or EC",
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from earshot.certificates.places import NODE, is_in_aws, problem
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.model import Frozen, whole_number
 from earshot.listeners.problems import refuse, shown
@@ -19,21 +20,59 @@ _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
 _OF_OTHERS = ("GSSAPI", "OAUTHBEARER")
 """Mechanisms of Kafka's that `security` cannot make users for."""
+_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 Days = Annotated[int, BeforeValidator(whole_number)]
 Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
 
 
 class FilesSpec(Frozen):
-    """PEM files with certificates of nodes that others have made; relative to the project."""
+    """Certificates of nodes that others have made, as PEM.
+
+    Each lies in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
+    Secrets Manager (`secretsmanager:NAME`).
+    """
 
     certificate: str = Field(min_length=1)
     """The node's own first, then those up to the authority; `{node}` stands for the node's id."""
     key: str = ""
-    """Where its key lies; empty: in the same file."""
+    """Where its key lies; empty: with the certificate."""
     authority: str = Field(min_length=1)
     password: str = ""
-    """A file with the password of the keys; empty: they have none."""
+    """Where the password of the keys lies; empty: they have none."""
+    region: str = ""
+    """Of what lies in AWS; empty: the environment's own."""
+
+    @field_validator("certificate", "key", "authority", "password")
+    @classmethod
+    def _is_place(cls, value: str) -> str:
+        refuse(filter(None, [problem(value)]))
+        return value
+
+    @field_validator("authority", "password")
+    @classmethod
+    def _of_all_nodes(cls, value: str) -> str:
+        if NODE in value:
+            raise ValueError(
+                f"found {NODE}, which stands in `certificate` and `key`; allowed: one place for "
+                "all nodes"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _region_of_aws(self) -> Self:
+        if self.region and not _REGION.fullmatch(self.region):
+            raise ValueError(
+                f"region: found {shown(self.region)}; allowed: one of AWS, such as eu-central-1"
+            )
+        if self.region and not any(
+            map(is_in_aws, (self.certificate, self.key, self.authority, self.password))
+        ):
+            raise ValueError(
+                "region: found where all are files; allowed: where one lies in SSM or Secrets "
+                "Manager"
+            )
+        return self
 
 
 class TlsSpec(Frozen):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from earshot.certificates.places import is_in_aws
 from earshot.config.security import SecuritySpec
 from earshot.stack_files import project_of
 
@@ -25,11 +26,16 @@ def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
     from earshot.certificates.given import Files  # slow to import
 
     project = project_of(root)
+
+    def found(place: str) -> str:
+        return place if not place or is_in_aws(place) else str(project / place)
+
     return Files(
-        str(project / named.certificate),
-        str(project / (named.key or named.certificate)),
-        str(project / named.authority),
-        str(project / named.password) if named.password else "",
+        found(named.certificate),
+        found(named.key or named.certificate),
+        found(named.authority),
+        found(named.password),
+        named.region,
     )
 
 

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from earshot.certificates.given import Files, Given, GivenNode, read_given
+from earshot.certificates.in_aws import Text
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
 from tests.certificates.made import Made, made
@@ -170,7 +171,7 @@ PLAIN_TEXTS = (
             holding("1.key", B1.key_pem("geheim")),
             (
                 "1.key: holds a key that is encrypted, and no password is given\n  allowed: a key "
-                "without a password, or a file with it as security.tls.from.password"
+                "without a password, or the place of it as security.tls.from.password"
             ),
         ),
         (
@@ -221,3 +222,38 @@ def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
         "1.key: holds a key that the given password does not open\n"
         "  allowed: PEM: -----BEGIN PRIVATE KEY-----"
     )
+
+
+def test_what_lies_in_aws_is_read_as_files_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = {
+        "ssm:/kafka/1.key": Text(B1.key_pem("geheim").encode(), encrypted=True),
+        "secretsmanager:kafka-1": Text((B1.pem + MIDDLE.pem).encode(), encrypted=True),
+        "ssm:/kafka/password": Text(b"geheim", encrypted=True),
+    }
+    asked = []
+
+    def read(places: tuple[str, ...], region: str) -> dict[str, Text]:
+        asked.append((places, region))
+        return {place: held[place] for place in places}
+
+    monkeypatch.setattr("earshot.certificates.given.read_in_aws", read)
+    named = Files(
+        "secretsmanager:kafka-{node}",
+        "ssm:/kafka/{node}.key",
+        str(folder / "ca.pem"),
+        "ssm:/kafka/password",
+        "eu-central-1",
+    )
+    assert only(read_given(named, [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
+    assert asked == [(tuple(sorted(held)), "eu-central-1")]
+    for place in ("ssm:/kafka/1.key", "ssm:/kafka/password"):
+        plain = {place: Text(held[place].content, encrypted=False)}
+        with monkeypatch.context() as patch, pytest.raises(EarshotError) as caught:
+            patch.setattr("earshot.certificates.given.read_in_aws", lambda *_, it=plain: held | it)
+            read_given(named, [1])
+        assert str(caught.value) == (
+            f"{place}: is a parameter of the type String, which SSM does not encrypt\n"
+            "  allowed: SecureString, where keys and passwords lie"
+        )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from earshot.certificates.given import Files
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.terms import Mechanism
+from earshot.placement.given import files_of
 from tests.config.aws_documents import document
 
 OF_OTHERS = (
@@ -54,6 +57,15 @@ def test_nodes_may_have_certificates_of_others() -> None:
     assert security is not None and security.tls.files is not None
     assert security.tls.files.certificate == "certs/{node}.pem"
     assert security.tls.files.key == security.tls.files.password == ""
+
+
+@pytest.mark.parametrize("region", ["", "us-gov-west-1", "eusc-de-east-1"])
+def test_they_may_lie_in_aws(region: str) -> None:
+    places = {**FILES, "key": "ssm:/kafka/{node}.key", "region": region}
+    security = read_spec(secured(security={"tls": {"from": places}}), "x").security
+    assert files_of(security, Path("/p/.earshot/stacks/s/kafka")) == Files(
+        "/p/certs/{node}.pem", "ssm:/kafka/{node}.key", "/p/certs/ca.pem", "", region
+    )
 
 
 def test_without_security_protocols_are_the_users_own() -> None:
@@ -146,6 +158,34 @@ def test_without_security_protocols_are_the_users_own() -> None:
         (
             {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
             "x: security.tls.from.certificate: is missing",
+        ),
+        (
+            {"security": {"tls": {"from": {**FILES, "key": "vault:{node}"}}}},
+            (
+                "x: security.tls.from.key: found vault:…; allowed: a path (with ./ before it where "
+                "it has a colon), ssm:NAME or secretsmanager:NAME"
+            ),
+        ),
+        (
+            {"security": {"tls": {"from": {**FILES, "password": "ssm:/{node}"}}}},
+            (
+                "x: security.tls.from.password: found {node}, which stands in `certificate` and "
+                "`key`; allowed: one place for all nodes"
+            ),
+        ),
+        (
+            {"security": {"tls": {"from": {**FILES, "key": "ssm:/k", "region": "Frankfurt"}}}},
+            (
+                "x: security.tls.from: region: found 'Frankfurt'; allowed: one of AWS, such as "
+                "eu-central-1"
+            ),
+        ),
+        (
+            {"security": {"tls": {"from": {**FILES, "region": "eu-central-1"}}}},
+            (
+                "x: security.tls.from: region: found where all are files; allowed: where one lies "
+                "in SSM or Secrets Manager"
+            ),
         ),
         (
             {"security": {"mechanism": "PLAIN"}},

@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -30,6 +31,7 @@ from earshot.validation.client import failure_of, translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.made import Made, made
+from tests.doubles.aws.server import REGION, moto_server
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, holders, refused, watched
@@ -480,8 +482,30 @@ def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
         (folder / f"{id}.key").write_text(node.key_pem("geheim"))
 
 
+@contextlib.contextmanager
+def keys_in_aws(stack: LocalSecured, folder: Path, log: Path) -> Iterator[None]:
+    """Within it keys and password of `others` lie there, and in no file of ``folder``."""
+    with moto_server(log) as aws:
+        credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        stack.deployment.environment |= {
+            **{name.upper(): value for name, value in credentials.items()},
+            "AWS_ENDPOINT_URL": aws.url,
+            "AWS_DEFAULT_REGION": REGION,
+        }
+        given = {"region_name": REGION, "endpoint_url": aws.url, **credentials}
+        with contextlib.closing(boto3.client("ssm", **given)) as ssm:
+            for path in folder.glob("*.key"):
+                name, text = f"/kafka/{path.name}", path.read_text()
+                ssm.put_parameter(Name=name, Value=text, Type="SecureString")
+                path.unlink()
+        with contextlib.closing(boto3.client("secretsmanager", **given)) as manager:
+            manager.create_secret(Name="kafka-keys", SecretString="geheim")
+            (folder / "password").unlink()
+        yield
+
+
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
-    stack: LocalSecured,
+    stack: LocalSecured, tmp_path: Path
 ) -> None:
     """It brings the cluster up anew."""
     hosts: dict[int, list[str]] = {}
@@ -502,7 +526,9 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
     assert stack.deployment.pids() == {}
     others(certs, hosts)
-    stack.deployment.up()
+    files |= {"key": "ssm:/kafka/{node}.key", "password": "secretsmanager:kafka-keys"}
+    with keys_in_aws(stack, certs, tmp_path):
+        stack.deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
     held = read_certificate((stack.store.folder / "node-2.pem").read_text())

@@ -1,0 +1,49 @@
+"""Where certificates and keys of others lie: a path, or a name in one of two services of AWS."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+NODE: Final = "{node}"
+"""In a place, what a node's id takes the place of."""
+SSM: Final = "ssm:"
+SECRETS: Final = "secretsmanager:"
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
+_NAMES: Final = {
+    SSM: (
+        re.compile(r"[A-Za-z0-9_.:/-]{1,2048}", re.ASCII),
+        "letters, digits and . - _ / as the name of a parameter, or its ARN",
+    ),
+    SECRETS: (
+        re.compile(r"[A-Za-z0-9_+=.@!:/-]{1,2048}", re.ASCII),
+        "letters, digits and / _ + = . @ - as the name of a secret, or its ARN",
+    ),
+}
+"""What AWS allows in a name or ARN: `GetParameters` and `GetSecretValue` in its references."""
+
+
+def is_in_aws(place: str) -> bool:
+    return place.startswith(tuple(_NAMES))
+
+
+def of_node(place: str, id: int) -> str:
+    """The place of the node with this ``id``."""
+    return place.replace(NODE, str(id))
+
+
+def problem(place: str) -> str:
+    """Why ``place`` is none, without what follows its scheme; an empty text where it is one."""
+    scheme = _SCHEME.match(place)
+    if scheme is None:
+        return ""
+    if scheme[0] not in _NAMES:
+        return (
+            f"found {scheme[0]}…; allowed: a path (with ./ before it where it has a colon), "
+            f"{SSM}NAME or {SECRETS}NAME"
+        )
+    pattern, allowed = _NAMES[scheme[0]]
+    name = of_node(place.removeprefix(scheme[0]), 1)
+    return (
+        "" if pattern.fullmatch(name) else f"found {place!r}; allowed after {scheme[0]} {allowed}"
+    )

@@ -1,0 +1,189 @@
+"""Texts in SSM and Secrets Manager, and one clear line for each way in which there is none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError, EndpointConnectionError
+from moto import mock_aws
+
+from earshot.certificates.in_aws import read_in_aws
+from earshot.errors import EarshotError
+
+REGION = "eu-central-1"
+PLACE = "ssm:/kafka/ca.pem"
+CREDENTIALS = (
+    "give the environment credentials that are valid (AWS_PROFILE, or another of AWS's own ways)"
+)
+
+
+@pytest.fixture(autouse=True)
+def ambient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Credentials as a shell has them, no region, and nothing that was read before."""
+    names = ("PROFILE", "SESSION_TOKEN", "ENDPOINT_URL", "DEFAULT_REGION", "DEFAULT_PROFILE")
+    for name in names:
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    read_in_aws.cache_clear()
+
+
+@pytest.fixture
+def held() -> Iterator[None]:
+    """Twelve parameters, of which the last is no secret, and three secrets, one of bytes."""
+    with (
+        mock_aws(),
+        closing(boto3.client("ssm", region_name=REGION)) as ssm,
+        closing(boto3.client("secretsmanager", region_name=REGION)) as manager,
+    ):
+        for id in range(11):
+            ssm.put_parameter(Name=f"/kafka/{id}", Value=f"key {id}", Type="SecureString")
+        ssm.put_parameter(Name="/kafka/ca.pem", Value="authority", Type="String")
+        for id in range(2):
+            manager.create_secret(Name=f"kafka-{id}", SecretString=f"secret {id}")
+        manager.create_secret(Name="bytes", SecretBinary=b"x")
+        yield
+
+
+def refusal(*places: str, region: str = REGION) -> str:
+    with pytest.raises(EarshotError) as caught:
+        read_in_aws(places, region)
+    return str(caught.value)
+
+
+def test_all_is_read_by_few_calls_and_once(held: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    own = BaseClient._make_api_call
+
+    def counted(self: Any, operation: str, given: Any) -> Any:
+        calls.append(operation)
+        return own(self, operation, given)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", counted)
+    places = (*(f"ssm:/kafka/{id}" for id in range(11)), PLACE)
+    places += ("secretsmanager:kafka-0", "secretsmanager:kafka-1")
+    for _ in range(2):
+        found = read_in_aws(places, REGION)
+        assert {place: text.content.decode() for place, text in found.items()} == {
+            **{f"ssm:/kafka/{id}": f"key {id}" for id in range(11)},
+            PLACE: "authority",
+            "secretsmanager:kafka-0": "secret 0",
+            "secretsmanager:kafka-1": "secret 1",
+        }
+        assert {it for it, text in found.items() if not text.encrypted} == {PLACE}
+    assert calls == ["GetParameters"] * 2 + ["GetSecretValue"] * 2
+    assert "key" not in repr(found) and "secret " not in repr(found)
+
+
+def test_versions_and_arns_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS answers with names that are without their selectors, which moto leaves out."""
+    arn = "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/ca.pem"
+    of_all = {"Name": "/kafka/ca.pem", "ARN": arn, "Type": "String"}
+    found = [{**of_all, "Value": "new"}, {**of_all, "Value": "old", "Selector": ":1"}]
+    monkeypatch.setattr(BaseClient, "_make_api_call", lambda *_: {"Parameters": found})
+    texts = read_in_aws((f"{PLACE}:1", f"ssm:{arn}"), REGION)
+    assert [text.content for text in texts.values()] == [b"new", b"old"]
+    assert [*texts] == [f"ssm:{arn}", f"{PLACE}:1"]
+
+
+def test_nothing_is_asked_where_nothing_lies_in_aws() -> None:
+    assert read_in_aws((), "") == {}
+
+
+def test_what_is_no_text_of_the_region_is_named(held: None) -> None:
+    told = "not found in eu-central-1 with these credentials\n"
+    told += "  fix: put it there, or correct security.tls.from or its region"
+    assert refusal("ssm:/kafka/1", "ssm:/a", "ssm:/b") == f"ssm:/a and 1 more: {told}"
+    assert refusal("secretsmanager:a") == f"secretsmanager:a: {told}"
+    assert refusal("secretsmanager:bytes") == (
+        "secretsmanager:bytes: is a binary secret\n  allowed: one that holds a text, as PEM is"
+    )
+
+
+PERMISSION = (
+    "let these credentials call ssm:GetParameters or secretsmanager:GetSecretValue for it, and "
+    "kms:Decrypt where a key of your own encrypts it"
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "remedy"),
+    [
+        (PLACE, "AccessDeniedException", PERMISSION),
+        ("secretsmanager:ca", "AccessDeniedException", PERMISSION),
+        (
+            PLACE,
+            "ThrottlingException",
+            "run the same command again in a minute: AWS refuses more calls for now",
+        ),
+        (PLACE, "ExpiredTokenException", CREDENTIALS),
+        (
+            PLACE,
+            "InternalServerError",
+            "see that this machine reaches AWS, and that region and credentials are the right ones",
+        ),
+    ],
+)
+def test_what_aws_refuses_is_told_with_its_remedy(
+    place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Any, operation: str, given: Any) -> None:
+        raise ClientError({"Error": {"Code": code, "Message": "no\nway"}}, operation)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    call = "GetParameters" if place == PLACE else "GetSecretValue"
+    assert refusal(place) == (
+        f"{place}: cannot be read: An error occurred ({code}) when calling the {call} operation: "
+        f"no way\n  fix: {remedy}"
+    )
+
+
+def test_a_machine_without_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any, operation: str, given: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="https://nowhere.example")
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    assert refusal(PLACE) == (
+        f'{PLACE}: cannot be read: Could not connect to the endpoint URL: "https://nowhere.example"'
+        "\n  fix: see that this machine reaches AWS, and that region and credentials are the right "
+        "ones"
+    )
+
+
+def test_a_region_is_needed() -> None:
+    assert refusal(PLACE, region="") == (
+        f"{PLACE}: cannot be read: You must specify a region.\n"
+        "  fix: name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the "
+        "profile"
+    )
+
+
+def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    told = refusal(PLACE)
+    assert told == f"{PLACE}: cannot be read: Unable to locate credentials\n  fix: {CREDENTIALS}"
+
+
+def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody's")
+    assert refusal(PLACE) == (
+        f"{PLACE}: cannot be read: The config profile (nobody's) could not be found\n"
+        f"  fix: {CREDENTIALS}"
+    )
+
+
+def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    assert refusal(PLACE) == (
+        f"{PLACE}: cannot be read: boto3 is not installed\n  fix: pip install 'earshot[aws]'"
+    )
