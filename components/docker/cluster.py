@@ -125,6 +125,7 @@ class DockerCluster(pulumi.ComponentResource):
                 id: known_or(self.cluster_id, TO_BE_MADE).apply(item.inputs)
                 for id, item in planned.containers.items()
             },
+            certificates=planned.certificates,
         )
         self.preflight = self._engine_preflight()
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}

@@ -25,7 +25,7 @@ from earshot.transition.change import Change
 
 def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     """Registers the stack's resources and outputs. Raises EarshotError."""
-    wanted = plan_docker(spec, stack)
+    wanted = plan_docker(spec, stack, state / "kafka")
     held = recalled(state)
     change = Change.of(state, wanted.plan)
     planned = plan_step(spec, stack, wanted, change.plan, _published(held.running))

@@ -15,7 +15,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
-from earshot.placement import AwsPlan, DockerPlan, LocalPlan, Planned
+from earshot.placement import AwsPlan, DockerPlan, Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
 from earshot.rules.catalogue import RULES
@@ -90,7 +90,7 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanC
     addresses: dict[int, tuple[str, ...]] = {}
     containers: dict[int, Container] = {}
     cloud = None
-    certificates = planned.certificates if isinstance(planned, LocalPlan) else None
+    certificates = None if isinstance(planned, AwsPlan) else planned.certificates
     if isinstance(planned, DockerPlan):
         containers = {
             id: read_container(item.inputs(_ANY_ID)) for id, item in planned.containers.items()

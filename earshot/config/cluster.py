@@ -184,10 +184,10 @@ class ClusterSpec(Frozen):
                 "`extra`"
             )
             return
-        if self.security.tls.files is not None and self.placement != "local":
+        if self.security.tls.files is not None and self.placement == "aws":
             yield (
                 f"security.tls.from: found with placement {self.placement}, which takes no files "
-                "of others yet; allowed: placement local, or `issue: stack`"
+                "of others yet; allowed: placements local and docker, or `issue: stack`"
             )
         if self.controllers.protocol is Protocol.PLAINTEXT and self.placement != "local":
             yield (

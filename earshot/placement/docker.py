@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from earshot.certificates.shown import ShownCertificate
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.listeners.images import IMAGE_NOTE
-from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import environment
 from earshot.placement.docker_names import DATA, KEYS, docker_names
+from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.plan import NodeNames, plan
+from earshot.placement.secured import security_plan
+
+if TYPE_CHECKING:
+    from earshot.certificates.given import GivenNode
 
 ROOMY = 512
 """MiB of heap in which Kafka's own default for the log cleaner (128 MiB) has room."""
@@ -93,25 +99,28 @@ class DockerPlan:
     notes: tuple[str, ...]
     containers: dict[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
+    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
+    """By node id, where others have made them."""
 
 
-def planned(spec: DockerSpec, stack: str, _state: Path) -> DockerPlan:
-    """The plan of ``spec`` as stack ``stack``. Raises EarshotError."""
-    return plan_docker(spec, stack)
+def planned(spec: DockerSpec, stack: str, state: Path) -> DockerPlan:
+    """The plan of ``spec`` as stack ``stack``, whose files are kept under ``state``. Raises
+    EarshotError."""
+    return plan_docker(spec, stack, state / "kafka")
 
 
-def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
-    """The plan of ``spec`` as stack ``stack``. Raises EarshotError."""
+def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan:
+    """The plan of ``spec`` as stack ``stack``. Raises EarshotError.
+
+    ``root`` is the folder of the stack's cluster: certificates of others lie beside its project.
+    """
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
     made = plan(settled, named.names)
-    if spec.security is not None:
-        security = SecurityPlan(
-            folder=KEYS,
-            mechanism=spec.security.mechanism,
-            authorities=spec.security.tls.authorities,
-        )
-        made = made.model_copy(update={"security": security})
+    given = given_certificates(spec.security, root, spec.node_ids)
+    _check_subjects(given)
+    security = security_plan(spec.security, KEYS, given)
+    made = made.model_copy(update={"security": security})
     ports = {
         node.id: tuple(
             PublishedPort(item.container_port, item.host_port, item.host_ip)
@@ -120,7 +129,21 @@ def plan_docker(spec: DockerSpec, stack: str) -> DockerPlan:
         for node in made.nodes
     }
     containers = _containers(spec, stack, made, ports)
-    return DockerPlan(made, named.names, named.notes, containers, spec.hosts)
+    shown = {id: item.shown for id, item in given.items()}
+    notes = (*named.notes, *expiry_note(shown))
+    return DockerPlan(made, named.names, notes, containers, spec.hosts, shown)
+
+
+def _check_subjects(given: Mapping[int, GivenNode]) -> None:
+    """Brokers are told of them in `super.users`, by a variable."""
+    for id, item in given.items():
+        if "\\" in item.principal:
+            raise EarshotError(
+                f"the certificate of node {id}",
+                observed=f"is for {item.principal}, and images would take the backslash away",
+                allowed='subjects without the characters , = + < > # " and \\ in their texts',
+                remedy="have the certificate issued for another subject",
+            )
 
 
 def plan_step(

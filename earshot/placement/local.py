@@ -9,12 +9,13 @@ from pathlib import Path
 from earshot.certificates.shown import ShownCertificate
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
 from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
+from earshot.placement.secured import security_plan
 
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap
@@ -43,15 +44,9 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
     planned = plan(settled, named.names)
     given = given_certificates(spec.security, root, spec.node_ids)
-    if spec.security is not None:
-        security = SecurityPlan(
-            folder=str(root / FOLDER),
-            mechanism=spec.security.mechanism,
-            principals=tuple(dict.fromkeys(it.principal for it in given.values())),
-            authorities=spec.security.tls.authorities,
-            slow_aes=True,  # the first tier of compilation alone: see `earshot.jvm.archive`
-        )
-        planned = planned.model_copy(update={"security": security})
+    # the first tier of compilation alone: see `earshot.jvm.archive`
+    security = security_plan(spec.security, str(root / FOLDER), given, slow_aes=True)
+    planned = planned.model_copy(update={"security": security})
     shown = {id: item.shown for id, item in given.items()}
     notes = (*named.notes, *expiry_note(shown))
     return LocalPlan(planned, named.names, notes, root, shown)

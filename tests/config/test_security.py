@@ -281,5 +281,5 @@ def test_instances_take_no_certificates_of_others_yet() -> None:
     files = {"tls": {"from": {"certificate": "a", "authority": "b"}}}
     assert refusal(document(security=files)) == (
         "x: security.tls.from: found with placement aws, which takes no files of others yet; "
-        "allowed: placement local, or `issue: stack`"
+        "allowed: placements local and docker, or `issue: stack`"
     )

@@ -21,6 +21,7 @@ from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.client import failure_of
 from earshot.validation.terms import Stage, Verdict
+from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (
     DockerStack,
@@ -202,16 +203,36 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     assert own == {Verdict.PASS} and len(report.cells) == 9
 
 
-def test_a_lost_key_store_is_written_again_and_keys_go_with_the_stack(
+def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:
-    made = stack.deployment
-    before = made.containers()
-    (stack.store.folder / "node-2.pem").unlink()
+    """It brings the cluster up anew, and removes it."""
+    made, (host,) = stack.deployment, stack.deployment.cluster["hosts"]
+    hosts = {id: [name, "localhost", host["external"]] for id, name in made.names.items()}
+    certs = made.folder / "certs"
+    hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]})
+    made.cluster["security"]["tls"] = {"from": FILES}
     made.cluster["validation"]["records"] = 0
+    before = made.containers()
+    assert "certificates of another source while brokers run" in made.refused()
+    assert made.containers() == before
+    made.destroy()
+    told = made.refused()
+    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
+    assert made.containers() == {}
+    hand_over(certs, hosts)
+    made.up()
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+    files = made.engine.run("exec", made.names[1], "ls", FOLDER).split()
+    assert files == ["ca.pem", "node-1.pem", "trusted.pem"]
+    before = made.containers()
+    hand_over(certs, {2: hosts[2]})
     made.up()
     after = made.containers()
     assert {id for id in after if after[id] != before[id]} == {2}
+    shown = [made.pulumi("stack", "export", "--show-secrets").stdout, described(made)]
+    secrets = [PASSWORD, *stack.secrets.values()]
+    assert not [it for it in secrets if any(it in text for text in shown)]
     made.destroy()
     left = made.engine.run("volume", "ls", "--quiet", "--filter", f"name=earshot-{made.stack}")
     assert sorted(left.split()) == sorted(

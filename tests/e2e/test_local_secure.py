@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from earshot.report.json import read_report
 from earshot.validation.client import failure_of, translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
-from tests.certificates.made import Made, made
+from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.doubles.aws.server import REGION, moto_server
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
@@ -467,24 +466,12 @@ def restarted(stack: LocalSecured) -> None:
     assert {it for it, pid in stack.deployment.pids().items() if pids[it] != pid} == {1, 2, 3}
 
 
-def others(folder: Path, hosts: Mapping[int, list[str]]) -> None:
-    """Certificates and keys of nodes, as somebody else hands them over: a chain, and a password."""
-    now = datetime.now(UTC) - timedelta(minutes=5)
-    root = made("CN=Root,O=Example\\, Inc.", now, authority=True, days=900, number=1)
-    issuing = made("CN=Issuing", now, root, authority=True, days=400, number=2)
-    folder.mkdir(exist_ok=True)
-    (folder / "ca.pem").write_text(root.pem)
-    (folder / "password").write_text("geheim\n")
-    for id, names in hosts.items():
-        name = f"CN=b{id},O=Example\\, Inc."
-        node: Made = made(name, now, issuing, hosts=names, number=10 + id)
-        (folder / f"{id}.pem").write_text(node.pem + issuing.pem)
-        (folder / f"{id}.key").write_text(node.key_pem("geheim"))
+SUBJECT = "CN=b{node},O=Example\\, Inc."
 
 
 @contextlib.contextmanager
 def keys_in_aws(stack: LocalSecured, folder: Path, log: Path) -> Iterator[None]:
-    """Within it keys and password of `others` lie there, and in no file of ``folder``."""
+    """Within it keys and password of `hand_over` lie there, and in no file of ``folder``."""
     with moto_server(log) as aws:
         credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         stack.deployment.environment |= {
@@ -499,7 +486,7 @@ def keys_in_aws(stack: LocalSecured, folder: Path, log: Path) -> Iterator[None]:
                 ssm.put_parameter(Name=name, Value=text, Type="SecureString")
                 path.unlink()
         with contextlib.closing(boto3.client("secretsmanager", **given)) as manager:
-            manager.create_secret(Name="kafka-keys", SecretString="geheim")
+            manager.create_secret(Name="kafka-keys", SecretString=PASSWORD)
             (folder / "password").unlink()
         yield
 
@@ -512,12 +499,10 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     for node in stack.deployment.pids():
         entries = stack.settings(node)["advertised.listeners"].split(",")
         hosts[node] = sorted({it.partition("://")[2].rpartition(":")[0] for it in entries})
-    files = {"certificate": "certs/{node}.pem", "key": "certs/{node}.key"}
-    files |= {"authority": "certs/ca.pem", "password": "certs/password"}
-    certs = stack.deployment.folder / "certs"
+    files, certs = dict(FILES), stack.deployment.folder / "certs"
     stack.deployment.cluster["security"]["tls"] = {"from": files}
     assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
-    others(certs, {**hosts, 2: ["elsewhere.example.com"]})
+    hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]}, SUBJECT)
     pids = stack.deployment.pids()
     assert "certificates of another source while brokers run" in stack.deployment.refused()
     assert stack.deployment.pids() == pids
@@ -525,7 +510,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     told = stack.deployment.refused()
     assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
     assert stack.deployment.pids() == {}
-    others(certs, hosts)
+    hand_over(certs, hosts, SUBJECT)
     files |= {"key": "ssm:/kafka/{node}.key", "password": "secretsmanager:kafka-keys"}
     with keys_in_aws(stack, certs, tmp_path):
         stack.deployment.up()
@@ -535,7 +520,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert held.names.dns + held.names.addresses == tuple(hosts[2])
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     assert not [it for name, it in stack.secrets.items() if it in exported]
-    assert "geheim" not in exported
+    assert PASSWORD not in exported
 
 
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(

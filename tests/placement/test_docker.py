@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import inspect
 import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pulumi_docker as docker
 import pytest
 
+from earshot.checks.plan import check_planned
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.properties import read_environment
+from earshot.names.policy import ResolverPolicy
 from earshot.placement import DockerPlan, plan_docker, plan_step
 from earshot.rules.evaluate import evaluate
 from earshot.transition.steps import transition
+from tests.certificates.handed_over import FILES, hand_over
 from tests.sources.containers import container_facts
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
@@ -213,3 +218,44 @@ def test_no_volume_with_keys_is_called_like_one_with_data() -> None:
     made = planned(brokers=2, names={1: "kafka", 2: "kafka-keys"}, security={})
     volumes = [it.volume for node in made.containers.values() for it in node.mounts]
     assert len(set(volumes)) == 4
+
+
+def given(root: Path) -> tuple[DockerSpec, DockerPlan]:
+    """A cluster with certificates of others, as the stack whose files are below ``root``."""
+    document = {"placement": "docker", "brokers": 2, "security": {"tls": {"from": FILES}}}
+    spec = read_spec(document, "test")
+    assert isinstance(spec, DockerSpec)
+    return spec, plan_docker(spec, "mine", root / ".earshot" / "stacks" / "mine" / "kafka")
+
+
+def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> None:
+    hosts = {id: [f"kafka-{id}", "localhost"] for id in (1, 2)}
+    hand_over(tmp_path / "certs", hosts)
+    spec, made = given(tmp_path)
+    assert made.plan.security is not None
+    assert made.plan.security.principals == ("CN=b1,O=Example", "CN=b2,O=Example")
+    for container in made.containers.values():
+        values = read_environment(container.environment).values
+        assert values["super.users"] == "User:CN=b1,O=Example;User:CN=b2,O=Example"
+        assert values["ssl.truststore.location"] == "/etc/kafka/secrets/trusted.pem"
+    ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
+    assert made.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert check_planned(spec, made, ResolverPolicy()).findings == ()
+    hand_over(tmp_path / "certs", {2: ["kafka-2"]})
+    spec, made = given(tmp_path)
+    (found,) = check_planned(spec, made, ResolverPolicy()).findings
+    assert (found.rule, found.node) == ("KL010", 2)
+    assert found.observed == "advertises localhost, and its certificate is for kafka-2"
+
+
+def test_subjects_that_no_variable_can_hold_are_refused(tmp_path: Path) -> None:
+    hosts = {id: [f"kafka-{id}", "localhost"] for id in (1, 2)}
+    hand_over(tmp_path / "certs", hosts, "CN=b{node},O=Example\\, Inc.")
+    with pytest.raises(EarshotError) as caught:
+        given(tmp_path)
+    assert str(caught.value) == (
+        "the certificate of node 1: is for CN=b1,O=Example\\, Inc., and images would take the "
+        "backslash away\n"
+        '  allowed: subjects without the characters , = + < > # " and \\ in their texts\n'
+        "  fix: have the certificate issued for another subject"
+    )

@@ -20,6 +20,7 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement import DockerPlan, plan_docker
 from earshot.project import Project
+from tests.certificates.handed_over import FILES, hand_over
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from toolchain.paths import ROOT
 
@@ -373,6 +374,19 @@ def test_a_container_is_made_with_its_keys_and_anew_with_another_certificate(
                 "readOnly": True,
             },
         ]
+
+
+def test_certificates_of_others_are_shown_to_the_gate(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hand_over(tmp_path / "certs", {1: ["kafka-1", "localhost"]})
+    deployed(brokers=1, security={"tls": {"from": FILES}})
+    shown, made = engine.of(GATE)["s"].inputs["certificates"], engine.of(CERTIFICATES)["s"].inputs
+    assert list(shown) == ["1"] and shown["1"]["names"] == {
+        "dns": ["kafka-1", "localhost"], "addresses": [],
+    }  # fmt: skip
+    assert made["files"]["certificate"] == f"{tmp_path}/certs/{{node}}.pem"
 
 
 def test_users_are_made_from_a_container_once_all_brokers_serve(engine: Engine) -> None:
