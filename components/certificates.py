@@ -24,19 +24,20 @@ from earshot import cache
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, Given, read_given
+from earshot.certificates.private_ca import authority_of
 from earshot.certificates.store import Held, Kept, Store, Wanted
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
-from earshot.listeners.security import FOLDER, NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name
+from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
-from earshot.placement.given import files_of
+from earshot.placement.given import files_of, unit_of
 from earshot.project import Project
 
 
 class CertificatesProvider(OwnedProvider):
     """A certificate per node and user."""
 
-    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files")
+    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
@@ -101,6 +102,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "renew_days": spec.tls.renew_days,
             "authorities": list(spec.tls.authorities),
             "numbers": dict(spec.password_numbers),
+            "private_ca": spec.tls.private_ca,
             "files": None if files is None else asdict(files),
             "certificates": None,
             "passwords": None,
@@ -158,15 +160,17 @@ def _wanted(props: Props) -> Wanted:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
     given = read_given(Files(**files), ids) if files else Given({}, "")
+    private_ca = props.get("private_ca") or ""
     return Wanted(
         stack=props["stack"],
         nodes={name: tuple(hosts) for name, hosts in props["hosts"].items()},
-        node=Subject(NODE, NODES),
+        node=Subject(NODE, unit_of(private_ca, Path(props["root"]))),
         users=tuple(props["users"]),
         days=int(props["days"]),
         renew_days=int(props["renew_days"]),
         given={node_name(id): item.store for id, item in given.nodes.items()},
-        authority=given.authority,
+        authority=authority_of(private_ca) if private_ca else given.authority,
+        private_ca=private_ca,
         authorities=tuple(map(int, props.get("authorities") or (1,))),
         numbers={user: int(it) for user, it in (props.get("numbers") or {}).items()},
     )

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from earshot.certificates.names import SubjectNames
+from earshot.listeners.security import principal
 
 AUTHORITY_DAYS = 3650
 BACKDATED = timedelta(minutes=5)
@@ -38,11 +39,24 @@ class Issued:
 
 
 @dataclass(frozen=True)
+class Request:
+    """A signing request (PKCS #10) and the private key that it is for."""
+
+    text: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Subject:
     """Whom a certificate names; see `principal` for what Kafka calls a client that shows it."""
 
     name: str
     unit: str
+
+    @property
+    def principal(self) -> str:
+        """As whom Kafka knows who shows it."""
+        return principal(self.name, self.unit)
 
     @property
     def _name(self) -> x509.Name:
@@ -106,6 +120,18 @@ def issue(
         .sign(root_key, hashes.SHA256())
     )
     return _issued(made, key)
+
+
+def new_request(subject: Subject, names: SubjectNames) -> Request:
+    """A new key, and what asks another authority for a certificate with exactly these names."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    asked = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(subject._name)
+        .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Request(asked.public_bytes(Encoding.PEM).decode(), _pem_of(key))
 
 
 def read_certificate(pem: str) -> Certificate:
@@ -195,5 +221,8 @@ def _usage(certificates: bool) -> x509.KeyUsage:
 
 
 def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Issued(certificate.public_bytes(Encoding.PEM).decode(), secret.decode())
+    return Issued(certificate.public_bytes(Encoding.PEM).decode(), _pem_of(key))
+
+
+def _pem_of(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

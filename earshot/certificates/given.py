@@ -7,7 +7,7 @@ first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,17 +82,21 @@ def read_given(files: Files, nodes: Iterable[int]) -> Given:
     texts = _texts(filter(None, dict.fromkeys(places)), secret, files.region)
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
-    found = {id: _node(*own[id], texts, password, trusted) for id in own}
+    found = {id: read_node(*own[id], texts, password, trusted) for id in own}
     return Given(found, "".join(map(_pem, trusted)))
 
 
-def _node(
+def read_node(
     certificate: str,
     key: str,
     texts: Mapping[str, bytes],
     password: bytes,
-    trusted: list[x509.Certificate],
+    trusted: Sequence[x509.Certificate],
 ) -> GivenNode:
+    """What lies in the places ``certificate`` and ``key``, whose ``texts`` these are.
+
+    Raises EarshotError for what cannot be used.
+    """
     own, *others = _certificates(certificate, texts)
     private = _key(key, texts[key], password)
     try:

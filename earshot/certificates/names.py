@@ -58,6 +58,11 @@ class SubjectNames:
             return False
         return any(_matches(pattern.lower(), wanted) for pattern in self.dns)
 
+    def same(self, other: SubjectNames) -> bool:
+        """Whether these are the same names, in whatever order."""
+        names, addresses = {*self.dns} == {*other.dns}, {*self.addresses} == {*other.addresses}
+        return names and addresses
+
     def __str__(self) -> str:
         return ", ".join((*self.dns, *self.addresses)) or "no name"
 

@@ -1,4 +1,7 @@
-"""Where certificates and keys of others lie: a path, or a name in one of two services of AWS."""
+"""Where certificates and keys of others lie or come from, as texts.
+
+A path, a name in one of two services of AWS, or the ARN of a private CA.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,23 @@ _NAMES: Final = {
     ),
 }
 """What AWS allows in a name or ARN: `GetParameters` and `GetSecretValue` in its references."""
+
+
+_PRIVATE_CA: Final = re.compile(
+    r"arn:(aws[a-z-]*):acm-pca:([a-z0-9-]+):\d{12}:certificate-authority/([A-Za-z0-9-]{8,64})",
+    re.ASCII,
+)
+
+
+def is_private_ca(arn: str) -> bool:
+    return bool(_PRIVATE_CA.fullmatch(arn))
+
+
+def parts_of_ca(arn: str) -> tuple[str, str, str]:
+    """The partition, region and id in a private CA's ARN."""
+    found = _PRIVATE_CA.fullmatch(arn)
+    assert found is not None  # as the stack file allows no other
+    return found[1], found[2], found[3]
 
 
 def is_in_aws(place: str) -> bool:

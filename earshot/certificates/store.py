@@ -38,6 +38,7 @@ from earshot.certificates.authority import (
     read_certificate,
 )
 from earshot.certificates.names import SubjectNames
+from earshot.certificates.private_ca import issued_by
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
@@ -61,6 +62,9 @@ class Wanted:
     """By the name of each key store of nodes, its text, where others have made it."""
     authority: str = ""
     """Of those others."""
+    private_ca: str = ""
+    """The ARN of a private CA of ACM, whose the ``authority`` is, where that issues certificates of
+    nodes."""
     authorities: tuple[int, ...] = (_FIRST,)
     """The stack's own by number: the first one issues, and all are trusted."""
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -73,7 +77,12 @@ class Wanted:
     @property
     def trusts_more(self) -> bool:
         """Whether nodes trust others than the first authority alone."""
-        return bool(self.given) or self.authorities != (_FIRST,)
+        return self.is_of_others or self.authorities != (_FIRST,)
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether others issue certificates of nodes."""
+        return bool(self.given or self.private_ca)
 
     @property
     def passwords(self) -> dict[str, str]:
@@ -128,10 +137,11 @@ class Store:
         held = {number: self._authority(number) for number in wanted.authorities}
         authority = held[wanted.issuer]
         stores = [f"{name}.pem" for name in wanted.hosts]
+        own = authority.certificate if authority else ""
         stale = [
             name
             for name, hosts in zip(stores, wanted.hosts.values(), strict=True)
-            if authority is None or self._is_due(name, hosts, authority, wanted, now)
+            if self._is_due(name, hosts, own, wanted, now)
         ]
         passwords = wanted.passwords.values()
         missing = [name for name in passwords if not self._is_filled(name)]
@@ -161,6 +171,9 @@ class Store:
         for name, hosts in wanted.hosts.items():
             if f"{name}.pem" in due and name in wanted.given:
                 self._write(f"{name}.pem", wanted.given[name])
+            elif f"{name}.pem" in due and name in wanted.nodes and wanted.private_ca:
+                made_there = issued_by(wanted.private_ca, wanted.node, hosts, wanted.days)
+                self._write(f"{name}.pem", made_there)
             elif f"{name}.pem" in due:
                 subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
                 made = issue(authority, subject, hosts, wanted.days, now)
@@ -266,7 +279,7 @@ class Store:
         ``issued`` says that they have; else what lies in the folder does. Certificates of another
         authority that is there are none of it.
         """
-        if wanted.given or self._authority(wanted.issuer) is not None:
+        if wanted.is_of_others or self._authority(wanted.issuer) is not None:
             return
         stores = sorted(self.folder.glob("node-*.pem"))
         held = [*self.folder.glob(AUTHORITY), *self.folder.glob(numbered(AUTHORITY, "*"))]
@@ -291,9 +304,15 @@ class Store:
         return made
 
     def _is_due(
-        self, name: str, hosts: Iterable[str], authority: Issued, wanted: Wanted, now: datetime
+        self, name: str, hosts: Iterable[str], own: str, wanted: Wanted, now: datetime
     ) -> bool:
-        given = wanted.given.get(name.removesuffix(".pem"))
+        """``own`` is the certificate of the stack's authority; empty where that is lost."""
+        owner = name.removesuffix(".pem")
+        given = wanted.given.get(owner)
+        elsewhere = wanted.private_ca and owner in wanted.nodes
+        authority = wanted.authority if elsewhere else own
+        if not authority:
+            return True
         try:
             pem = (self.folder / name).read_text()
             if given is not None:
@@ -302,9 +321,9 @@ class Store:
         except (FileNotFoundError, ValueError):
             return True
         return (
-            held.names != SubjectNames.of_hosts(hosts)
+            not held.names.same(SubjectNames.of_hosts(hosts))
             or held.not_after - now <= timedelta(days=wanted.renew_days)
-            or not is_issued_by(pem, authority.certificate)
+            or not is_issued_by(pem, authority)
         )
 
     def _digest(self, user: str, issuer: int) -> str:
@@ -316,7 +335,8 @@ class Store:
         return read_certificate(self._read(name))
 
     def _version(self, wanted: Wanted, name: str) -> str:
-        if name not in wanted.given and (name in wanted.users or wanted.authorities == (_FIRST,)):
+        is_others = name in wanted.given or (wanted.private_ca and name in wanted.nodes)
+        if not is_others and (name in wanted.users or wanted.authorities == (_FIRST,)):
             return self._certificate(f"{name}.pem").fingerprint
         held = self._read(f"{name}.pem")
         chain = held[held.index("-----BEGIN CERTIFICATE") :]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from earshot.certificates.places import NODE, is_in_aws, problem
+from earshot.certificates.places import NODE, is_in_aws, is_private_ca, problem
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.model import Frozen, whole_number
 from earshot.listeners.problems import refuse, shown
@@ -26,22 +26,24 @@ Days = Annotated[int, BeforeValidator(whole_number)]
 Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
 
 
-class FilesSpec(Frozen):
-    """Certificates of nodes that others have made, as PEM.
+class GivenSpec(Frozen):
+    """Certificates of nodes that others have made, as PEM, or that a private CA issues.
 
     Each lies in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
     Secrets Manager (`secretsmanager:NAME`).
     """
 
-    certificate: str = Field(min_length=1)
+    certificate: str = ""
     """The node's own first, then those up to the authority; `{node}` stands for the node's id."""
     key: str = ""
     """Where its key lies; empty: with the certificate."""
-    authority: str = Field(min_length=1)
+    authority: str = ""
     password: str = ""
     """Where the password of the keys lies; empty: they have none."""
     region: str = ""
     """Of what lies in AWS; empty: the environment's own."""
+    private_ca: str = ""
+    """The ARN of a private CA of ACM, which issues a certificate per node; in place of the rest."""
 
     @field_validator("certificate", "key", "authority", "password")
     @classmethod
@@ -58,6 +60,28 @@ class FilesSpec(Frozen):
                 "all nodes"
             )
         return value
+
+    @field_validator("private_ca")
+    @classmethod
+    def _is_ca(cls, value: str) -> str:
+        if not is_private_ca(value):
+            raise ValueError(
+                f"found {shown(value)}; allowed: an ARN, "
+                "arn:aws:acm-pca:REGION:ACCOUNT:certificate-authority/ID"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.private_ca and (more := self.model_fields_set - {"private_ca"}):
+            raise ValueError(
+                f"found private_ca and {', '.join(sorted(more))}; allowed: private_ca alone, or "
+                "where certificates lie"
+            )
+        if not self.private_ca:
+            missing = [it for it in ("certificate", "authority") if not getattr(self, it)]
+            refuse(f"{it}: is missing" for it in missing)
+        return self
 
     @model_validator(mode="after")
     def _region_of_aws(self) -> Self:
@@ -80,13 +104,18 @@ class TlsSpec(Frozen):
 
     issue: Literal["stack"] = "stack"
     """The stack has an authority of its own, which issues a certificate per node and user."""
-    files: FilesSpec | None = Field(default=None, alias="from")
+    files: GivenSpec | None = Field(default=None, alias="from")
     """Where nodes have theirs from, if not from the stack; users always have the stack's."""
     days: Days = Field(default=397, ge=2, le=3650)
     renew_days: Days = Field(default=30, ge=1)
     """An update renews what lasts no longer than that."""
     authorities: tuple[Number, ...] = Field(default=(1,), min_length=1, max_length=2)
     """Numbers of the stack's own: the first one issues, and all are trusted."""
+
+    @property
+    def private_ca(self) -> str:
+        """The ARN of the one that issues certificates of nodes; empty where none does."""
+        return self.files.private_ca if self.files is not None else ""
 
     @field_validator("authorities")
     @classmethod

@@ -147,7 +147,7 @@ class SecurityPlan(Frozen):
     """On the node: the authority's certificate, and the node's key store."""
     mechanism: Mechanism
     principals: tuple[str, ...] = ()
-    """What certificates that others have made call the nodes; none where the stack issues them."""
+    """What certificates of nodes call them where others issue these; none where the stack does."""
     authorities: tuple[int, ...] = (1,)
     """Those of the stack by number: the first one issues certificates, and nodes trust all."""
     slow_aes: bool = False

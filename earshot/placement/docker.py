@@ -119,7 +119,7 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
     made = plan(settled, named.names)
     given = given_certificates(spec.security, root, spec.node_ids)
     _check_subjects(given)
-    security = security_plan(spec.security, KEYS, given)
+    security = security_plan(spec.security, root, KEYS, given)
     made = made.model_copy(update={"security": security})
     ports = {
         node.id: tuple(

@@ -45,7 +45,7 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     planned = plan(settled, named.names)
     given = given_certificates(spec.security, root, spec.node_ids)
     # the first tier of compilation alone: see `earshot.jvm.archive`
-    security = security_plan(spec.security, str(root / FOLDER), given, slow_aes=True)
+    security = security_plan(spec.security, root, str(root / FOLDER), given, slow_aes=True)
     planned = planned.model_copy(update={"security": security})
     shown = {id: item.shown for id, item in given.items()}
     notes = (*named.notes, *expiry_note(shown))

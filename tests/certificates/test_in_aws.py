@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -17,6 +16,8 @@ from moto import mock_aws
 from earshot.certificates.in_aws import read_in_aws
 from earshot.errors import EarshotError
 
+pytestmark = pytest.mark.usefixtures("ambient")
+
 REGION = "eu-central-1"
 PLACE = "ssm:/kafka/ca.pem"
 CREDENTIALS = (
@@ -24,22 +25,8 @@ CREDENTIALS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def ambient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Credentials as a shell has them, no region, and nothing that was read before."""
-    names = ("PROFILE", "SESSION_TOKEN", "ENDPOINT_URL", "DEFAULT_REGION", "DEFAULT_PROFILE")
-    for name in names:
-        monkeypatch.delenv(f"AWS_{name}", raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    read_in_aws.cache_clear()
-
-
 @pytest.fixture
-def held() -> Iterator[None]:
+def held(ambient: None) -> Iterator[None]:
     """Twelve parameters, of which the last is no secret, and three secrets, one of bytes."""
     with (
         mock_aws(),
@@ -104,23 +91,28 @@ def test_what_is_no_text_of_the_region_is_named(held: None) -> None:
     told = "not found in eu-central-1 with these credentials\n"
     told += "  fix: put it there, or correct security.tls.from or its region"
     assert refusal("ssm:/kafka/1", "ssm:/a", "ssm:/b") == f"ssm:/a and 1 more: {told}"
-    assert refusal("secretsmanager:a") == f"secretsmanager:a: {told}"
+    assert refusal("secretsmanager:a") == (
+        "secretsmanager:a: cannot be used: An error occurred (ResourceNotFoundException) when "
+        "calling the GetSecretValue operation: Secrets Manager can't find the specified secret.\n"
+        "  fix: put it there, or correct security.tls.from or its region"
+    )
     assert refusal("secretsmanager:bytes") == (
         "secretsmanager:bytes: is a binary secret\n  allowed: one that holds a text, as PEM is"
     )
 
 
-PERMISSION = (
-    "let these credentials call ssm:GetParameters or secretsmanager:GetSecretValue for it, and "
-    "kms:Decrypt where a key of your own encrypts it"
-)
+PERMISSION = "let these credentials call {}, and kms:Decrypt where a key of your own encrypts it"
 
 
 @pytest.mark.parametrize(
     ("place", "code", "remedy"),
     [
-        (PLACE, "AccessDeniedException", PERMISSION),
-        ("secretsmanager:ca", "AccessDeniedException", PERMISSION),
+        (PLACE, "AccessDeniedException", PERMISSION.format("ssm:GetParameters")),
+        (
+            "secretsmanager:ca",
+            "AccessDeniedException",
+            PERMISSION.format("secretsmanager:GetSecretValue"),
+        ),
         (
             PLACE,
             "ThrottlingException",
@@ -143,7 +135,7 @@ def test_what_aws_refuses_is_told_with_its_remedy(
     monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
     call = "GetParameters" if place == PLACE else "GetSecretValue"
     assert refusal(place) == (
-        f"{place}: cannot be read: An error occurred ({code}) when calling the {call} operation: "
+        f"{place}: cannot be used: An error occurred ({code}) when calling the {call} operation: "
         f"no way\n  fix: {remedy}"
     )
 
@@ -154,7 +146,7 @@ def test_a_machine_without_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
     assert refusal(PLACE) == (
-        f'{PLACE}: cannot be read: Could not connect to the endpoint URL: "https://nowhere.example"'
+        f'{PLACE}: cannot be used: Could not connect to the endpoint URL: "https://nowhere.example"'
         "\n  fix: see that this machine reaches AWS, and that region and credentials are the right "
         "ones"
     )
@@ -162,7 +154,7 @@ def test_a_machine_without_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_region_is_needed() -> None:
     assert refusal(PLACE, region="") == (
-        f"{PLACE}: cannot be read: You must specify a region.\n"
+        f"{PLACE}: cannot be used: You must specify a region.\n"
         "  fix: name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the "
         "profile"
     )
@@ -171,13 +163,13 @@ def test_a_region_is_needed() -> None:
 def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     told = refusal(PLACE)
-    assert told == f"{PLACE}: cannot be read: Unable to locate credentials\n  fix: {CREDENTIALS}"
+    assert told == f"{PLACE}: cannot be used: Unable to locate credentials\n  fix: {CREDENTIALS}"
 
 
 def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody's")
     assert refusal(PLACE) == (
-        f"{PLACE}: cannot be read: The config profile (nobody's) could not be found\n"
+        f"{PLACE}: cannot be used: The config profile (nobody's) could not be found\n"
         f"  fix: {CREDENTIALS}"
     )
 
@@ -185,5 +177,5 @@ def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     assert refusal(PLACE) == (
-        f"{PLACE}: cannot be read: boto3 is not installed\n  fix: pip install 'earshot[aws]'"
+        f"{PLACE}: cannot be used: boto3 is not installed\n  fix: pip install 'earshot[aws]'"
     )

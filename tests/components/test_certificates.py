@@ -11,9 +11,12 @@ from typing import Any
 
 import pulumi
 import pytest
+from cryptography import x509
 from pulumi.runtime import mocks
 
 from components.certificates import Certificates, CertificatesProvider
+from earshot.certificates.authority import Subject
+from earshot.certificates.chain import principal
 from earshot.certificates.store import Store
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
@@ -23,6 +26,7 @@ from earshot.listeners.properties import read_properties
 from earshot.placement import plan_docker
 from tests.certificates.made import made as made_by_others
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
+from tests.config.test_security import PRIVATE_CA
 
 
 @pytest.fixture
@@ -135,6 +139,35 @@ def test_certificates_of_others_reach_the_nodes_and_no_state(root: Path, tmp_pat
     assert again is not None
     changed = {k for k, v in again["certificates"].items() if v != outs["certificates"][k]}
     assert changed == {"node-1"}
+
+
+def test_a_private_ca_is_asked_for_the_subject_that_nodes_are_known_by(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    authority = made_by_others("CN=Root", now, authority=True, number=1)
+    asked = []
+
+    def issued_by(arn: str, subject: Subject, hosts: tuple[str, ...], days: int) -> str:
+        asked.append((arn, hosts, days))
+        node = made_by_others(subject.principal, now, authority, hosts=hosts, number=2)
+        return node.key_pem() + node.pem
+
+    monkeypatch.setattr("earshot.certificates.store.issued_by", issued_by)
+    monkeypatch.setattr("components.certificates.authority_of", lambda arn: authority.pem)
+    props = certificate_inputs(root, private_ca=PRIVATE_CA, files=None)
+    outs = CertificatesProvider().create(props).outs
+    assert outs is not None and "PRIVATE KEY" not in json.dumps(outs)
+    assert asked == [(PRIVATE_CA, ("localhost",), 90)]
+    assert CertificatesProvider().diff("", outs, props).changes is False
+    own = certificate_inputs(root, private_ca="", files=None)
+    assert CertificatesProvider().diff("", outs, own).changes
+    security = {"tls": {"from": {"private_ca": PRIVATE_CA}}}
+    spec = read_spec({"placement": "docker", "security": security}, "test")
+    assert isinstance(spec, DockerSpec)
+    known = plan_docker(spec, "s", root).plan.security
+    node = x509.load_pem_x509_certificate((root / "security" / "node-1.pem").read_bytes())
+    assert known is not None and known.principals == (principal(node.subject),)
 
 
 class Preview(mocks.Mocks):

@@ -34,6 +34,10 @@ def secured(**changes: Any) -> dict[str, Any]:
     }
 
 
+PRIVATE_CA = (
+    "arn:aws:acm-pca:eu-central-1:111122223333:certificate-authority/"
+    "12345678-1234-1234-1234-123456789012"
+)
 FILES = {"certificate": "certs/{node}.pem", "authority": "certs/ca.pem"}
 
 
@@ -157,7 +161,21 @@ def test_without_security_protocols_are_the_users_own() -> None:
         ),
         (
             {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
-            "x: security.tls.from.certificate: is missing",
+            "x: security.tls.from: certificate: is missing",
+        ),
+        (
+            {"security": {"tls": {"from": {"private_ca": "arn:aws:acm:x"}}}},
+            (
+                "x: security.tls.from.private_ca: found 'arn:aws:acm:x'; allowed: an ARN, "
+                "arn:aws:acm-pca:REGION:ACCOUNT:certificate-authority/ID"
+            ),
+        ),
+        (
+            {"security": {"tls": {"from": {**FILES, "private_ca": PRIVATE_CA}}}},
+            (
+                "x: security.tls.from: found private_ca and authority, certificate; allowed: "
+                "private_ca alone, or where certificates lie"
+            ),
         ),
         (
             {"security": {"tls": {"from": {**FILES, "key": "vault:{node}"}}}},

@@ -11,12 +11,14 @@ from earshot.checks.plan import check_planned
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
+from earshot.listeners.security import trusted_file
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import plan_local
+from earshot.placement.given import unit_of
 from earshot.rules.finding import Severity
 from tests.certificates.made import made
 from tests.config.read import read_local
-from tests.config.test_security import secured
+from tests.config.test_security import PRIVATE_CA, secured
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,15 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     assert local.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
     found = check_planned(spec, local, ResolverPolicy()).findings
     assert {(it.rule, it.severity) for it in found} == {("KL010", Severity.WARNING)}  # one key
+
+
+def test_nodes_with_certificates_of_a_private_ca_are_known_by_stack_and_ca(tmp_path: Path) -> None:
+    spec = read_local(secured(security={"tls": {"from": {"private_ca": PRIVATE_CA}}}))
+    local = plan_local(spec, tmp_path / ".earshot" / "stacks" / "orders" / "kafka")
+    assert local.plan.security is not None
+    principal = "CN=node,OU=nodes by 12345678 of orders"
+    assert local.plan.security.principals == (principal,)
+    settings = server_properties(local.plan, local.plan.nodes[0])
+    assert read_properties(settings).values["super.users"] == f"User:{principal}"
+    assert trusted_file(local.plan.security) == "trusted.pem"
+    assert len(unit_of(PRIVATE_CA, Path("x" * 100) / "kafka")) == 64

@@ -1,0 +1,99 @@
+"""Calls of AWS with whatever credentials the environment names, and one clear error for each way in
+which they fail.
+
+Those credentials are AWS's own matter:
+https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from earshot.errors import EarshotError
+
+SECONDS: Final = 20
+"""For one call."""
+_REMEDIES: Final = {
+    ("ResourceNotFound",): "put it there, or correct security.tls.from or its region",
+    ("Throttl", "TooManyRequests", "RequestLimit", "LimitExceeded"): (
+        "run the same command again in a minute: AWS refuses more calls for now"
+    ),
+    ("Credential", "Token", "Profile", "UnrecognizedClient", "InvalidSignature", "SSO"): (
+        "give the environment credentials that are valid (AWS_PROFILE, or another of AWS's own "
+        "ways)"
+    ),
+    ("NoRegion",): (
+        "name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the profile"
+    ),
+    ("Validation", "InvalidArgs", "InvalidState", "RequestFailed"): (
+        "see the reason, which AWS gives; security.tls.days is for how long certificates are asked"
+    ),
+    ("",): "see that this machine reaches AWS, and that region and credentials are the right ones",
+}
+"""By a part of the error's code."""
+_DENIED: Final = ("AccessDenied", "DecryptionFailure")
+
+
+@contextmanager
+def client(service: str, what: str, region: str) -> Iterator[Any]:
+    """boto3's client of ``service``, to see ``what``; raises EarshotError.
+
+    ``region`` may be empty, for the environment's own.
+    """
+    try:
+        import boto3  # slow to import
+        from botocore.client import Config
+        from botocore.exceptions import BotoCoreError
+    except ModuleNotFoundError:
+        raise EarshotError(
+            what,
+            observed="cannot be used: boto3 is not installed",
+            remedy="pip install 'earshot[aws]'",
+        ) from None
+    config = Config(
+        connect_timeout=SECONDS,
+        read_timeout=SECONDS,
+        retries={"total_max_attempts": 4, "mode": "standard"},
+    )
+    try:
+        made = boto3.Session().client(service, region_name=region or None, config=config)
+    except (BotoCoreError, ValueError) as reason:
+        raise _failed(what, reason, "") from None
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def answer(what: str, permissions: str, call: Callable[..., Any], **given: Any) -> Any:
+    """What AWS answers to ``call``, which sees ``what`` and needs ``permissions``.
+
+    Raises EarshotError.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return call(**given)
+    except (BotoCoreError, ClientError) as reason:
+        raise _failed(what, reason, permissions) from None
+
+
+def absent(what: str, region: str) -> EarshotError:
+    return EarshotError(
+        what,
+        observed=f"not found in {region} with these credentials",
+        remedy=_REMEDIES["ResourceNotFound",],
+    )
+
+
+def _failed(what: str, reason: Exception, permissions: str) -> EarshotError:
+    response = getattr(reason, "response", None) or getattr(reason, "last_response", None) or {}
+    code = response.get("Error", {}).get("Code") or type(reason).__name__
+    if any(part in code for part in _DENIED):
+        remedy = f"let these credentials call {permissions}"
+    else:
+        remedy = next(it for parts, it in _REMEDIES.items() if any(part in code for part in parts))
+    text = " ".join(str(reason).split())
+    return EarshotError(what, observed=f"cannot be used: {text}", remedy=remedy)

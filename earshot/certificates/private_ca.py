@@ -1,0 +1,84 @@
+"""Certificates from a private CA of ACM: a key that stays on this machine, and a request for it.
+
+Templates: https://docs.aws.amazon.com/privateca/latest/userguide/template-definitions.html; that
+for ends takes subject and names as they are asked for, for servers and clients.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from earshot.certificates.authority import Subject, new_request
+from earshot.certificates.aws_calls import answer, client
+from earshot.certificates.given import read_node
+from earshot.certificates.names import SubjectNames
+from earshot.certificates.places import parts_of_ca
+from earshot.errors import EarshotError
+
+
+@functools.cache
+def authority_of(arn: str) -> str:
+    """The CA's own certificate and those up to its root, as PEM, read once per process.
+
+    Raises EarshotError.
+    """
+    with client("acm-pca", arn, parts_of_ca(arn)[1]) as pca:
+        found = answer(
+            arn,
+            "acm-pca:GetCertificateAuthorityCertificate",
+            pca.get_certificate_authority_certificate,
+            CertificateAuthorityArn=arn,
+        )
+    return _lines(found["Certificate"], found.get("CertificateChain"))
+
+
+def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> str:
+    """A new key, and the chain of a certificate with exactly ``hosts`` as its names, as PEM.
+
+    Raises EarshotError, also where the CA issues something else than was asked for.
+    """
+    wanted = SubjectNames.of_hosts(hosts)
+    asked = new_request(subject, wanted)
+    partition, region, _ = parts_of_ca(arn)
+    authority = authority_of(arn)
+    with client("acm-pca", arn, region) as pca:
+        made = answer(
+            arn,
+            "acm-pca:IssueCertificate",
+            pca.issue_certificate,
+            CertificateAuthorityArn=arn,
+            Csr=asked.text.encode(),
+            SigningAlgorithm=_algorithm(authority),
+            TemplateArn=f"arn:{partition}:acm-pca:::template/EndEntityCertificate/V1",
+            Validity={"Value": days, "Type": "DAYS"},
+        )
+        named = {"CertificateAuthorityArn": arn, "CertificateArn": made["CertificateArn"]}
+        wait = pca.get_waiter("certificate_issued").wait
+        answer(arn, "acm-pca:GetCertificate", wait, **named)
+        found = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
+    chain = _lines(found["Certificate"], found.get("CertificateChain"))
+    trusted = x509.load_pem_x509_certificates(authority.encode())
+    node = read_node(arn, arn, {arn: (asked.key + chain).encode()}, b"", trusted)
+    names = node.shown.names
+    if not names.same(wanted) or node.principal != subject.principal:
+        raise EarshotError(
+            arn,
+            observed=f"has issued a certificate for {names} to {node.principal}",
+            allowed=f"what was asked for, {wanted} to {subject.principal}",
+        )
+    return node.store
+
+
+def _algorithm(authority: str) -> str:
+    """What the CA signs with: its key is of one of two families."""
+    own = x509.load_pem_x509_certificate(authority.encode()).public_key()
+    return "SHA256WITHRSA" if isinstance(own, rsa.RSAPublicKey) else "SHA256WITHECDSA"
+
+
+def _lines(*texts: str | None) -> str:
+    """They end without a line break each."""
+    return "".join(f"{text.strip()}\n" for text in texts if text)
