@@ -56,9 +56,10 @@ test: ## check, and run all tests
 every-test:
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10
 
-test-box: ## bring up every option, naming and the validator on AWS in a box of containers (minutes)
+test-box: ## bring up every option and naming, the validator, and a change, on AWS in a box (minutes)
 	@$(PYTHON) -m toolchain setup --tests
-	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py
+	@$(VENV_PYTHON) -m pytest tests/e2e/box/every.py tests/e2e/box/validator.py \
+		tests/e2e/box/change.py
 
 change-interrupts: ## interrupt every step of every change of listeners on three brokers (an hour)
 	@$(PYTHON) -m toolchain setup --tests

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,15 @@ from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
 from tests.e2e.box.stack import BoxStack
 from tests.e2e.project import STACK
-from tests.e2e.secured import secrets_in
+from tests.e2e.secured import secrets_in, watched
 from toolchain.paths import ROOT
 
+BROKERS = {id: f"{STACK}-broker-{id}" for id in (1, 2, 3)}
+NODES = {**BROKERS, 10001: f"{STACK}-controller-10001"}
+INTERNAL, EXTERNAL = "INTERNAL", "EXTERNAL"
+PORT = 9092
+"""EXTERNAL's."""
+SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
 PARAMETERS = f"/earshot/{STACK}/security"
 STATE = Path(".earshot", "stacks", STACK)
 
@@ -114,3 +121,32 @@ def security_of(report: Report) -> set[tuple[str, str]]:
         for item in cell.stages
         if item.stage is Stage.SECURITY and cell.verdict is Verdict.PASS
     }
+
+
+def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
+    """With replication factor 3, two replicas in sync at least, and nothing written by a proof."""
+    return box.cluster(
+        3,
+        security=SECURITY,
+        clear_text={},
+        prove="here",
+        replication_factor=3,
+        min_insync_replicas=2,
+        controllers={"mode": "separate", "count": 1, "port": 29092},
+        controller_volume={"size_gib": 1},
+        validation={"records": 0, "deadline": 240},
+        **settings,
+    )
+
+
+@contextlib.contextmanager
+def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
+    """The `cluster` as a stack of a project in ``folder``, up."""
+    before = box.server.holdings()
+    with box.place("outside") as laptop:
+        stack = box.stack(folder, laptop)
+        stack.configure(cluster(box))
+        made = SecuredBox(box, stack, laptop, before)
+        with watched(made.said):
+            stack.up()
+        yield made
