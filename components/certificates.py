@@ -102,7 +102,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             "renew_days": spec.tls.renew_days,
             "authorities": list(spec.tls.authorities),
             "numbers": dict(spec.password_numbers),
-            "private_ca": spec.tls.private_ca,
+            "private_ca": spec.tls.private_ca or None,
             "files": None if files is None else asdict(files),
             "certificates": None,
             "passwords": None,

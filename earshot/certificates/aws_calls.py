@@ -27,8 +27,8 @@ _REMEDIES: Final = {
     ("NoRegion",): (
         "name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the profile"
     ),
-    ("Validation", "InvalidArgs", "InvalidState", "RequestFailed"): (
-        "see the reason, which AWS gives; security.tls.days is for how long certificates are asked"
+    ("Validation", "Invalid", "Malformed", "RequestFailed"): (
+        "see the reason, which AWS gives, and correct security.tls"
     ),
     ("",): "see that this machine reaches AWS, and that region and credentials are the right ones",
 }

@@ -54,6 +54,8 @@ def of_node(place: str, id: int) -> str:
 
 def problem(place: str) -> str:
     """Why ``place`` is none, without what follows its scheme; an empty text where it is one."""
+    if "-----BEGIN" in place or "\n" in place:  # a key, perhaps, which no message shows
+        return "found a text of its own; allowed: where it lies, as a path or a name in AWS"
     scheme = _SCHEME.match(place)
     if scheme is None:
         return ""
@@ -65,5 +67,7 @@ def problem(place: str) -> str:
     pattern, allowed = _NAMES[scheme[0]]
     name = of_node(place.removeprefix(scheme[0]), 1)
     return (
-        "" if pattern.fullmatch(name) else f"found {place!r}; allowed after {scheme[0]} {allowed}"
+        ""
+        if pattern.fullmatch(name)
+        else f"found {place[:60]!r}; allowed after {scheme[0]} {allowed}"
     )

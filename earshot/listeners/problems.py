@@ -13,6 +13,7 @@ from earshot.listeners.secrets import without_secrets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic.fields import FieldInfo
 
 _ALLOWED = {
     "int_type": "a whole number",
@@ -118,8 +119,13 @@ def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str
     """The keys of the model at ``location`` below ``model``."""
     for part in location:
         if isinstance(part, str):
-            model = _model_in(model.model_fields[part].annotation) or model
-    return list(model.model_fields)
+            model = _model_in(_by_key(model)[part].annotation) or model
+    return list(_by_key(model))
+
+
+def _by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of ``model`` by what a document calls them."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

@@ -36,6 +36,17 @@ def test_a_name_in_aws_is_told_by_its_scheme(place: str) -> None:
     ("place", "told"),
     [
         *(
+            (text, "found a text of its own; allowed: where it lies, as a path or a name in AWS")
+            for text in ("-----BEGIN PRIVATE KEY-----", "certs/{node}.pem\n", "ssm:/a\nb")
+        ),
+        (
+            f"ssm:/{'ä' * 90}",
+            (
+                f"found 'ssm:/{'ä' * 55}'; allowed after ssm: letters, digits and . - _ / as the "
+                "name of a parameter, or its ARN"
+            ),
+        ),
+        *(
             (
                 f"{scheme}:geheim",
                 (

@@ -21,6 +21,7 @@ from earshot.certificates.private_ca import authority_of, issued_by
 from earshot.certificates.store import Store, Wanted
 from earshot.errors import EarshotError
 from tests.certificates.made import made
+from tests.certificates.private_root import new_private_ca
 
 pytestmark = pytest.mark.usefixtures("ambient")
 
@@ -34,27 +35,7 @@ NOW = datetime.now(UTC)
 def arn(ambient: None) -> Iterator[str]:
     """A CA with a certificate of its own, that of a root."""
     with mock_aws(), closing(boto3.client("acm-pca", region_name=REGION)) as pca:
-        made = pca.create_certificate_authority(
-            CertificateAuthorityType="ROOT",
-            CertificateAuthorityConfiguration={
-                "KeyAlgorithm": "RSA_2048",
-                "SigningAlgorithm": "SHA256WITHRSA",
-                "Subject": {"CommonName": "Example Root"},
-            },
-        )
-        own = {"CertificateAuthorityArn": made["CertificateAuthorityArn"]}
-        asked = pca.get_certificate_authority_csr(**own)["Csr"]
-        issued = pca.issue_certificate(
-            **own,
-            Csr=asked.encode(),
-            SigningAlgorithm="SHA256WITHRSA",
-            TemplateArn="arn:aws:acm-pca:::template/RootCACertificate/V1",
-            Validity={"Value": 10, "Type": "YEARS"},
-        )
-        pca.get_waiter("certificate_issued").wait(**own, CertificateArn=issued["CertificateArn"])
-        root = pca.get_certificate(**own, CertificateArn=issued["CertificateArn"])["Certificate"]
-        pca.import_certificate_authority_certificate(**own, Certificate=root.encode())
-        yield own["CertificateAuthorityArn"]
+        yield new_private_ca(pca)
 
 
 def test_a_store_has_nodes_by_the_ca_and_users_by_the_stack(arn: str, tmp_path: Path) -> None:
@@ -159,6 +140,5 @@ def test_what_the_ca_refuses_is_told(arn: str, monkeypatch: pytest.MonkeyPatch) 
     assert str(caught.value) == (
         f"{arn}: cannot be used: An error occurred (ValidationException) when calling the "
         "IssueCertificate operation: too long\n"
-        "  fix: see the reason, which AWS gives; security.tls.days is for how long certificates "
-        "are asked"
+        "  fix: see the reason, which AWS gives, and correct security.tls"
     )

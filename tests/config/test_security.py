@@ -171,6 +171,20 @@ def test_without_security_protocols_are_the_users_own() -> None:
             ),
         ),
         (
+            {"security": {"tls": {"from": {**FILES, "regoin": "x"}}}},
+            (
+                "x: security.tls.from.regoin: is no key that earshot knows; did you mean region?; "
+                "allowed: certificate, key, authority, password, region, private_ca"
+            ),
+        ),
+        (
+            {"security": {"tls": {"form": FILES}}},
+            (
+                "x: security.tls.form: is no key that earshot knows; did you mean from?; allowed: "
+                "issue, from, days, renew_days, authorities"
+            ),
+        ),
+        (
             {"security": {"tls": {"from": {**FILES, "private_ca": PRIVATE_CA}}}},
             (
                 "x: security.tls.from: found private_ca and authority, certificate; allowed: "

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -30,7 +29,8 @@ from earshot.validation.client import failure_of, translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.doubles.aws.server import REGION, moto_server
+from tests.certificates.private_root import new_private_ca
+from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.secured import Secured, holders, refused, watched
@@ -469,28 +469,6 @@ def restarted(stack: LocalSecured) -> None:
 SUBJECT = "CN=b{node},O=Example\\, Inc."
 
 
-@contextlib.contextmanager
-def keys_in_aws(stack: LocalSecured, folder: Path, log: Path) -> Iterator[None]:
-    """Within it keys and password of `hand_over` lie there, and in no file of ``folder``."""
-    with moto_server(log) as aws:
-        credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        stack.deployment.environment |= {
-            **{name.upper(): value for name, value in credentials.items()},
-            "AWS_ENDPOINT_URL": aws.url,
-            "AWS_DEFAULT_REGION": REGION,
-        }
-        given = {"region_name": REGION, "endpoint_url": aws.url, **credentials}
-        with contextlib.closing(boto3.client("ssm", **given)) as ssm:
-            for path in folder.glob("*.key"):
-                name, text = f"/kafka/{path.name}", path.read_text()
-                ssm.put_parameter(Name=name, Value=text, Type="SecureString")
-                path.unlink()
-        with contextlib.closing(boto3.client("secretsmanager", **given)) as manager:
-            manager.create_secret(Name="kafka-keys", SecretString=PASSWORD)
-            (folder / "password").unlink()
-        yield
-
-
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
@@ -511,8 +489,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
-    files |= {"key": "ssm:/kafka/{node}.key", "password": "secretsmanager:kafka-keys"}
-    with keys_in_aws(stack, certs, tmp_path):
+    with aws_of(stack.deployment, tmp_path) as aws:
+        files |= hand_over_there(certs, aws)
         stack.deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
@@ -526,7 +504,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
-    """Last, for it stops the other cluster. The quorum's listener stays as it is."""
+    """Last, for it stops the other cluster. The quorum's listener stays as it is until the cluster
+    is stopped; then certificates come from a private CA, too."""
     stack.deployment.stop_all()
     ports = consecutive_ports(3, 5)
     old = [
@@ -566,10 +545,15 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         assert "found PLAINTEXT with `security` and no node that runs" in " ".join(found.split())
         assert made.pids() == {}
         del wanted["controllers"]["protocol"]
-        made.up()
+        with aws_of(made, tmp_path) as aws:
+            arn = new_private_ca(aws("acm-pca"))
+            wanted["security"]["tls"] = {"from": {"private_ca": arn}}
+            made.up()
         assert {cell.verdict for cell in secured.report().cells} == {Verdict.PASS}
-        assert secured.settings(1)["super.users"] == "User:CN=node,OU=nodes"
-        assert "app-plain" in AdminClient(login).list_topics(timeout=10).topics
+        unit = f"nodes by {arn.rpartition('/')[2][:8]} of {made.stack}"
+        assert secured.settings(1)["super.users"] == f"User:CN=node,OU={unit}"
+        assert "app-plain" in AdminClient(secured.client()).list_topics(timeout=10).topics
+        assert "PRIVATE KEY" not in made.pulumi("stack", "export", "--show-secrets").stdout
 
 
 TO_TLS = (
