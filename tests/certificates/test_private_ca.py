@@ -142,3 +142,24 @@ def test_what_the_ca_refuses_is_told(arn: str, monkeypatch: pytest.MonkeyPatch) 
         "IssueCertificate operation: too long\n"
         "  fix: see the reason, which AWS gives, and correct security.tls"
     )
+
+
+def test_a_certificate_that_may_not_be_fetched_is_told_with_the_permission(
+    arn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority_of(arn)
+    own = BaseClient._make_api_call
+
+    def refuse(self: Any, operation: str, given: Any) -> Any:
+        if operation == "IssueCertificate":
+            return own(self, operation, given)
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    with pytest.raises(EarshotError) as caught:
+        issued_by(arn, SUBJECT, HOSTS, 90)
+    assert str(caught.value) == (
+        f"{arn}: cannot be used: Waiter CertificateIssued failed: Waiter encountered a "
+        "terminal failure state: Matched expected service error code: AccessDeniedException\n"
+        "  fix: let these credentials call acm-pca:GetCertificate"
+    )
