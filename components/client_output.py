@@ -16,7 +16,7 @@ from earshot.certificates.client import public_properties
 from earshot.certificates.store import numbered
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import SecurityPlan
-from earshot.listeners.security import FOLDER, trusted_file
+from earshot.listeners.security import FOLDER, trusted_by
 from earshot.project import Project
 from earshot.validation.contract import Contract
 
@@ -38,7 +38,7 @@ def announce_clients(
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)
-    trusted = trusted_file(security)
+    trusted = trusted_by(security)
     pulumi.export(OUTPUT, applied(contract, lambda it: _ways_in(spec, it, folder, trusted)))
 
 

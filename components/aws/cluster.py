@@ -41,6 +41,8 @@ class Cluster(pulumi.ComponentResource):
     """By node id, what changes when its instance does."""
     _leaving: frozenset[str] = frozenset()
     """Listeners that a later change takes away."""
+    _root: Path = Path()
+    """The stack's folder of the cluster on this machine."""
     _gate_note = "gate: off - nobody has checked the advertised listeners"
 
     def __init__(
@@ -55,7 +57,7 @@ class Cluster(pulumi.ComponentResource):
         if warning := idle(name, spec, spec.cluster_id or attached, self):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names
-        draft = plan_aws(spec, name)
+        draft = plan_aws(spec, name, root=self._root)
         self.network = self._network_facts()
         self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
         child = pulumi.ResourceOptions(parent=self)
@@ -63,7 +65,9 @@ class Cluster(pulumi.ComponentResource):
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, child)
-        planned = with_run_errors(lambda given: plan_aws(spec, name, given, self.network.dns))
+        planned = with_run_errors(
+            lambda names: plan_aws(spec, name, names, self.network.dns, root=self._root)
+        )
         shown = self.names.provisioned.apply(planned)
         self.plan = self.names.settled.apply(planned)
         self.gate = AdvertisedListeners(
@@ -73,6 +77,7 @@ class Cluster(pulumi.ComponentResource):
             shown.apply(lambda made: made.addresses),
             child,
             cloud=shown.apply(lambda made: Cloud(made.instances, made.clients, made.declared)),
+            certificates=draft.certificates,
         )
         approval: GateApproval | None = None
         if spec.gate == "required":

@@ -34,6 +34,9 @@ from earshot.placement.aws_secrets import (
 from earshot.users.access import grants
 from earshot.users.lines import lines
 
+_FEWER = "let there be fewer users or prefixes in `security.users`"
+_SHORTER = {USERS_PARAMETER: _FEWER, COPY_PARAMETER: "let there be fewer users in `security.users`"}
+"""By the kind of secret, what makes it shorter; of others are certificates."""
 LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
@@ -79,7 +82,10 @@ class SecretProvider(OwnedProvider):
                     f"SSM parameter {news['parameter']}",
                     observed=f"would have {size} bytes",
                     allowed=f"{LIMIT} bytes",
-                    remedy="let there be fewer users or prefixes in `security.users`",
+                    remedy=_SHORTER.get(
+                        news["kind"],
+                        "have certificates issued for keys of EC, or by fewer authorities",
+                    ),
                 )
             with _called(news):
                 written = self._put(news, text)

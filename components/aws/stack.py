@@ -41,10 +41,11 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     Raises EarshotError.
     """
     held = recalled(state)
-    change = Change.of(state, plan_aws(spec, stack).plan)
+    root, client_config = state / "kafka", None
+    change = Change.of(state, plan_aws(spec, stack, root=root).plan)
     _check_unused(stack, spec, held, change)
-    spec = spec_at(spec, stack, change.plan, [item.own for item in held.running])
-    planned = plan_aws(spec, stack)
+    spec = spec_at(spec, stack, change.plan, [item.own for item in held.running], root)
+    planned = plan_aws(spec, stack, root=root)
     for note in (*planned.notes, change.note) if change.note else planned.notes:
         pulumi.log.info(note)
     begun = held.beginning(Made(change.plan, written(spec)))
@@ -52,7 +53,6 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
         return BegunChange(stack, begun, state, opts)
 
-    root, client_config = state / "kafka", None
     cluster = AwsStackCluster(stack, spec, root=root, begin=begin, leaving=change.leaving)
     if cluster.secured is not None:
         pulumi.export("certificates_expire", cluster.secured.certificates.expires)

@@ -110,7 +110,8 @@ class Held:
     certificates: Mapping[str, Certificate]
     """By the name of each key store."""
     versions: Mapping[str, str]
-    """By the same, what differs where a node has to read another chain or trusts others."""
+    """By the same, what differs where a node has to read another chain or trusts others, or a user
+    has to trust other authorities of nodes than the stack's own."""
     passwords: Mapping[str, str]
     """By user, which password it is: another one has another digest."""
     expires: datetime
@@ -335,8 +336,8 @@ class Store:
         return read_certificate(self._read(name))
 
     def _version(self, wanted: Wanted, name: str) -> str:
-        is_others = name in wanted.given or (wanted.private_ca and name in wanted.nodes)
-        if not is_others and (name in wanted.users or wanted.authorities == (_FIRST,)):
+        is_own = name in wanted.users or wanted.authorities == (_FIRST,)
+        if is_own and not wanted.is_of_others:
             return self._certificate(f"{name}.pem").fingerprint
         held = self._read(f"{name}.pem")
         chain = held[held.index("-----BEGIN CERTIFICATE") :]

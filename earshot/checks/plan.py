@@ -90,7 +90,6 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanC
     addresses: dict[int, tuple[str, ...]] = {}
     containers: dict[int, Container] = {}
     cloud = None
-    certificates = None if isinstance(planned, AwsPlan) else planned.certificates
     if isinstance(planned, DockerPlan):
         containers = {
             id: read_container(item.inputs(_ANY_ID)) for id, item in planned.containers.items()
@@ -105,5 +104,5 @@ def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanC
         addresses=addresses,
         containers=containers,
         cloud=cloud,
-        certificates=certificates,
+        certificates=planned.certificates,
     )

@@ -184,11 +184,6 @@ class ClusterSpec(Frozen):
                 "`extra`"
             )
             return
-        if self.security.tls.files is not None and self.placement == "aws":
-            yield (
-                f"security.tls.from: found with placement {self.placement}, which takes no files "
-                "of others yet; allowed: placements local and docker, or `issue: stack`"
-            )
         if self.controllers.protocol is Protocol.PLAINTEXT and self.placement != "local":
             yield (
                 f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and placement "

@@ -105,7 +105,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": f"{security.folder}/{node_name(node.id)}.pem",
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": f"{security.folder}/{trusted_file(security)}",
+        "ssl.truststore.location": f"{security.folder}/{trusted_by(security)}",
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.cipher.suites": ",".join(_ciphers(security)),
         "authorizer.class.name": AUTHORIZER,
@@ -131,10 +131,15 @@ def _is_open(plan: ClusterPlan) -> bool:
     return Protocol.PLAINTEXT in found
 
 
-def trusted_file(security: SecurityPlan) -> str:
+def trusted_by(security: SecurityPlan) -> str:
     """The file in the node's folder with the certificates of all authorities that nodes trust."""
-    is_first_alone = not security.principals and security.authorities == (1,)
-    return AUTHORITY if is_first_alone else TRUSTED
+    return trusted_file(security.authorities, given=bool(security.principals))
+
+
+def trusted_file(authorities: Sequence[int], *, given: bool) -> str:
+    """The same for nodes that trust these ``authorities`` of the stack; ``given``: and that of
+    others, who have made their certificates."""
+    return TRUSTED if given or tuple(authorities) != (1,) else AUTHORITY
 
 
 def own_stores(values: Mapping[str, str], listener: str) -> dict[str, str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from earshot.aws.costs import Footprint, Machines, Volume
+from earshot.certificates.shown import ShownCertificate
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.clients import Clients
@@ -16,15 +17,12 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
-from earshot.placement.aws_secrets import (
-    makes_users,
-    node_secrets,
-    secret_parameter,
-    security_plan,
-)
+from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
+from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
-from earshot.user_data.boot import Boot, ssm_report, ssm_secret
+from earshot.placement.secured import security_plan
+from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
 from earshot.user_data.systems import System
 
@@ -68,6 +66,8 @@ class AwsPlan:
     """By node id, what rules check of the instance."""
     declared: dict[EvidenceKey, Declaration]
     """What the stack's own resources say about the names that are known."""
+    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
+    """By node id, where others have made them."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
@@ -93,9 +93,12 @@ def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
     return found
 
 
-def planned(spec: AwsSpec, stack: str, _state: Path) -> AwsPlan:
-    """The plan of ``spec`` as stack ``stack`` before anything is made. Raises EarshotError."""
-    return plan_aws(spec, stack)
+def planned(spec: AwsSpec, stack: str, state: Path) -> AwsPlan:
+    """The plan of ``spec`` as stack ``stack``, before anything is made. Raises EarshotError.
+
+    ``state`` is where the stack's files are kept.
+    """
+    return plan_aws(spec, stack, root=state / "kafka")
 
 
 def plan_aws(
@@ -103,30 +106,38 @@ def plan_aws(
     stack: str,
     provisioned: Mapping[int, Provisioned] | None = None,
     dns: VpcDns | None = None,
+    *,
+    root: Path = Path(),
 ) -> AwsPlan:
     """The plan of ``spec`` as stack ``stack``, with the names in ``provisioned`` (default: none is
     known) and the DNS attributes of the VPC (default: both on, as in a VPC of the stack's own).
 
+    ``root`` is the folder of the stack's cluster: certificates of others lie beside its project.
+
     Raises EarshotError, also for a name that AWS left empty.
     """
-    given = unknown_names(spec) if provisioned is None else provisioned
+    given = given_certificates(spec.security, root, spec.node_ids)
+    provisioned = unknown_names(spec) if provisioned is None else provisioned
     attributes = dns or VpcDns(support=True, hostnames=True)
-    for id, item in given.items():
+    for id, item in provisioned.items():
         _check_given(spec.name_of(id), item, attributes)
-    names = {id: _names(item, spec.zone_of[id]) for id, item in given.items()}
-    made = plan(spec, names).model_copy(update={"security": security_plan(spec)})
+    names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
+    security = security_plan(spec.security, root, SECRETS, given)
+    made = plan(spec, names).model_copy(update={"security": security})
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
     if spec.validator is not None:
         groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
+    shown = {id: item.shown for id, item in given.items()}
     return AwsPlan(
         plan=made,
         names=names,
-        notes=tuple(_notes(spec)),
+        notes=(*_notes(spec), *expiry_note(shown)),
         groups=groups,
         clients=clients,
-        instances={node.id: _instance(node, groups, given[node.id]) for node in made.nodes},
-        declared=dict(_declarations(spec, made, given, attributes)),
+        instances={node.id: _instance(node, groups, provisioned[node.id]) for node in made.nodes},
+        declared=dict(_declarations(spec, made, provisioned, attributes)),
+        certificates=shown,
     )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from earshot.config.aws import AwsSpec
-from earshot.listeners.model import SecurityPlan
 from earshot.listeners.security import USERS, VALIDATOR_FILE, node_name, trusted_file
-from earshot.user_data.boot import SECRETS
 
 TRUSTED_PARAMETER: Final = "trusted"
 """The certificates of all authorities that are trusted."""
@@ -17,17 +15,6 @@ COPY_PARAMETER: Final = "authority"
 """A copy of the authorities' keys and of passwords, for other checkouts; no instance reads it."""
 VALIDATOR_PARAMETER: Final = "validator"
 """The validator's client properties."""
-
-
-def security_plan(spec: AwsSpec) -> SecurityPlan | None:
-    """Where nodes find their certificates; None without `security`."""
-    if spec.security is None:
-        return None
-    return SecurityPlan(
-        folder=SECRETS,
-        mechanism=spec.security.mechanism,
-        authorities=spec.security.tls.authorities,
-    )
 
 
 def secret_parameter(stack: str, what: str) -> str:
@@ -43,11 +30,11 @@ def makes_users(spec: AwsSpec, id: int) -> bool:
 
 def node_secrets(spec: AwsSpec, id: int) -> dict[str, str]:
     """By the file below `SECRETS`, what node ``id`` reads; nothing without `security`."""
-    security = security_plan(spec)
-    if security is None:
+    if spec.security is None:
         return {}
-    own = node_name(id)
-    found = {f"{own}.pem": own, trusted_file(security): TRUSTED_PARAMETER}
+    tls, own = spec.security.tls, node_name(id)
+    trusted = trusted_file(tls.authorities, given=tls.files is not None)
+    found = {f"{own}.pem": own, trusted: TRUSTED_PARAMETER}
     return found | ({USERS: USERS_PARAMETER} if makes_users(spec, id) else {})
 
 

@@ -7,6 +7,7 @@ of its own: with listeners of the wanted one and of the one before.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from earshot.config.aws import AwsSpec
@@ -27,14 +28,19 @@ def written(spec: AwsSpec) -> dict[str, Any]:
 
 
 def spec_at(
-    spec: AwsSpec, stack: str, step: ClusterPlan, before: Collection[Mapping[str, Any]]
+    spec: AwsSpec,
+    stack: str,
+    step: ClusterPlan,
+    before: Collection[Mapping[str, Any]],
+    root: Path = Path(),
 ) -> AwsSpec:
     """``spec``, which is wanted of ``stack``, as it is at ``step``.
 
-    ``before`` is what was `written` of specs that nodes may run. Raises EarshotError where no
-    listeners of these make up the step, as where brokers come or go along with it.
+    ``before`` is what was `written` of specs that nodes may run; ``root`` is the folder of the
+    stack's cluster. Raises EarshotError where no listeners of these make up the step, as where
+    brokers come or go along with it.
     """
-    if plan_aws(spec, stack).plan == step:
+    if plan_aws(spec, stack, root=root).plan == step:
         return spec
     specs, reasons, clients = [spec], dict[str, str](), spec.clients
     for known in before:
@@ -62,7 +68,7 @@ def spec_at(
             },
         }
     )
-    if len(wanted) != len(step.listener_names) or plan_aws(found, stack).plan != step:
+    if len(wanted) != len(step.listener_names) or plan_aws(found, stack, root=root).plan != step:
         raise EarshotError(
             "nothing was touched, for this change cannot be made in one go",
             observed="it takes several steps, and more changes along with the listeners",

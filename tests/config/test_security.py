@@ -12,7 +12,7 @@ from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.terms import Mechanism
 from earshot.placement.given import files_of
-from tests.config.aws_documents import document
+from tests.config.aws_documents import document, read_aws
 
 OF_OTHERS = (
     "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
@@ -309,9 +309,6 @@ def test_instances_are_told_by_security_alone_how_to_come_in() -> None:
     )
 
 
-def test_instances_take_no_certificates_of_others_yet() -> None:
-    files = {"tls": {"from": {"certificate": "a", "authority": "b"}}}
-    assert refusal(document(security=files)) == (
-        "x: security.tls.from: found with placement aws, which takes no files of others yet; "
-        "allowed: placements local and docker, or `issue: stack`"
-    )
+def test_instances_take_certificates_of_others() -> None:
+    spec = read_aws(security={"tls": {"from": {"certificate": "a", "authority": "b"}}})
+    assert spec.security is not None and spec.security.tls.files is not None

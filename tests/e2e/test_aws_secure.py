@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.aws.server import MotoServer
+from tests.certificates.handed_over import FILES, PASSWORD, hand_over
+from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
 from tests.e2e.project import STACK
 
@@ -65,15 +66,39 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     assert held.keys() - found == {"app.pem", "other.pem", "validator.pem", "users.json"}
     assert "unchanged" in stack.project.up("--expect-no-changes")
 
-    stack.configure(secured("app", "other", tls={"days": 800, "renew_days": 500}))
-    stack.project.up()
-    third = ids(stack)
-    assert not third.items() & second.items(), "all certificates are renewed"
-
     stack.configure(cluster(2, controllers={"mode": "separate", "count": 1}, **OPEN))
     said = stack.project.fails(command="preview")
     assert "would change from CONTROLLER (SSL) to CONTROLLER (PLAINTEXT) while they run" in said
-    assert ids(stack) == third
-    stack.configure(secured("app", "other", tls={"days": 800, "renew_days": 500}))
+    assert ids(stack) == second
+    stack.configure(secured("app", "other"))
+    stack.project.destroy()
+    assert stack.server.holdings() == before
+
+
+def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> None:
+    before = stack.server.holdings()
+    certs, hosts = stack.project.folder / "certs", [f"*.{REGION}.compute.internal"]
+    hand_over(certs, {1: hosts, 2: ["elsewhere.example.com"]})
+    stack.configure(cluster(2, security={"tls": {"from": FILES}}, **OPEN))
+    said = stack.project.fails()
+    assert "KL010" in said and "its certificate is for elsewhere.example.com" in said
+    assert ids(stack) == {}
+    hand_over(certs, {2: hosts})
+    stack.project.up()
+    first = ids(stack)
+    assert sorted(first) == ["test-broker-1", "test-broker-2"]
+    assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+
+    hand_over(certs, {2: hosts})
+    stack.project.up()
+    second = ids(stack)
+    assert {name for name in first if first[name] != second[name]} == {"test-broker-2"}
+    asked = {"Name": f"/earshot/{STACK}/security/node-2", "WithDecryption": True}
+    held = stack.server.client("ssm").get_parameter(**asked)["Parameter"]
+    assert held["Type"] == "SecureString"
+    key, begin, chain = held["Value"].partition("-----BEGIN CERTIFICATE")
+    assert begin + chain == (certs / "2.pem").read_text()
+    exported = stack.project.runs("stack", "export", "--show-secrets")
+    assert key.splitlines()[1] not in exported and PASSWORD not in exported
     stack.project.destroy()
     assert stack.server.holdings() == before

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from earshot.aws.costs import Footprint, Machines, Volume
+from earshot.checks.plan import check_planned
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import VpcDns, private_name, public_name
 from earshot.names.evidence import gather
 from earshot.names.policy import Asked, ResolverPolicy
+from earshot.placement import aws
 from earshot.placement.aws import (
     AwsPlan,
     Provisioned,
     footprint,
     node_user_data,
+    parameters_of,
     plan_aws,
     report_parameter,
     unknown_names,
@@ -27,6 +33,7 @@ from earshot.placement.aws import (
 from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import FindingState
 from earshot.user_data.cloud_config import LIMIT
+from tests.certificates.handed_over import FILES, hand_over
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
 from tests.user_data.properties import properties_in
 
@@ -345,3 +352,30 @@ def test_a_name_that_is_not_known_yet_is_declared_by_nobody(settings: dict[str, 
     half = replace(given(spec)[1], private_name=UnknownHost(what="a record"))
     made = plan_aws(spec, "mine", {1: half})
     assert made.declared == {} and made.addresses == {1: ("10.0.0.10",)}
+
+
+def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> None:
+    hosts = {id: f"broker-{id}.kafka.example.com" for id in (1, 2)}
+    hand_over(tmp_path / "certs", {id: [host] for id, host in hosts.items()})
+    spec = read_aws(brokers=2, security={"tls": {"from": FILES}}, **OWN_ZONE)
+    before = aws.planned(spec, "mine", tmp_path / ".earshot" / "stacks" / "mine")
+    ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
+    assert before.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert {it.rule for it in check_planned(spec, before, ResolverPolicy()).findings} >= {"KL011"}
+    root = tmp_path / ".earshot" / "stacks" / "mine" / "kafka"
+    made = plan_aws(spec, "mine", given(spec), root=root)
+    assert made.plan.security is not None
+    assert made.plan.security.principals == ("CN=b1,O=Example", "CN=b2,O=Example")
+    assert check_planned(spec, made, ResolverPolicy()).findings == ()
+    for id in (1, 2):
+        text = node_user_data(made, spec, "mine", id, OWN_ID, "vol-00000001", "/p")
+        values = read_properties(properties_in(text)).values
+        assert values["super.users"] == "User:CN=b1,O=Example;User:CN=b2,O=Example"
+        assert values["ssl.truststore.location"] == "/run/kafka/secrets/trusted.pem"
+        assert set(parameters_of(spec, "mine", id)) >= {f"node-{id}.pem", "trusted.pem"}
+    hand_over(tmp_path / "certs", {2: [hosts[1]]})
+    made = plan_aws(spec, "mine", given(spec), root=root)
+    found = check_planned(spec, made, ResolverPolicy()).findings
+    assert [(it.rule, it.node, it.observed) for it in found] == [
+        ("KL010", 2, f"advertises {hosts[2]}, and its certificate is for {hosts[1]}"),
+    ]

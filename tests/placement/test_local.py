@@ -11,7 +11,7 @@ from earshot.checks.plan import check_planned
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
-from earshot.listeners.security import trusted_file
+from earshot.listeners.security import trusted_by
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import plan_local
 from earshot.placement.given import unit_of
@@ -75,5 +75,5 @@ def test_nodes_with_certificates_of_a_private_ca_are_known_by_stack_and_ca(tmp_p
     assert local.plan.security.principals == (principal,)
     settings = server_properties(local.plan, local.plan.nodes[0])
     assert read_properties(settings).values["super.users"] == f"User:{principal}"
-    assert trusted_file(local.plan.security) == "trusted.pem"
+    assert trusted_by(local.plan.security) == "trusted.pem"
     assert len(unit_of(PRIVATE_CA, Path("x" * 100) / "kafka")) == 64

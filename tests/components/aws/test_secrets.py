@@ -174,6 +174,20 @@ def test_too_many_users_are_refused_with_their_size(root: Path, ssm: SsmDouble) 
     assert not ssm.held
 
 
+def test_a_key_store_that_is_too_long_is_refused_with_what_makes_it_shorter(
+    root: Path, ssm: SsmDouble
+) -> None:
+    (root / "security" / "node-1.pem").write_text("x" * (LIMIT + 1))
+    with pytest.raises(EarshotError) as caught:
+        created(wanted(root, "node-1"))
+    assert str(caught.value).strip() == (
+        "SSM parameter /earshot/s/security/node-1: would have 8193 bytes\n"
+        "  allowed: 8192 bytes\n"
+        "  fix: have certificates issued for keys of EC, or by fewer authorities"
+    )
+    assert not ssm.held
+
+
 def test_what_aws_refuses_is_said_with_what_it_takes(root: Path, ssm: SsmDouble) -> None:
     ssm.refused = True
     with pytest.raises(EarshotError) as caught:

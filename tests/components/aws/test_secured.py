@@ -12,6 +12,8 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks
 
+from components.gate import GATE_TYPE
+from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.components.aws.registered import (
     INSTANCE,
     POLICY,
@@ -138,6 +140,19 @@ def test_an_instance_is_replaced_for_another_secret_of_its_own(folder: Path) -> 
     ):
         after = user_data(folder, {version: "two"})
         assert {name for name in before if before[name] != after[name]} == replaced, version
+
+
+def test_certificates_of_others_are_shown_to_the_gate_and_reach_their_node(folder: Path) -> None:
+    host = "ip-10-0-0-11.eu-central-1.compute.internal"
+    hand_over(folder / "certs", {1: [host]})
+    named: dict[str, Any] = {"listeners": [INTERNAL], "security": {"tls": {"from": FILES}}}
+    engine = deployed(folder / "state", LOG, Issued({}), brokers=1, **named)
+    shown = engine.one(GATE_TYPE).inputs["certificates"]
+    assert {id: it["names"]["dns"] for id, it in shown.items()} == {"1": [host]}
+    assert readable(engine) == {"broker-1": {"node-1", "trusted", "users"}}
+    text = str(engine.one(INSTANCE).inputs["userData"])
+    assert "/run/kafka/secrets/trusted.pem" in text and "User:CN=b1,O=Example" in text
+    assert PASSWORD not in text and "PRIVATE" not in text
 
 
 def test_listeners_are_proved_as_the_validator(folder: Path) -> None:
