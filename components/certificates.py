@@ -17,7 +17,7 @@ from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
 from components.checked import Props, on_lines_of_its_own
-from components.outputs import applied, known_or
+from components.outputs import applied, known_or, with_run_errors
 from components.owner import OwnedProvider
 from components.writing import writing
 from earshot import cache
@@ -110,7 +110,8 @@ class Certificates(Resource, module="earshot", name="Certificates"):
             **more,
         }
         # a preview in which anything changes knows no output, and would restart all nodes
-        self._kept: Any = applied(props["hosts"], lambda them: _kept({**props, "hosts": them}))
+        kept = with_run_errors(lambda hosts: _kept({**props, "hosts": hosts}))
+        self._kept: Any = applied(props["hosts"], kept)
         super().__init__(provider or CertificatesProvider(), name, props, opts)
 
     def of_node(self, id: int) -> pulumi.Output[str]:

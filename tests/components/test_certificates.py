@@ -209,6 +209,19 @@ def in_preview(root: Path, *, later: bool = False, **settings: Any) -> dict[int,
 
 
 @pytest.mark.parametrize("later", [False, True])
+def test_a_preview_shows_a_message_where_a_private_ca_does_not_answer(
+    root: Path, later: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(arn: str) -> str:
+        raise EarshotError(arn, observed="cannot be used")
+
+    monkeypatch.setattr("components.certificates.authority_of", refuse)
+    security = {"tls": {"from": {"private_ca": PRIVATE_CA}}}
+    with pytest.raises(pulumi.RunError, match=f"^{PRIVATE_CA}: cannot be used$"):
+        in_preview(root, later=later, security=security)
+
+
+@pytest.mark.parametrize("later", [False, True])
 def test_a_preview_knows_the_certificates_that_stay(root: Path, later: bool) -> None:
     previewed = partial(in_preview, later=later)
     app = {"users": [{"name": "app"}]}
