@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 
 from components.aws.sdk import PACKAGES
 from toolchain.paths import ROOT
@@ -67,3 +68,15 @@ def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> Non
 
 def test_a_package_that_somebody_has_imported_before_stays_theirs() -> None:
     assert printed(FIRST) == ["_LazyModule"]
+
+
+def test_types_of_the_packages_in_use_are_checked() -> None:
+    """What mypy skips is of any type: it would pass every mistake in a package it does not read."""
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    (read,) = (
+        it["module"]
+        for it in known
+        if it.get("follow_imports") == "normal" and "pulumi_aws" in it["module"]
+    )
+    packages = {it.split(".")[1] for it in read if it.endswith(".*")}
+    assert packages == set(PACKAGES)
