@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
+from pulumi.runtime import resource
+from pulumi.runtime.proto import source_pb2
 
 _KEPT: list[asyncio.AbstractEventLoop] = []
 """What Pulumi's mocks have begun on a loop may end on it later, so none is thrown away."""
@@ -20,3 +23,14 @@ def a_loop_to_work_with() -> None:
         asyncio.set_event_loop(loop)
     if loop not in _KEPT:
         _KEPT.append(loop)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def resources_without_stack_traces() -> Iterator[None]:
+    """Pulumi reads the whole stack for each resource, pytest's part too: a sixth of the time.
+
+    The engine shows the traces to users; nothing of ours depends on them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resource, "_get_stack_trace", source_pb2.StackTrace)
+        yield
