@@ -52,7 +52,7 @@ test: ## check, and run all tests
 	@$(PYTHON) -m toolchain setup --tests
 	@$(MAKE) --no-print-directory --jobs 2 check every-test
 
-# beside `check`, which keeps one core busy for two minutes
+# beside `check`, which keeps one core busy for a minute
 every-test:
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10
 
