@@ -16,7 +16,7 @@ from components.local.changes import started_with
 from components.local.users import reached
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, Wanted
+from earshot.certificates.store import Store, WantedCertificates
 from earshot.config.document import read_spec
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
@@ -34,7 +34,7 @@ from earshot.listeners.security import (
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.placement import plan_stack
 from earshot.users.access import grants
-from earshot.users.order import Order, carry_out
+from earshot.users.order import UsersOrder, carry_out
 from earshot.validation.client import translate
 from earshot.validation.contract import Contract
 
@@ -99,7 +99,9 @@ def _issue(plan: ClusterPlan, store: Store) -> None:
     nodes = {
         node_name(it.id): tuple({own.advertised.host for own in it.listeners}) for it in plan.nodes
     }
-    wanted = Wanted("bench", nodes, Subject(NODE, NODES), (VALIDATOR,), days=90, renew_days=30)
+    wanted = WantedCertificates(
+        "bench", nodes, Subject(NODE, NODES), (VALIDATOR,), days=90, renew_days=30
+    )
     store.fill(wanted, datetime.now(UTC))
     text = client_properties(store, VALIDATOR, Mechanism.SCRAM_SHA_512)
     (store.folder / VALIDATOR_FILE).write_text(text)
@@ -111,7 +113,7 @@ def _admit(plan: ClusterPlan, root: Path, store: Store) -> None:
     mechanism, at = Mechanism.SCRAM_SHA_512, reached(plan)
     values = read_properties(client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL))
     carry_out(
-        Order(
+        UsersOrder(
             bootstrap=",".join(at["brokers"].values()),
             access=own_access(read_properties(started_with(directory)).values),
             allowed=tuple(grants({})),

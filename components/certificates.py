@@ -25,7 +25,7 @@ from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, Given, read_given
 from earshot.certificates.private_ca import authority_of
-from earshot.certificates.store import Held, Kept, Store, Wanted
+from earshot.certificates.store import HeldCertificates, Kept, Store, WantedCertificates
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
@@ -157,12 +157,12 @@ def store_of(props: Props) -> Store:
     return Store(Project.find().here(Path(props["root"])) / FOLDER)
 
 
-def _wanted(props: Props) -> Wanted:
+def _wanted(props: Props) -> WantedCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
     given = read_given(Files(**files), ids) if files else Given({}, "")
     private_ca = props.get("private_ca") or ""
-    return Wanted(
+    return WantedCertificates(
         stack=props["stack"],
         nodes={name: tuple(hosts) for name, hosts in props["hosts"].items()},
         node=Subject(NODE, unit_of(private_ca, Path(props["root"]))),
@@ -177,7 +177,7 @@ def _wanted(props: Props) -> Wanted:
     )
 
 
-def _outputs(held: Held) -> Props:
+def _outputs(held: HeldCertificates) -> Props:
     """What others are told of ``held``: none of it is a secret."""
     return {
         "certificates": dict(held.versions),
@@ -186,7 +186,7 @@ def _outputs(held: Held) -> Props:
     }
 
 
-def _is_in_state(store: Store, wanted: Wanted, olds: Props) -> bool:
+def _is_in_state(store: Store, wanted: WantedCertificates, olds: Props) -> bool:
     """Whether the state has all that is there: a run may have ended after it was written."""
     if any(olds.get(key) != value for key, value in _outputs(store.held(wanted)).items()):
         return False

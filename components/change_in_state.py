@@ -22,7 +22,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.project import Project
 from earshot.transition import memory
 from earshot.transition.change import Change
-from earshot.transition.memory import Memory
+from earshot.transition.memory import ChangeMemory
 
 Props = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldChanges:
     """What a stack's state holds of its changes."""
 
     done: int = 0
@@ -64,7 +64,7 @@ class Held:
     """What was begun since the last proof, or, where nothing was, up to it."""
 
     @classmethod
-    def read(cls, resources: Mapping[str, Mapping[str, Any]]) -> Held:
+    def read(cls, resources: Mapping[str, Mapping[str, Any]]) -> HeldChanges:
         """From the stack's ``resources``, by their URN."""
         outputs = {item["type"]: item["outputs"] for item in resources.values()}
         begun = tuple(map(Made.from_props, outputs.get(_BEGUN, {}).get("begun", ())))
@@ -88,12 +88,12 @@ class Held:
         return (*((self.proved,) if self.proved else ()), *self.open)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> ChangeMemory:
         if self.proved is None:
-            return Memory()
+            return ChangeMemory()
         complete = self.proved.plan
         begun = dict.fromkeys(item.plan for item in self.open if item.plan != complete)
-        return Memory(complete=complete, begun=tuple(begun), done=self.done)
+        return ChangeMemory(complete=complete, begun=tuple(begun), done=self.done)
 
     def beginning(self, next: Made) -> tuple[Made, ...]:
         """What will be begun once nodes are about to get ``next``."""
@@ -102,7 +102,7 @@ class Held:
         return (*(item for item in self.open if item != next), next)
 
 
-def recalled(folder: Path) -> Held:
+def recalled(folder: Path) -> HeldChanges:
     """What the state of the running program's stack holds, also when only previewed.
 
     Leaves a copy in ``folder``, the stack's, for commands that ask no Pulumi. Raises EarshotError.
@@ -110,7 +110,7 @@ def recalled(folder: Path) -> Held:
     name, owner = pulumi.get_stack(), pulumi.get_organization()
     if owner:
         name = f"{owner}/{pulumi.get_project()}/{name}"
-    held = Held.read(_outputs(name))
+    held = HeldChanges.read(_outputs(name))
     if memory.recall(folder) != held.memory:
         memory.keep(folder, held.memory)
     return held

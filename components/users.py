@@ -22,7 +22,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.users.access import grants
-from earshot.users.order import Order
+from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
 
 MADE = "users.json"
@@ -39,7 +39,7 @@ class UsersProvider(OwnedProvider):
         """Librdkafka's settings with which a node comes in."""
         raise NotImplementedError
 
-    def carry_out(self, order: Order, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Props) -> None:
         """Carries out ``order`` from where the brokers are reached. Raises EarshotError."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ def merged(one: Known, other: Known) -> Known:
     }
 
 
-def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> Order:
+def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) -> UsersOrder:
     """What leads to ``news`` from ``olds``, where the cluster may have the users ``known``.
 
     All passwords are given, whether they are new or not: the cluster may be.
@@ -127,7 +127,7 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
     old, new = grants(known), grants(news["users"])
     earlier = Mechanism(olds.get("mechanism") or mechanism)
     logins = {int(id): at for id, at in news["logins"].items()}
-    order = Order(
+    order = UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
         forbidden=tuple(item for item in old if item not in new),

@@ -12,7 +12,7 @@ from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
 
 from components.gate import GATE_TYPE
 from earshot import engine
-from earshot.checks.containers import ContainerRun, Registered
+from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
@@ -43,7 +43,7 @@ class Containers:
         service = read_service(inputs, args.name)
         service = replace(service, is_built=is_one_of(service.container.image, built))
         found = self._run.register(
-            Registered(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
+            RegisteredContainer(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
             policy,
             self._here if engine.is_here(where) else (),
         )

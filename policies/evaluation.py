@@ -11,7 +11,7 @@ from pulumi_policy import PolicyResource
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import UnknownHost
 from earshot.rules.finding import Finding
-from earshot.sources.stack_resources import Registered
+from earshot.sources.stack_resources import RegisteredResource
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 
@@ -44,9 +44,9 @@ def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
     return value
 
 
-def registered(resource: PolicyResource, inputs: Mapping[str, Any] | None) -> Registered:
+def registered(resource: PolicyResource, inputs: Mapping[str, Any] | None) -> RegisteredResource:
     """A resource at the end of a run, with what its program gave it."""
-    return Registered(
+    return RegisteredResource(
         type=resource.resource_type,
         urn=resource.urn,
         props=plain(resource.props, None),

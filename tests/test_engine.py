@@ -17,7 +17,7 @@ from docker.errors import APIError
 from earshot import engine
 from earshot.engine import address_of, connect, in_clear, is_here, root_cause
 from earshot.errors import EarshotError
-from earshot.placement.standpoint import Candidate
+from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.certificates import self_signed
 
 
@@ -33,7 +33,7 @@ from tests.doubles.certificates import self_signed
 def test_the_engine_is_the_named_one_or_dockers_own(
     named: str | None, environment: dict[str, str], expected: str
 ) -> None:
-    assert address_of(Candidate(engine=named), environment) == expected
+    assert address_of(CandidateEngine(engine=named), environment) == expected
 
 
 def test_only_a_socket_of_this_machine_is_here() -> None:
@@ -56,17 +56,17 @@ def test_only_a_socket_of_this_machine_is_here() -> None:
 def test_what_an_engine_is_sent_is_in_clear_over_a_network_without_tls(
     named: str | None, environment: dict[str, str], expected: bool
 ) -> None:
-    assert in_clear(Candidate(engine=named), environment) is expected
+    assert in_clear(CandidateEngine(engine=named), environment) is expected
 
 
-def refused(candidate: Candidate, environment: dict[str, str] | None = None) -> EarshotError:
+def refused(candidate: CandidateEngine, environment: dict[str, str] | None = None) -> EarshotError:
     with pytest.raises(EarshotError) as caught, connect(candidate, environment or {}):
         pass
     return caught.value
 
 
 def test_where_no_engine_answers_the_error_says_how_to_get_one(tmp_path: Path) -> None:
-    error = refused(Candidate(engine=f"unix://{tmp_path}/none"))
+    error = refused(CandidateEngine(engine=f"unix://{tmp_path}/none"))
     assert error.object == f"Docker engine at unix://{tmp_path}/none"
     assert error.observed == "does not answer (No such file or directory)"
     assert "apt-get install docker.io" in error.remedy and "DOCKER_HOST" in error.remedy
@@ -79,7 +79,7 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(engine, "_knock", denied)  # root may use any socket
-    error = refused(Candidate(engine=f"unix://{tmp_path}/docker.sock"))
+    error = refused(CandidateEngine(engine=f"unix://{tmp_path}/docker.sock"))
     assert error.observed == "does not answer (Permission denied)"
     assert "usermod --append --groups docker" in error.remedy
 
@@ -87,7 +87,7 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
 def test_a_port_that_refuses_is_no_engine() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        error = refused(Candidate(engine=f"tcp://127.0.0.1:{probe.getsockname()[1]}"))
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{probe.getsockname()[1]}"))
     assert error.observed == "does not answer (Connection refused)"
 
 
@@ -116,7 +116,7 @@ def stranger() -> Iterator[int]:
 
 
 def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
-    error = refused(Candidate(engine=f"tcp://127.0.0.1:{stranger}"))
+    error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{stranger}"))
     assert error.observed.startswith("does not answer (404 Client Error")
 
 
@@ -127,9 +127,9 @@ def test_certificates_that_are_missing_are_named(by_variable: bool, tmp_path: Pa
     address = "tcp://192.0.2.7:2376"
     if by_variable:
         variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": folder, "DOCKER_HOST": address}
-        error = refused(Candidate(), variables)
+        error = refused(CandidateEngine(), variables)
     else:
-        error = refused(Candidate(engine=address, cert_path=folder))
+        error = refused(CandidateEngine(engine=address, cert_path=folder))
     assert f"no {folder}/cert.pem, {folder}/key.pem" in error.observed
     assert error.allowed == "a folder with ca.pem, cert.pem, key.pem"
 
@@ -171,11 +171,11 @@ def test_the_folders_authority_counts_whatever_others_this_machine_trusts(
     other.mkdir()
     self_signed(other, "IP:127.0.0.1")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other / "cert.pem"))
-    with connect(Candidate(engine=engine, cert_path=str(folder)), {}) as client:
+    with connect(CandidateEngine(engine=engine, cert_path=str(folder)), {}) as client:
         assert client.version()["ApiVersion"] == "1.41"
 
     shutil.copy(other / "cert.pem", folder / "ca.pem")
-    error = refused(Candidate(engine=engine, cert_path=str(folder)))
+    error = refused(CandidateEngine(engine=engine, cert_path=str(folder)))
     assert "certificate verify failed" in error.observed
     assert f"signed the engine's certificate into {folder}/ca.pem" in error.remedy
     assert "cert_path" in error.remedy and "install" not in error.remedy
@@ -189,7 +189,7 @@ def test_a_key_of_another_certificate_is_said_to_be_one(
     other.mkdir()
     self_signed(other, "IP:127.0.0.1")
     shutil.copy(other / "key.pem", folder / "key.pem")
-    error = refused(Candidate(engine=engine, cert_path=str(folder)))
+    error = refused(CandidateEngine(engine=engine, cert_path=str(folder)))
     assert f"see that {folder} holds PEM files, that key.pem is the key of cert.pem" in error.remedy
 
 
@@ -198,7 +198,7 @@ def test_certificates_for_an_engine_that_takes_no_tls(stranger: int, tmp_path: P
     shutil.copy(tmp_path / "cert.pem", tmp_path / "ca.pem")
     address = f"tcp://127.0.0.1:{stranger}"
     variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(tmp_path)}
-    error = refused(Candidate(), {"DOCKER_HOST": address, **variables})
+    error = refused(CandidateEngine(), {"DOCKER_HOST": address, **variables})
     assert "name the port on which the engine takes TLS" in error.remedy
 
 
@@ -206,7 +206,7 @@ def test_an_engine_that_takes_tls_alone_is_said_to_need_certificates() -> None:
     body = b"Client sent an HTTP request to an HTTPS server.\n"
     head = f"HTTP/1.0 400 Bad Request\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with answering(head + body) as port:
-        error = refused(Candidate(engine=f"tcp://127.0.0.1:{port}"))
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
     assert error.remedy.startswith("say where its certificates are: `hosts[].cert_path`")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from earshot.engine import connect
 from earshot.errors import EarshotError
-from earshot.placement.standpoint import Candidate
+from earshot.placement.standpoint import CandidateEngine
 from earshot.ssh_engine import CONNECT_SECONDS, ssh_command, tunnel
 from tests.e2e.docker_engine import Engine
 
@@ -61,7 +61,7 @@ def test_what_ssh_complains_of_is_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_ssh(tmp_path, monkeypatch, 'echo "Permission denied (publickey)." >&2; exit 255')
-    with pytest.raises(EarshotError) as caught, connect(Candidate(engine="ssh://me@devbox")):
+    with pytest.raises(EarshotError) as caught, connect(CandidateEngine(engine="ssh://me@devbox")):
         pass
     assert caught.value.object == "Docker engine at ssh://me@devbox"
     assert caught.value.observed == "does not answer (Permission denied (publickey).)"
@@ -99,5 +99,5 @@ def test_an_engine_answers_through_ssh(
     docker_engine: Engine, ssh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", docker_engine.address)  # over there
-    with connect(Candidate(engine="ssh://devbox")) as client:
+    with connect(CandidateEngine(engine="ssh://devbox")) as client:
         assert client.info()["ID"] == docker_engine.run("info", "--format", "{{.ID}}").strip()

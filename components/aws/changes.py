@@ -25,7 +25,7 @@ from earshot.user_data.render import CLIENT
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldStack:
     """The parts of a stack that decide where data is, and which brokers can use it."""
 
     stack: str
@@ -49,7 +49,7 @@ class Held:
     """The version that the data was formatted with; empty before a node has served."""
 
     @classmethod
-    def of(cls, stack: str, spec: AwsSpec) -> Held:
+    def of(cls, stack: str, spec: AwsSpec) -> HeldStack:
         ports = {item.name: item.port for item in spec.listeners}
         return cls(
             stack=stack,
@@ -66,7 +66,7 @@ class Held:
         )
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> Held:
+    def from_props(cls, props: Mapping[str, Any]) -> HeldStack:
         """Read from a resource's inputs, where every number is a float."""
         return cls(
             stack=props["stack"],
@@ -99,7 +99,7 @@ class Held:
         }
 
 
-def problems(held: Held, wanted: Held) -> Iterator[str]:
+def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     """Why ``wanted`` must not be applied over ``held``.
 
     Each text says what was found, what is allowed and how to fix it.
@@ -120,7 +120,7 @@ def problems(held: Held, wanted: Held) -> Iterator[str]:
     yield from _moves(held, wanted)
 
 
-def _other_links(held: Held, wanted: Held) -> Iterator[str]:
+def _other_links(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     """Why links must not change; all brokers count as running, as none can be asked."""
     if held.links is None or wanted.links is None:
         return
@@ -130,7 +130,7 @@ def _other_links(held: Held, wanted: Held) -> Iterator[str]:
     yield from unrollable(dict.fromkeys(staying, before), after, REMEMBER)
 
 
-def _removals(held: Held, wanted: Held) -> Iterator[str]:
+def _removals(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     gone = sorted(set(held.brokers) - set(wanted.brokers) - set(wanted.drained))
     if not gone:
         return
@@ -151,7 +151,7 @@ def _removals(held: Held, wanted: Held) -> Iterator[str]:
     )
 
 
-def _other_volumes(held: Held, wanted: Held, id: int) -> Iterator[str]:
+def _other_volumes(held: HeldStack, wanted: HeldStack, id: int) -> Iterator[str]:
     before, after = held.volumes.get(id), wanted.volumes.get(id)
     if before and not after:
         yield (
@@ -165,7 +165,7 @@ def _other_volumes(held: Held, wanted: Held, id: int) -> Iterator[str]:
         )
 
 
-def _moves(held: Held, wanted: Held) -> Iterator[str]:
+def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     staying = sorted(held.zones.keys() & wanted.zones.keys())
     moving = [
         id
@@ -197,7 +197,7 @@ class ChangePreflightProvider(CheckedProvider):
         if not olds:
             return ()
         news["written"] = olds.get("written") or self._written(olds)
-        return problems(Held.from_props(olds), Held.from_props(news))
+        return problems(HeldStack.from_props(olds), HeldStack.from_props(news))
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         # a node that has served since is no change of its own: the next one records it
@@ -231,7 +231,7 @@ class ChangePreflight(Resource, module="earshot", name="AwsGround"):
     def __init__(
         self,
         name: str,
-        held: Held,
+        held: HeldStack,
         region: str,
         reports: Sequence[str],
         opts: pulumi.ResourceOptions | None = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.changes import ChangePreflight, Held
+from components.aws.changes import ChangePreflight, HeldStack
 from components.aws.groups import SecurityGroups
 from components.aws.identity import cluster_identity
 from components.aws.instances import SharedInputs, newest_images
@@ -170,7 +170,7 @@ class AwsStackCluster(Cluster):
         spec, after = self._spec, [approval] if approval is not None else []
         fits = ChangePreflight(
             self._name,
-            Held.of(self._name, spec),
+            HeldStack.of(self._name, spec),
             spec.region,
             [report_parameter(self._name, spec.name_of(id)) for id in spec.node_ids],
             pulumi.ResourceOptions(parent=self.gate, depends_on=after),

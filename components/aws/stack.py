@@ -19,7 +19,7 @@ from components.aws.credentials import StackSettings
 from components.aws.ssm import reader
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
-from components.change_in_state import BegunChange, Held, Made, ProvedChange, recalled
+from components.change_in_state import BegunChange, HeldChanges, Made, ProvedChange, recalled
 from components.client_output import announce_clients
 from components.leaving import matters
 from earshot.config.aws import AwsSpec
@@ -86,7 +86,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     return cluster
 
 
-def _check_unused(stack: str, spec: AwsSpec, held: Held, change: Change) -> None:
+def _check_unused(stack: str, spec: AwsSpec, held: HeldChanges, change: Change) -> None:
     """Raises EarshotError where a listener goes that clients use, or may use, and nobody says that
     it may."""
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []

@@ -9,7 +9,7 @@ from typing import Final
 
 from components import leaving
 from components.docker.container_address import Engines
-from components.docker.on_engines import Wanted
+from components.docker.on_engines import WantedStack
 from components.docker.settings import Running
 from earshot import sockets
 from earshot.errors import AddressError
@@ -29,7 +29,7 @@ class _Going:
     """Those by which others reach it: its own, and what it advertises."""
 
 
-def problems(engines: Engines, wanted: Wanted, running: Sequence[Running]) -> Iterator[str]:
+def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) -> Iterator[str]:
     """Listeners of ``running`` containers that ``wanted`` takes away, or gives another protocol,
     and that clients are connected to.
 
@@ -66,7 +66,7 @@ def _unknown(it: Running, names: Sequence[str]) -> str:
     )
 
 
-def _going(it: Running, wanted: Wanted) -> dict[int, _Going]:
+def _going(it: Running, wanted: WantedStack) -> dict[int, _Going]:
     """By port of the container, what goes."""
     try:
         advertised = dict(parse_entries(it.values.get("advertised.listeners", "")))

@@ -15,7 +15,7 @@ from components.docker.container_address import ContainerAddress
 from components.docker.identity import TO_BE_MADE, ClusterIdentity
 from components.docker.in_turn import GRACE
 from components.docker.leftovers import clearing
-from components.docker.on_engines import Wanted
+from components.docker.on_engines import WantedStack
 from components.docker.preflight import ImagePreflight
 from components.docker.providers import EnginePreflightProvider, ReadinessProvider
 from components.docker.stop_preflight import StopPreflightProvider, digest
@@ -110,7 +110,7 @@ class DockerCluster(pulumi.ComponentResource):
         self.stack, self._spec, self._planned = name, spec, planned
         self.plan, self.state, self._root = planned.plan, state_dir, state_dir / "kafka"
         self.hosts = planned.hosts
-        self._wanted = Wanted(name, "", "", self.plan, planned.containers, planned.hosts)
+        self._wanted = WantedStack(name, "", "", self.plan, planned.containers, planned.hosts)
         child = pulumi.ResourceOptions(parent=self)
         self.cluster_id = ClusterIdentity(
             name, planned, spec.cluster_id, state_dir, child

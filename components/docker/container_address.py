@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from components.docker.kafka_protocol import Endpoint
+from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
 from earshot.config.docker import DockerHost
 from earshot.engine import HasEngine, address_of, connect, root_cause
@@ -33,7 +33,7 @@ class ContainerAddress:
     """The Docker host's name, for messages."""
     broker: bool
     voter: bool
-    endpoint: Endpoint
+    endpoint: InnerListener
     engine: str | None = None
     cert_path: str | None = None
 
@@ -65,7 +65,7 @@ class ContainerAddress:
         given = dict(props)
         where = given.pop("door")
         keys = where.get("keys")
-        endpoint = Endpoint(
+        endpoint = InnerListener(
             where["host"],
             int(where["port"]),
             where["plaintext"],
@@ -87,14 +87,14 @@ class ContainerAddress:
         return f"container {self.name} on Docker host {self.host}"
 
 
-def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> Endpoint:
+def _endpoint(plan: ClusterPlan, node: Node, name: str, root: Path | None) -> InnerListener:
     """The inter-broker listener if it answers, else any that does, else the first."""
     if not node.is_broker:  # it may be bound to the container's name alone
         (listener, *_) = node.listeners
-        return replace(Endpoint.of(listener), host=name)
+        return replace(InnerListener.of(listener), host=name)
     listeners = [item for item in node.listeners if item.name != plan.controller]
     listeners.sort(key=lambda item: item.name != plan.inter_broker)
-    endpoints = [Endpoint.of(item, _keys(plan, node, item, root)) for item in listeners]
+    endpoints = [InnerListener.of(item, _keys(plan, node, item, root)) for item in listeners]
     return next((endpoint for endpoint in endpoints if endpoint.answers), endpoints[0])
 
 

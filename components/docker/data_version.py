@@ -15,7 +15,7 @@ from typing import Final
 
 from components.docker import labels, throwaway
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenVolume, Wanted
+from components.docker.on_engines import Seen, SeenVolume, WantedStack
 from components.node_data import feature_level, is_formatted
 from components.refusals import goes_back
 from earshot.placement.docker_names import DATA
@@ -33,7 +33,9 @@ done
 [[ $# == 0 ]] || tar -cz "$@" 2>/dev/null | base64"""
 
 
-def problems(engines: Engines, wanted: Wanted, seen: Seen, before: Wanted | None) -> Iterator[str]:
+def problems(
+    engines: Engines, wanted: WantedStack, seen: Seen, before: WantedStack | None
+) -> Iterator[str]:
     """Which volumes hold data that the wanted Kafka cannot read.
 
     A newer Kafka writes data as the older one did, until a user raises its `metadata.version`. So a
@@ -58,7 +60,9 @@ def problems(engines: Engines, wanted: Wanted, seen: Seen, before: Wanted | None
                 )
 
 
-def _images(wanted: Wanted, seen: Seen, volume: SeenVolume, before: Wanted | None) -> Iterator[str]:
+def _images(
+    wanted: WantedStack, seen: Seen, volume: SeenVolume, before: WantedStack | None
+) -> Iterator[str]:
     """Images that the engine may have; the wanted one, which comes first, may still be missing."""
     yield wanted.containers[volume.node].image
     yield from (
@@ -69,7 +73,7 @@ def _images(wanted: Wanted, seen: Seen, volume: SeenVolume, before: Wanted | Non
 
 
 def _refusal(
-    wanted: Wanted,
+    wanted: WantedStack,
     volume: SeenVolume,
     made_for: str,
     look: Callable[[SeenVolume], tuple[bool, int | None]],
@@ -93,7 +97,7 @@ def _refusal(
 
 
 def _look(
-    engines: Engines, wanted: Wanted, images: Iterable[str], volume: SeenVolume
+    engines: Engines, wanted: WantedStack, images: Iterable[str], volume: SeenVolume
 ) -> tuple[bool, int | None]:
     """Whether Kafka has written to a volume, and the feature level found in it.
 

@@ -36,7 +36,7 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class InnerListener:
     """A listener as processes in its node's own container reach it."""
 
     host: str
@@ -47,7 +47,7 @@ class Endpoint:
     """Where it asks for a certificate, and the stack has one."""
 
     @classmethod
-    def of(cls, listener: Listener, keys: NodeKeys | None = None) -> Endpoint:
+    def of(cls, listener: Listener, keys: NodeKeys | None = None) -> InnerListener:
         """``keys`` are for listeners that ask for a certificate."""
         host = "127.0.0.1" if listener.bind_host in _ANY else listener.bind_host.strip("[]")
         protocol = listener.protocol
@@ -131,13 +131,13 @@ class Quorum:
         return None if voter < 0 or leader < 0 else max(0, leader - voter)
 
 
-def metadata(client: docker.DockerClient, container: str, endpoint: Endpoint) -> Metadata:
+def metadata(client: docker.DockerClient, container: str, endpoint: InnerListener) -> Metadata:
     """What the broker at ``endpoint`` knows. Raises NoAnswer."""
     request = _request(3, 2, struct.pack(">i", -1))
     return _read(_ask(client, container, endpoint, request), _metadata)
 
 
-def quorum(client: docker.DockerClient, container: str, endpoint: Endpoint) -> Quorum:
+def quorum(client: docker.DockerClient, container: str, endpoint: InnerListener) -> Quorum:
     """The quorum as its leader knows it, asked through any broker. Raises NoAnswer."""
     topic = METADATA_TOPIC.encode()
     body = b"\x02" + bytes([len(topic) + 1]) + topic + b"\x02" + struct.pack(">i", 0) + b"\0\0\0"
@@ -151,7 +151,9 @@ size=$(dd bs=1 count=4 <&3 2>/dev/null | od -An -tx1 | tr -d ' \\n')
 head -c "$((16#${size:-0}))" <&3"""
 
 
-def _ask(client: docker.DockerClient, container: str, endpoint: Endpoint, request: bytes) -> bytes:
+def _ask(
+    client: docker.DockerClient, container: str, endpoint: InnerListener, request: bytes
+) -> bytes:
     from docker.errors import DockerException
 
     if endpoint.keys is not None:

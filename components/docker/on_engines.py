@@ -66,7 +66,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedStack:
     """What a stack is to be."""
 
     stack: str
@@ -78,7 +78,7 @@ class Wanted:
     hosts: tuple[DockerHost, ...]
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> Wanted:
+    def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
         """Read from a resource's inputs, where every number is a float."""
         return cls(
             stack=props["stack"],
@@ -166,7 +166,7 @@ def _container(host: str, found: Mapping[str, Any]) -> SeenContainer:
     )
 
 
-def problems(wanted: Wanted, seen: Seen) -> Iterator[str]:
+def problems(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     """Why ``wanted`` must not be applied over what is there; see `removal` for removed brokers.
 
     Each text says what was found, what is allowed and how to fix it.
@@ -180,7 +180,7 @@ def problems(wanted: Wanted, seen: Seen) -> Iterator[str]:
     yield from _taken_ports(wanted, seen)
 
 
-def _taken_names(wanted: Wanted, seen: Seen) -> Iterator[str]:
+def _taken_names(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     planned = {(wanted.host_of(id), it.name): id for id, it in wanted.containers.items()}
     for found in seen.containers:
         id = planned.get((found.host, found.name))
@@ -207,7 +207,7 @@ def _whose(found: Mapping[str, str], otherwise: str) -> str:
     return otherwise
 
 
-def _foreign_data(wanted: Wanted, seen: Seen) -> Iterator[str]:
+def _foreign_data(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
     ids = labels.voter_ids(wanted.plan)
     for volume in seen.volumes:
@@ -274,7 +274,7 @@ def another_clusters_data(
         )
 
 
-def _moved_controllers(wanted: Wanted, seen: Seen) -> Iterator[str]:
+def _moved_controllers(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     now = voters(wanted.plan)
     for found in seen.containers:
         held = found.labels.get(labels.VOTERS, now)
@@ -287,7 +287,7 @@ def _moved_controllers(wanted: Wanted, seen: Seen) -> Iterator[str]:
             return
 
 
-def _taken_ports(wanted: Wanted, seen: Seen) -> Iterator[str]:
+def _taken_ports(wanted: WantedStack, seen: Seen) -> Iterator[str]:
     for id, container in wanted.containers.items():
         for port in container.ports:
             for found in seen.containers:

@@ -17,7 +17,7 @@ from pulumi.output import Unknown
 from components.checked import PreflightProvider, Props
 from components.docker import broker_settings, host_ports, on_engines
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenContainer, Wanted
+from components.docker.on_engines import Seen, SeenContainer, WantedStack
 from components.docker.throwaway import NotAsked
 from components.outputs import kept
 from components.refusals import refused_settings
@@ -43,7 +43,7 @@ class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
     def __init__(
         self,
         name: str,
-        wanted: Wanted,
+        wanted: WantedStack,
         images: Mapping[int, pulumi.Input[str]],
         opts: pulumi.ResourceOptions,
         *,
@@ -65,7 +65,7 @@ class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
 
 
 def _problems(olds: Props, news: Props) -> list[str]:
-    wanted = Wanted.from_props(news)
+    wanted = WantedStack.from_props(news)
     before = _settings(olds) if olds else {}
     changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
     last = _settings(news, "last") if news.get("last") else {}
@@ -84,7 +84,10 @@ def _problems(olds: Props, news: Props) -> list[str]:
 
 def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
     """By id of each node of the plan at ``key``, its properties and the id of its image."""
-    containers, plan = Wanted.from_props(props).containers, ClusterPlan.model_validate(props[key])
+    containers, plan = (
+        WantedStack.from_props(props).containers,
+        ClusterPlan.model_validate(props[key]),
+    )
     return {
         node.id: (
             server_properties(plan, node),
@@ -98,7 +101,9 @@ def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
 class _Asked:
     """A Docker host, and its problems with the plan."""
 
-    def __init__(self, engines: Engines, wanted: Wanted, index: int, image: str | Unknown) -> None:
+    def __init__(
+        self, engines: Engines, wanted: WantedStack, index: int, image: str | Unknown
+    ) -> None:
         self._wanted, self._index = wanted, index
         self._host = wanted.hosts[index]
         self._client = engines.of(self._host)

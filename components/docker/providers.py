@@ -35,7 +35,7 @@ from components.docker.container_address import (
     inspected,
 )
 from components.docker.in_turn import GRACE, NO_QUORUM_GRACE
-from components.docker.on_engines import Wanted, hosts_of
+from components.docker.on_engines import WantedStack, hosts_of
 from components.docker.readiness import fits, majority_runs, repair, wait_for
 from components.owner import OwnedProvider
 from earshot.config.docker import DockerHost
@@ -61,7 +61,7 @@ class EnginePreflightProvider(CheckedProvider):
         return CreateResult(props["deployment"], props)
 
     def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        wanted = Wanted.from_props(news)
+        wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
             for host in _hosts(olds, news):
@@ -165,7 +165,7 @@ class ReadinessProvider(OwnedProvider):
 
 
 def _problems(olds: Props, news: Props) -> Iterator[str]:
-    wanted, hosts = Wanted.from_props(news), _hosts(olds, news)
+    wanted, hosts = WantedStack.from_props(news), _hosts(olds, news)
     with Engines() as engines:
         for host in wanted.hosts:
             engines.of(host)
@@ -176,13 +176,13 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
         if leaving.matters(news["remove"]):
             yield from clients.problems(engines, wanted, running)
         # states of earlier releases have no cluster id
-        before = Wanted.from_props({"cluster_id": "", **olds}) if olds else None
+        before = WantedStack.from_props({"cluster_id": "", **olds}) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)
 
 
 def _answering(
-    engines: Engines, hosts: tuple[DockerHost, ...], wanted: Wanted
+    engines: Engines, hosts: tuple[DockerHost, ...], wanted: WantedStack
 ) -> Iterator[DockerHost]:
     """The stack's hosts, and of those that it is about to lose the ones that answer."""
     for host in hosts:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from components.docker import kafka_protocol, labels, throwaway
 from components.docker.container_address import Engines
 from components.docker.kafka_protocol import NoAnswer
-from components.docker.on_engines import Seen, SeenContainer, SeenVolume, Wanted
+from components.docker.on_engines import Seen, SeenContainer, SeenVolume, WantedStack
 from components.node_data import replicas
 from components.refusals import holds_replicas
 from earshot.config.docker import DockerHost
@@ -16,7 +16,7 @@ from earshot.errors import EarshotError
 from earshot.placement.docker_names import DATA
 
 
-def removed(wanted: Wanted, seen: Seen) -> dict[int, list[SeenContainer | SeenVolume]]:
+def removed(wanted: WantedStack, seen: Seen) -> dict[int, list[SeenContainer | SeenVolume]]:
     """Brokers that ``wanted`` no longer has, with their containers and volumes on the engines."""
     staying = {node.id for node in wanted.plan.brokers}
     found: dict[int, list[SeenContainer | SeenVolume]] = {}
@@ -30,7 +30,7 @@ def removed(wanted: Wanted, seen: Seen) -> dict[int, list[SeenContainer | SeenVo
 
 
 def problems(
-    engines: Engines, wanted: Wanted, seen: Seen, hosts: Sequence[DockerHost]
+    engines: Engines, wanted: WantedStack, seen: Seen, hosts: Sequence[DockerHost]
 ) -> Iterator[str]:
     """Which brokers would be removed that still hold replicas; ``hosts`` are old and new ones.
 
@@ -53,7 +53,7 @@ def problems(
             yield holds_replicas(id, held)
 
 
-def _metadata(engines: Engines, wanted: Wanted, seen: Seen) -> kafka_protocol.Metadata | None:
+def _metadata(engines: Engines, wanted: WantedStack, seen: Seen) -> kafka_protocol.Metadata | None:
     """The metadata of a broker that stays and runs; None where none answers."""
     running = {it.node: it for it in seen.containers if wanted.owns(it.labels) and it.running}
     for node in wanted.plan.brokers:
@@ -70,7 +70,7 @@ def _on_disk(
     engines: Engines,
     left: Sequence[SeenContainer | SeenVolume],
     hosts: Sequence[DockerHost],
-    wanted: Wanted,
+    wanted: WantedStack,
 ) -> list[str]:
     """The `topic-partition` replicas in the volumes of a removed broker."""
     volumes = [item for item in left if isinstance(item, SeenVolume)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from components.docker.on_engines import Wanted
+from components.docker.on_engines import WantedStack
 from components.docker.settings import Running
 from components.refusals import REMEMBER
 from components.rolling import Links, unrollable
@@ -12,7 +12,7 @@ from earshot.listeners.security import node_name
 from earshot.placement.docker_names import KEYS
 
 
-def problems(running: Iterable[Running], wanted: Wanted) -> list[str]:
+def problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     """Why they cannot; their own environment has the settings that they were started with."""
     found = list(running)
     links = {it.seen.node: Links.of_settings(it.values) for it in found}

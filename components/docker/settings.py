@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.docker.container_address import Engines, engine_failed
-from components.docker.on_engines import Seen, SeenContainer, Wanted
+from components.docker.on_engines import Seen, SeenContainer, WantedStack
 from earshot.config.docker import DockerHost
 from earshot.listeners.properties import read_environment
 
@@ -24,7 +24,7 @@ class Running:
     """The addresses that its host has on the container's networks."""
 
 
-def running(engines: Engines, wanted: Wanted, seen: Seen) -> Iterator[Running]:
+def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Running]:
     """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
     from docker.errors import DockerException, NotFound
 

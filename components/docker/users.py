@@ -13,10 +13,10 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.listeners.terms import Scope
 from earshot.placement import DockerPlan
-from earshot.placement.standpoint import Candidate, Kind, Standpoint
+from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.remote.container import docker_session
 from earshot.remote.users import carry_out_on
-from earshot.users.order import Order
+from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
 SECONDS = 180.0
@@ -36,7 +36,7 @@ class DockerUsersProvider(UsersProvider):
             "ssl.key.pem": pem,
         }
 
-    def carry_out(self, order: Order, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Props) -> None:
         standpoint = Standpoint.model_validate(props["standpoint"])
         with docker_session(standpoint, props["stack"], _say) as session:
             carry_out_on(session, props["stack"], order, Deadline(SECONDS), _say)
@@ -50,7 +50,7 @@ def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]
         name=Scope.INTERNAL,
         scope=Scope.INTERNAL,
         kind=Kind.CONTAINER,
-        engines=(Candidate(engine=host.engine, cert_path=host.cert_path),),
+        engines=(CandidateEngine(engine=host.engine, cert_path=host.cert_path),),
         network=network,
         base=spec.validator.base,
         dns=spec.dns,

@@ -30,7 +30,7 @@ from earshot.listeners.terms import Protocol
 
 
 @dataclass(frozen=True)
-class Memory:
+class QuorumMemory:
     """What was decided when the cluster was formatted, and whether it serves."""
 
     cluster_id: str
@@ -43,7 +43,7 @@ class Memory:
     """Whether there was a quorum since the last orderly stop."""
 
 
-def recall(root: Path) -> Memory | None:
+def recall(root: Path) -> QuorumMemory | None:
     """The memory of the cluster under ``root``, or None before its first start.
 
     Raises EarshotError where it is lost and cannot be made again from the nodes' data.
@@ -51,13 +51,13 @@ def recall(root: Path) -> Memory | None:
     return kept(root) or rebuilt(root)
 
 
-def kept(root: Path) -> Memory | None:
+def kept(root: Path) -> QuorumMemory | None:
     """What `cluster.json` holds, or None where it is missing, empty or cut short."""
     path = root / "cluster.json"
     try:
         document = json.loads(path.read_text())
         document["brokers"] = tuple(document["brokers"])
-        return Memory(**document)
+        return QuorumMemory(**document)
     except PermissionError:
         raise EarshotError(
             str(path),
@@ -68,7 +68,7 @@ def kept(root: Path) -> Memory | None:
         return None
 
 
-def rebuilt(root: Path) -> Memory | None:
+def rebuilt(root: Path) -> QuorumMemory | None:
     """The memory made from the nodes' own files, or None where no node has data.
 
     Raises EarshotError.
@@ -76,7 +76,7 @@ def rebuilt(root: Path) -> Memory | None:
     found = on_disk.found(root)
     if found is None:
         return None
-    return Memory(
+    return QuorumMemory(
         cluster_id=found.cluster_id,
         voters=found.voters,
         kafka_version=found.kafka_version,
@@ -85,15 +85,15 @@ def rebuilt(root: Path) -> Memory | None:
     )
 
 
-def remember(root: Path, memory: Memory) -> None:
+def remember(root: Path, memory: QuorumMemory) -> None:
     with writing("the cluster", root):
         cache.write(root / "cluster.json", json.dumps(asdict(memory), indent=2))
 
 
-def settle(root: Path, plan: ClusterPlan) -> Memory:
+def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
     """The memory for ``plan``: a new cluster id on the first start, else the old one."""
     old = recall(root)
-    memory = Memory(
+    memory = QuorumMemory(
         cluster_id=old.cluster_id if old else new_cluster_id(),
         voters=_voters(plan),
         # the wanted version may never run
@@ -186,7 +186,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     yield from _port_problems(root, plan)
 
 
-def _foreign_data(root: Path, memory: Memory) -> Iterator[str]:
+def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
     for name, id in on_disk.cluster_ids(root).items():
         if id != memory.cluster_id:
             yield (
@@ -197,7 +197,7 @@ def _foreign_data(root: Path, memory: Memory) -> Iterator[str]:
             )
 
 
-def _quorum_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[str]:
+def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
     wanted = _voters(plan)
     if set(wanted) != set(memory.voters):
         yield other_voters(map(int, memory.voters), map(int, wanted), "`make clean`")
@@ -223,7 +223,7 @@ def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
         )
 
 
-def _removal_problems(root: Path, memory: Memory, plan: ClusterPlan) -> Iterator[str]:
+def _removal_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
     for id in _gone(memory, plan):
         held = replicas_on_disk(node_directory(root, id))
         if held:
@@ -236,7 +236,7 @@ def removed(root: Path, plan: ClusterPlan) -> list[int]:
     return _gone(memory, plan) if memory is not None else []
 
 
-def _gone(memory: Memory, plan: ClusterPlan) -> list[int]:
+def _gone(memory: QuorumMemory, plan: ClusterPlan) -> list[int]:
     return sorted(set(memory.brokers) - {node.id for node in plan.brokers})
 
 

@@ -14,7 +14,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import own_access
 from earshot.project import Project
-from earshot.users.order import Order, carry_out
+from earshot.users.order import UsersOrder, carry_out
 
 
 class LocalUsersProvider(UsersProvider):
@@ -24,7 +24,7 @@ class LocalUsersProvider(UsersProvider):
         root, first = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
         return own_access(read_properties(started_with(node_directory(root, int(first)))).values)
 
-    def carry_out(self, order: Order, props: Props) -> None:
+    def carry_out(self, order: UsersOrder, props: Props) -> None:
         carry_out(order)
 
 

@@ -18,7 +18,7 @@ from components.aws.ssm import reader
 from earshot.errors import EarshotError
 
 
-class StackSettings:
+class PatienceSettings:
     """The configuration of the stack that uses the component."""
 
     def get(self, key: str) -> Any:
@@ -46,7 +46,7 @@ async def in_sync(
             wait_for(nodes, read, deadline, progress=log)
 
     try:
-        await aside(partial(wait, reader(StackSettings(), region)))
+        await aside(partial(wait, reader(PatienceSettings(), region)))
     except EarshotError as error:
         raise InputPropertiesError(str(error), []) from None
 

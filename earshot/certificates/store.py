@@ -47,7 +47,7 @@ _FIRST = 1
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedCertificates:
     """What is to be there."""
 
     stack: str
@@ -97,14 +97,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Kept:
-    """Versions of what stays as it is, as `Held` has them."""
+    """Versions of what stays as it is, as `HeldCertificates` has them."""
 
     versions: Mapping[str, str]
     passwords: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldCertificates:
     """What is there; nothing of it is a secret."""
 
     certificates: Mapping[str, Certificate]
@@ -133,7 +133,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def due(self, wanted: Wanted, now: datetime) -> list[str]:
+    def due(self, wanted: WantedCertificates, now: datetime) -> list[str]:
         """The files that `fill` would make or remove, by their names."""
         held = {number: self._authority(number) for number in wanted.authorities}
         authority = held[wanted.issuer]
@@ -150,7 +150,7 @@ class Store:
         untrue = [TRUSTED] if wanted.trusts_more and (made or not self._trusts(wanted)) else []
         return [*made, *untrue, *stale, *missing, *self._surplus(wanted)]
 
-    def fill(self, wanted: Wanted, now: datetime) -> Held:
+    def fill(self, wanted: WantedCertificates, now: datetime) -> HeldCertificates:
         """Makes what is missing, renews what is due, removes what nobody has any more.
 
         Raises EarshotError where the authority is lost and what it has issued is not, or a file is
@@ -184,7 +184,7 @@ class Store:
                 self._write(name, secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
         return self.held(wanted)
 
-    def kept(self, wanted: Wanted, now: datetime) -> Kept:
+    def kept(self, wanted: WantedCertificates, now: datetime) -> Kept:
         """What `fill` would leave as it is."""
         due = {*self.due(wanted, now)}
         if due & {numbered(AUTHORITY, wanted.issuer), TRUSTED}:
@@ -196,10 +196,10 @@ class Store:
             {user: self._digest(user, wanted.issuer) for user in users},
         )
 
-    def held(self, wanted: Wanted) -> Held:
+    def held(self, wanted: WantedCertificates) -> HeldCertificates:
         """What is there of ``wanted``. Raises EarshotError where something is missing."""
         certificates = {name: self._certificate(f"{name}.pem") for name in wanted.hosts}
-        return Held(
+        return HeldCertificates(
             certificates,
             {name: self._version(wanted, name) for name in certificates},
             {user: self._digest(user, wanted.issuer) for user in wanted.users},
@@ -252,7 +252,7 @@ class Store:
     def _is_filled(self, name: str) -> bool:
         return (self.folder / name).exists() and self._read(name).strip() != ""
 
-    def _surplus(self, wanted: Wanted) -> list[str]:
+    def _surplus(self, wanted: WantedCertificates) -> list[str]:
         """The files of those that nobody has any more."""
         kept = {name for number in wanted.authorities for name in _files(number)}
         kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
@@ -262,18 +262,18 @@ class Store:
         held = {path.name for kind in kinds for path in self.folder.glob(kind)}
         return sorted(held - kept)
 
-    def _trusted(self, wanted: Wanted) -> str:
+    def _trusted(self, wanted: WantedCertificates) -> str:
         """All that nodes trust. Raises EarshotError where one of the stack's own is missing."""
         own = [self._read(numbered(AUTHORITY, number)) for number in sorted(wanted.authorities)]
         return wanted.authority + "".join(own)
 
-    def _trusts(self, wanted: Wanted) -> bool:
+    def _trusts(self, wanted: WantedCertificates) -> bool:
         try:
             return (self.folder / TRUSTED).read_text() == self._trusted(wanted)
         except FileNotFoundError:
             return False
 
-    def check(self, wanted: Wanted, issued: bool) -> None:
+    def check(self, wanted: WantedCertificates, issued: bool) -> None:
         """Raises EarshotError where the issuing authority is lost, and nodes have certificates of
         it.
 
@@ -305,7 +305,7 @@ class Store:
         return made
 
     def _is_due(
-        self, name: str, hosts: Iterable[str], own: str, wanted: Wanted, now: datetime
+        self, name: str, hosts: Iterable[str], own: str, wanted: WantedCertificates, now: datetime
     ) -> bool:
         """``own`` is the certificate of the stack's authority; empty where that is lost."""
         owner = name.removesuffix(".pem")
@@ -335,7 +335,7 @@ class Store:
     def _certificate(self, name: str) -> Certificate:
         return read_certificate(self._read(name))
 
-    def _version(self, wanted: Wanted, name: str) -> str:
+    def _version(self, wanted: WantedCertificates, name: str) -> str:
         is_own = name in wanted.users or wanted.authorities == (_FIRST,)
         if is_own and not wanted.is_of_others:
             return self._certificate(f"{name}.pem").fingerprint

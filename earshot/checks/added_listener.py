@@ -9,7 +9,7 @@ from earshot.checks.copied_security import copied, obstacle
 from earshot.checks.remedy_lines import Whole, advertised_text, is_set, on_one_line
 from earshot.facts.brokers import Broker
 from earshot.listeners.address import Address
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -23,7 +23,7 @@ class AddedListener:
         self.whole, self.broker, self.name, self.bind = whole, broker, name, bind
         self.beside, self.protocol = beside
 
-    def __call__(self, advertised: Address) -> tuple[Line, ...]:
+    def __call__(self, advertised: Address) -> tuple[LineToWrite, ...]:
         """The lines that add it, the advertised one first."""
         values = self.whole.settings(self.broker).values
         text = advertised_text(self.whole, self.broker)
@@ -42,7 +42,7 @@ class AddedListener:
         found += copied(self.whole, self.broker, self.beside, self.name)
         return tuple(found)
 
-    def _line(self, key: str, value: str) -> Line:
+    def _line(self, key: str, value: str) -> LineToWrite:
         return self.whole.line(self.broker, key, value)
 
 

@@ -58,7 +58,7 @@ _FOR_WHOM = ("advertised.listeners", "ports")
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredContainer:
     """One container, and the Docker engine that it is for."""
 
     urn: str
@@ -80,12 +80,12 @@ class ContainerRun:
     """The containers of one run, in the order of their registration."""
 
     def __init__(self) -> None:
-        self._registered: dict[str, Registered] = {}
+        self._registered: dict[str, RegisteredContainer] = {}
         self._said: dict[str, tuple[Finding, ...]] = {}
         self._asked = Asked()
 
     def register(
-        self, item: Registered, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
+        self, item: RegisteredContainer, policy: ResolverPolicy, addresses: tuple[str, ...] = ()
     ) -> Checked:
         """What ``item`` shows by itself.
 
@@ -114,7 +114,7 @@ class ContainerRun:
         return StackEvaluation(tuple(found))
 
     def _together(
-        self, listed: Sequence[Registered], stack: RegisteredStack
+        self, listed: Sequence[RegisteredContainer], stack: RegisteredStack
     ) -> Iterator[tuple[str, Finding]]:
         services = _distinct({item.urn: in_stack(item.service, item.urn, stack) for item in listed})
         urns = {service.name: urn for urn, service in services.items()}

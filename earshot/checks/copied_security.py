@@ -12,7 +12,7 @@ from earshot.checks.remedy_lines import Whole, setting_of
 from earshot.facts.brokers import Broker
 from earshot.facts.settings import is_known
 from earshot.listeners.secrets import reveals
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 
 _LOGIN = ".sasl.jaas.config"
 
@@ -33,14 +33,14 @@ def obstacle(whole: Whole, broker: Broker, listener: str, protocol: str) -> str:
     return ""
 
 
-def copied(whole: Whole, broker: Broker, listener: str, name: str) -> Iterator[Line]:
+def copied(whole: Whole, broker: Broker, listener: str, name: str) -> Iterator[LineToWrite]:
     """The lines that give the listener ``name`` what ``listener`` has of its own."""
     service = whole.by_name[broker.service]
     for key, value in _own(whole, broker, listener):
         setting = setting_of(service, key)
         old = listener.lower() if setting.islower() else listener.upper().replace("_", "__")
         new = name.lower() if setting.islower() else name
-        yield Line(broker.service, setting.replace(old, new, 1), value)
+        yield LineToWrite(broker.service, setting.replace(old, new, 1), value)
 
 
 def _own(whole: Whole, broker: Broker, listener: str) -> Iterator[tuple[str, str]]:

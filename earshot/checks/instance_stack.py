@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from earshot.checks.instance_names import Named, names
-from earshot.checks.instances import Broker
+from earshot.checks.instances import InstanceBroker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
 from earshot.listeners.properties import NodeSettings
@@ -54,7 +54,7 @@ class StackEvaluation:
 
 
 def evaluate_stack(
-    brokers: Iterable[Broker],
+    brokers: Iterable[InstanceBroker],
     stack: RegisteredStack,
     policies: Mapping[str, ResolverPolicy] | None = None,
     asked: Asked | None = None,
@@ -87,7 +87,7 @@ def evaluate_stack(
 class _Member(NamedTuple):
     """A broker with the plan and the settings that were read from it."""
 
-    broker: Broker
+    broker: InstanceBroker
     plan: ClusterPlan
     settings: Mapping[int, NodeSettings]
 

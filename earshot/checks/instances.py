@@ -42,7 +42,7 @@ _VOTERS = ("controller.quorum.voters",)
 
 
 @dataclass(frozen=True)
-class Broker:
+class InstanceBroker:
     """A broker that an instance's user data set up, and what its own inputs showed."""
 
     holder: str
@@ -92,7 +92,7 @@ class InstanceRun:
     """The brokers of one run, in the order in which their instances are registered."""
 
     def __init__(self) -> None:
-        self._brokers: dict[str, list[Broker]] = {}
+        self._brokers: dict[str, list[InstanceBroker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
 
     @cached_property
@@ -103,7 +103,7 @@ class InstanceRun:
         return Asked()
 
     @property
-    def brokers(self) -> tuple[Broker, ...]:
+    def brokers(self) -> tuple[InstanceBroker, ...]:
         """All that were checked."""
         return tuple(item for listed in self._brokers.values() for item in listed)
 
@@ -121,14 +121,14 @@ class InstanceRun:
         advice = () if said else advice_in_user_data(item.written for item in listed)
         return (*said, *computed, *advice)
 
-    def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> Broker:
+    def _broker(self, holder: str, written: UserDataFile, policy: ResolverPolicy) -> InstanceBroker:
         facts = replace(instance_facts(written), waivers=policy.waived)
         facts = replace(facts, evidence=never_but_asked(facts, policy, self.asked))
         silent = skipped_rules(written)
         id = node_id(written.settings.values)
         role = written.settings.role
         refused = mistakes_in_user_data([written])
-        broker = Broker(
+        broker = InstanceBroker(
             holder, written, tuple(replace(item, node=id, role=role) for item in refused)
         )
         found = evaluate(facts, [rule for rule in RULES if rule.id not in silent])

@@ -10,7 +10,7 @@ from earshot.facts.brokers import Bootstrap, Broker
 from earshot.facts.deployment import Arrival, Deployment
 from earshot.listeners.address import Address
 from earshot.names.kinds import ip_of
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 from earshot.rules.kl015_clients import failure
 
 _CONFIGURATION = re.compile(r"[={\n]|:\s")
@@ -63,7 +63,7 @@ def known_as(deployment: Deployment, broker: Broker, clients: Iterable[Bootstrap
 
 def bootstrapped(
     whole: Whole, clients: Sequence[Bootstrap], broker: Broker, listener: str
-) -> tuple[Line, ...]:
+) -> tuple[LineToWrite, ...]:
     """The lines that let ``clients`` begin with ``listener``, at the port that each broker has."""
     members = [*whole.deployment.members(broker)]
     ports = {
@@ -76,7 +76,7 @@ def bootstrapped(
 
 def moved_to(
     whole: Whole, clients: Sequence[Bootstrap], brokers: Sequence[Broker], ports: Mapping[str, int]
-) -> tuple[Line, ...]:
+) -> tuple[LineToWrite, ...]:
     """``clients`` with each address at the port of the broker that it leads to, or of the next;
     no address where a broker has none of ``ports``."""
     lines = []
@@ -93,7 +93,7 @@ def moved_to(
         before, after = map(_listed, (item.addresses, dict.fromkeys(new)))
         text = whole.by_name[item.service].container.env.get(item.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
-        lines.append(Line(item.service, item.setting, after, before if is_part else ""))
+        lines.append(LineToWrite(item.service, item.setting, after, before if is_part else ""))
     return tuple(lines)
 
 

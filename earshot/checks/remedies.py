@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from earshot.checks.added_listener import protocols_of
 from earshot.checks.copied_security import obstacle
 from earshot.checks.remedy_candidates import candidates
-from earshot.checks.remedy_lines import Candidate, Whole
+from earshot.checks.remedy_lines import RemedyLines, Whole
 from earshot.errors import EarshotError
 from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Deployment
-from earshot.rules.finding import Finding, Line
+from earshot.rules.finding import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment
@@ -49,11 +49,11 @@ def with_lines(
     whole = Whole(services, deployment(services))
     before = {_kind(item) for item in findings}
     trials = MOST_SERVICES // len(services)
-    tried: dict[tuple[Line, ...], _Trial] = {}
+    tried: dict[tuple[LineToWrite, ...], _Trial] = {}
     """Many findings have one cause, and are cured by the same lines."""
     found = []
     for finding in findings:
-        proved: list[Candidate] = []
+        proved: list[RemedyLines] = []
         for candidate in candidates(whole, finding) if len(tried) < trials else ():
             if candidate.lines not in tried:
                 tried[candidate.lines] = _trial(whole, candidate.lines, check)
@@ -65,7 +65,7 @@ def with_lines(
     return tuple(found)
 
 
-def _trial(whole: Whole, lines: Iterable[Line], check: Check) -> _Trial:
+def _trial(whole: Whole, lines: Iterable[LineToWrite], check: Check) -> _Trial:
     services = applied(whole.services, lines)
     later = deployment(services)
     kinds = {_kind(item) for item in check(services, later)}
@@ -111,7 +111,7 @@ def _with_reason(whole: Whole, finding: Finding) -> Finding:
     return replace(finding, remedy=f"{finding.remedy} (no lines are shown: {reasons[0]})")
 
 
-def applied(services: Sequence[Service], lines: Iterable[Line]) -> tuple[Service, ...]:
+def applied(services: Sequence[Service], lines: Iterable[LineToWrite]) -> tuple[Service, ...]:
     """``services`` as they are once ``lines`` are written."""
     found = {item.name: item for item in services}
     for line in lines:
@@ -119,7 +119,7 @@ def applied(services: Sequence[Service], lines: Iterable[Line]) -> tuple[Service
     return tuple(found.values())
 
 
-def _applied(service: Service, line: Line) -> Service:
+def _applied(service: Service, line: LineToWrite) -> Service:
     container = service.container
     if line.setting == "ports":
         published = tuple(_moved(container.published, line))
@@ -136,7 +136,7 @@ def _applied(service: Service, line: Line) -> Service:
     return replace(service, container=replace(container, env=env))
 
 
-def _moved(published: Iterable[PublishedPort], line: Line) -> Iterator[PublishedPort]:
+def _moved(published: Iterable[PublishedPort], line: LineToWrite) -> Iterator[PublishedPort]:
     try:
         gone, come = read_port(line.replaces, "ports"), read_port(line.value, "ports")
     except EarshotError:  # a port of a node in a Swarm
@@ -145,7 +145,7 @@ def _moved(published: Iterable[PublishedPort], line: Line) -> Iterator[Published
         yield from come if item in gone else (item,)
 
 
-def _with_best(finding: Finding, proved: Sequence[Candidate]) -> Finding:
+def _with_best(finding: Finding, proved: Sequence[RemedyLines]) -> Finding:
     best = min(proved, key=lambda item: len(item.lines))
     alike = {item.lines for item in proved if len(item.lines) == len(best.lines)}
     is_only_way = len(alike) == 1 and not best.is_choice and finding.is_certain_error

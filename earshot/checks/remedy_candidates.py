@@ -11,19 +11,19 @@ from dataclasses import replace
 
 from earshot.checks.added_listener import added_listener, protocols_of
 from earshot.checks.moved_clients import bootstrapped, known_as, misled, moved_to
-from earshot.checks.remedy_lines import Candidate, Whole, advertised_text, port_line, with_entry
+from earshot.checks.remedy_lines import RemedyLines, Whole, advertised_text, port_line, with_entry
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS
 from earshot.listeners.address import MAX_PORT, Address
-from earshot.rules.finding import Finding, Line
+from earshot.rules.finding import Finding, LineToWrite
 from earshot.rules.grouped import shortened
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092
 
 
-def candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
+def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
     """Proposals against ``finding``; none where nothing is known that may help.
 
     What only speaks Kafka's protocol has none of Kafka's properties to write.
@@ -34,7 +34,7 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
             yield item
 
 
-def _candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
+def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
     broker = whole.brokers.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:
@@ -60,7 +60,7 @@ def _candidates(whole: Whole, finding: Finding) -> Iterator[Candidate]:
                 yield from _for_outside(whole, broker)
 
 
-def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]:
+def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Clients come in on ``listener``, and what it advertises does not work for them."""
     members = tuple(item.service for item in whole.deployment.members(broker))
     own = tuple((it.name, it.bind.port, it.is_controller) for it in broker.endpoints or ())
@@ -70,7 +70,7 @@ def _sent_on(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]
     yield from whole.kept[key]
 
 
-def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]:
+def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     clients, brokers = misled(whole.deployment, broker, listener)
     if not brokers:
         return
@@ -82,12 +82,12 @@ def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[Candida
         # with another protocol a client would need more than an address
         if spoken.get(endpoint.name.upper()) == spoken.get(listener.upper(), ""):
             lines = bootstrapped(whole, clients, broker, endpoint.name)
-            yield Candidate(f"bootstrap {named} to {endpoint.name}", lines)
+            yield RemedyLines(f"bootstrap {named} to {endpoint.name}", lines)
     yield from _readvertised(whole, brokers, listener, clients)
     yield from _with_own_listener(whole, brokers, listener, clients)
 
 
-def _no_way(whole: Whole, client: str, setting: str) -> Iterator[Candidate]:
+def _no_way(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
     """A client's first address leads nowhere."""
     clients = [
         item
@@ -100,7 +100,7 @@ def _no_way(whole: Whole, client: str, setting: str) -> Iterator[Candidate]:
     for endpoint in first.endpoints or ():
         if not endpoint.is_controller:
             lines = bootstrapped(whole, clients, first, endpoint.name)
-            yield Candidate(f"bootstrap {client} to {endpoint.name}", lines)
+            yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
             if is_loopback(endpoint.bind.host):
                 yield from _to_all_interfaces(whole, first, endpoint)
     members = [*whole.deployment.members(first)]
@@ -109,7 +109,7 @@ def _no_way(whole: Whole, client: str, setting: str) -> Iterator[Candidate]:
             yield from _with_own_listener(whole, members, endpoint.name, clients)
 
 
-def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]:
+def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
     """Other brokers do not get to this one by what it advertises."""
     endpoint = broker.named(listener)
     if endpoint is None or endpoint.advertised is None:
@@ -125,7 +125,7 @@ def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[Candidate]
     yield _advertised(whole, broker, listener, Address(broker.service, endpoint.bind.port))
 
 
-def _voters(whole: Whole, service: str) -> Iterator[Candidate]:
+def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
     """Each voter that is a node of the file, at its own controller listener."""
     asking = whole.brokers[service]
     places: dict[int, Address] = {}
@@ -141,10 +141,10 @@ def _voters(whole: Whole, service: str) -> Iterator[Candidate]:
         for node in whole.deployment.brokers
         if node.cluster == asking.cluster and node.voters
     ]
-    yield Candidate("list each voter where its controller listener is", tuple(lines))
+    yield RemedyLines("list each voter where its controller listener is", tuple(lines))
 
 
-def _id(whole: Whole, broker: Broker) -> Iterator[Candidate]:
+def _id(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     taken = {item.id for item in whole.deployment.brokers if item.cluster == broker.cluster}
     listed = [id for id in broker.voters if id not in taken]
     free = next(id for id in range(1, len(taken) + 2) if id not in taken)
@@ -152,10 +152,10 @@ def _id(whole: Whole, broker: Broker) -> Iterator[Candidate]:
     for key in ("node.id", "broker.id"):
         if key in values:
             id = listed[0] if listed else free
-            yield Candidate("give it an id of its own", (whole.line(broker, key, str(id)),))
+            yield RemedyLines("give it an id of its own", (whole.line(broker, key, str(id)),))
 
 
-def _taken(whole: Whole, broker: Broker) -> Iterator[Candidate]:
+def _taken(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     """Another container publishes the same port of the machine."""
     unused = [number for number in range(1, MAX_PORT + 1) if number not in whole.published]
     for port in broker.container.published:
@@ -176,19 +176,19 @@ def _taken(whole: Whole, broker: Broker) -> Iterator[Candidate]:
                 text = with_entry(text, endpoint.name, Address(there.host, free))
                 lines.append(whole.line(broker, "advertised.listeners", text))
         remedy = "publish a port of its own, and advertise that one"
-        yield Candidate(remedy, tuple(lines), is_choice=True)
+        yield RemedyLines(remedy, tuple(lines), is_choice=True)
 
 
-def _to_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iterator[Candidate]:
+def _to_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iterator[RemedyLines]:
     text = whole.settings(broker).values.get("listeners", "")
     to = Address("0.0.0.0", endpoint.bind.port)
     line = whole.line(broker, "listeners", with_entry(text, endpoint.name, to))
-    yield Candidate("let it listen on all interfaces of its container", (line,))
+    yield RemedyLines("let it listen on all interfaces of its container", (line,))
 
 
 def _published_as_advertised(
     whole: Whole, broker: Broker, endpoint: Endpoint
-) -> Iterator[Candidate]:
+) -> Iterator[RemedyLines]:
     """Either what it advertises becomes what is published, or the other way round."""
     assert endpoint.advertised is not None
     there = endpoint.advertised
@@ -200,10 +200,10 @@ def _published_as_advertised(
     for port in published or broker.container.behind(there.port):
         if type(port) is PublishedPort and port.host_port is not None:
             line = port_line(broker, port, there.port, endpoint.bind.port)
-            yield Candidate(f"publish {line.value}", (line,), is_choice=bool(published))
+            yield RemedyLines(f"publish {line.value}", (line,), is_choice=bool(published))
 
 
-def _for_outside(whole: Whole, broker: Broker) -> Iterator[Candidate]:
+def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     """A published listener advertises the machine: one that is there, or a new one."""
     clients = [item for item in broker.endpoints or () if not item.is_controller]
     for endpoint in clients if len(clients) > 1 else ():
@@ -223,21 +223,21 @@ def _for_outside(whole: Whole, broker: Broker) -> Iterator[Candidate]:
             lines = add(Address("localhost", port.host_port))
             moved = port_line(broker, port, port.host_port, bind.port)
             remedy = "give clients on the machine a listener of their own"
-            yield Candidate(remedy, (*lines, moved), is_choice=True)
+            yield RemedyLines(remedy, (*lines, moved), is_choice=True)
 
 
 def _readvertised(
     whole: Whole, brokers: Sequence[Broker], listener: str, clients: Sequence[Bootstrap]
-) -> Iterator[Candidate]:
+) -> Iterator[RemedyLines]:
     """``listener`` under the brokers' own names, where nobody outside can be using it."""
-    lines: list[Line] = []
+    lines: list[LineToWrite] = []
     for broker in brokers:
         endpoint = broker.named(listener)
         if endpoint is None or broker.container.published_at(endpoint.bind.port):
             return
         to = Address(known_as(whole.deployment, broker, clients), endpoint.bind.port)
         lines += _advertised(whole, broker, listener, to).lines
-    yield Candidate("advertise the name that these clients have for it", tuple(lines))
+    yield RemedyLines("advertise the name that these clients have for it", tuple(lines))
 
 
 def _with_own_listener(
@@ -247,9 +247,9 @@ def _with_own_listener(
     clients: Sequence[Bootstrap],
     *,
     between: bool = False,
-) -> Iterator[Candidate]:
+) -> Iterator[RemedyLines]:
     """A listener for the containers beside ``listener``, on every one of ``brokers``."""
-    lines: list[Line] = []
+    lines: list[LineToWrite] = []
     name, port = "", 0
     for broker in brokers:
         own = added_listener(whole, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
@@ -264,10 +264,10 @@ def _with_own_listener(
             lines.append(whole.line(broker, "inter.broker.listener.name", name))
     moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
     remedy = "give other brokers" if between else "give clients in containers"
-    yield Candidate(f"{remedy} a listener of their own", (*lines, *moved))
+    yield RemedyLines(f"{remedy} a listener of their own", (*lines, *moved))
 
 
-def _advertised(whole: Whole, broker: Broker, listener: str, to: Address) -> Candidate:
+def _advertised(whole: Whole, broker: Broker, listener: str, to: Address) -> RemedyLines:
     text = with_entry(advertised_text(whole, broker), listener, to)
     line = whole.line(broker, "advertised.listeners", text)
-    return Candidate(f"advertise {listener}://{to}", (line,))
+    return RemedyLines(f"advertise {listener}://{to}", (line,))

@@ -12,17 +12,17 @@ from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address
 from earshot.listeners.images import BITNAMI_PREFIX, broker_property, variable_of
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RemedyLines:
     """What to do, and the lines that do it."""
 
     remedy: str
-    lines: tuple[Line, ...]
+    lines: tuple[LineToWrite, ...]
     is_choice: bool = False
     """Somebody may just as well want something else."""
 
@@ -33,7 +33,7 @@ class Whole:
 
     services: Sequence[Service]
     deployment: Deployment
-    kept: dict[Hashable, tuple[Candidate, ...]] = field(
+    kept: dict[Hashable, tuple[RemedyLines, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Proposals that several findings have in common."""
@@ -63,9 +63,9 @@ class Whole:
     def settings(self, broker: Broker) -> BrokerSettings:
         return self._settings[broker.service]
 
-    def line(self, broker: Broker, key: str, value: str) -> Line:
+    def line(self, broker: Broker, key: str, value: str) -> LineToWrite:
         """The line that gives a broker's property ``key`` this value."""
-        return Line(broker.service, setting_of(self.by_name[broker.service], key), value)
+        return LineToWrite(broker.service, setting_of(self.by_name[broker.service], key), value)
 
 
 def advertised_text(whole: Whole, broker: Broker) -> str:
@@ -90,11 +90,11 @@ def with_entry(text: str, listener: str, to: Address) -> str:
     )
 
 
-def port_line(broker: Broker, port: PublishedPort, outer: int, inner: int) -> Line:
+def port_line(broker: Broker, port: PublishedPort, outer: int, inner: int) -> LineToWrite:
     ip = f"[{port.host_ip}]:" if ":" in port.host_ip else f"{port.host_ip}:"
     head = ip if port.host_ip else ""
     before = f"{head}{port.host_port}:{port.container_port}"
-    return Line(broker.service, "ports", f"{head}{outer}:{inner}", replaces=before)
+    return LineToWrite(broker.service, "ports", f"{head}{outer}:{inner}", replaces=before)
 
 
 def is_set(service: Service, key: str) -> bool:

@@ -18,7 +18,7 @@ from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
 from earshot.lint.files import choose
-from earshot.lint.formats import SUFFIXES, Format, render
+from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
 from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
@@ -54,7 +54,7 @@ class Choice:
 
 
 def run(
-    paths: Sequence[Path], choice: Choice, format: Format | None, output: Sequence[Path]
+    paths: Sequence[Path], choice: Choice, format: LintFormat | None, output: Sequence[Path]
 ) -> int:
     """Checks every file of ``paths`` and shows the result; the exit code.
 
@@ -68,9 +68,9 @@ def run(
     outcome, known = _outcome(paths, choice, known)
     for file, chosen in targets.items():
         save(file, render(outcome, chosen))
-    printed = Format.TEXT if targets else format or Format.TEXT
+    printed = LintFormat.TEXT if targets else format or LintFormat.TEXT
     if shown:
-        print(visible(shown), file=sys.stdout if printed is Format.TEXT else sys.stderr)
+        print(visible(shown), file=sys.stdout if printed is LintFormat.TEXT else sys.stderr)
     emit(render(outcome, printed, Terminal.of(sys.stdout)))
     if choice.write_baseline is not None:
         from earshot.lint.baseline import as_text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from earshot.errors import EarshotError
-from earshot.lint.formats import Format
+from earshot.lint.formats import LintFormat
 
 SUMMARY = (
     "Name the mistakes in Compose files, Kubernetes manifests and properties, with their lines."
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         fix=options.fix,
         diff=options.diff,
     )
-    format = Format(options.format) if options.format else None
+    format = LintFormat(options.format) if options.format else None
     return command.run(options.paths, choice, format, options.output)
 
 
@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--format",
-        choices=[str(item) for item in Format],
+        choices=[str(item) for item in LintFormat],
         help="default: text, or what the suffix of --output says",
     )
     several("--select", metavar="ID,..", help="only these rules; may be repeated")

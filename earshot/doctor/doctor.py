@@ -19,7 +19,7 @@ from earshot.doctor.control import LIMIT, mark_inconclusive
 from earshot.doctor.diagnosis import Observed, diagnose, ready, undecided
 from earshot.doctor.probe import nameservers, vantage_resolves
 from earshot.doctor.records import Records
-from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, RunTopic
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
     USUAL_DEADLINE,
     ListenerAddress,
@@ -251,7 +251,7 @@ class _Examination:
     ) -> Generator[tuple[int, Observed], None, None]:
         if not waiting:
             return
-        access = Access.widest((item.target for item in waiting.values()), self._client)
+        access = ReachedBrokers.widest((item.target for item in waiting.values()), self._client)
         lifetime = self._end.seconds + CLEAN_UP_LIMIT
         topic = RunTopic(self._cluster, self.run_id, lifetime, access, self._end)
         try:

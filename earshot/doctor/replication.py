@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.probe import connects
-from earshot.doctor.run_topic import Access, Partitions, RunTopic
+from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
 from earshot.doctor.survey import targets_of
 from earshot.listeners.address import Address
 from earshot.validation.client import Errors, Failure, configuration, failure_of
@@ -96,7 +96,7 @@ def _prove(
     pairs = ring([target.broker for target in reached])
     if not pairs:
         return Proof()
-    access = Access.widest(reached, client)
+    access = ReachedBrokers.widest(reached, client)
     topic = RunTopic(contract.cluster, run, end.seconds, access, end, suffix="-copies")
     try:
         created = topic.create(pairs)

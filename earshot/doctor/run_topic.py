@@ -43,7 +43,7 @@ OVERTAKEN: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Access:
+class ReachedBrokers:
     """Brokers that were reached through one listener: who can be asked to change the cluster."""
 
     protocol: Protocol
@@ -51,7 +51,7 @@ class Access:
     client: Mapping[str, str]
 
     @classmethod
-    def widest(cls, reached: Iterable[CellTarget], client: Mapping[str, str]) -> Access:
+    def widest(cls, reached: Iterable[CellTarget], client: Mapping[str, str]) -> ReachedBrokers:
         """By the listener through which most brokers of ``reached`` (at least one) were."""
         by_listener: dict[str, list[CellTarget]] = {}
         for target in reached:
@@ -90,7 +90,7 @@ class RunTopic:
         cluster: str,
         run: str,
         lifetime: float,
-        access: Access,
+        access: ReachedBrokers,
         end: Deadline,
         suffix: Literal["", "-copies"] = "",
     ) -> None:

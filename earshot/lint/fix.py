@@ -17,7 +17,7 @@ import yaml
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.source_lines import masked
-from earshot.rules.finding import Finding, Line
+from earshot.rules.finding import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
 from earshot.yaml_document import read_yaml_texts, yaml_nodes
 
@@ -83,7 +83,7 @@ def _is_better(before: Linted, after: Linted, cured: Mistake) -> bool:
     return kinds[1] <= kinds[0]
 
 
-def with_lines(text: str, shown: str, lines: Sequence[Line]) -> str | None:
+def with_lines(text: str, shown: str, lines: Sequence[LineToWrite]) -> str | None:
     """``text`` with ``lines``, or None where the place of one of them is not certain."""
     if _OTHER_BREAKS.search(text):
         return None  # lines would be counted in another way than by YAML
@@ -126,7 +126,7 @@ class _Source:
         top = _entries(root)
         self.services = _entries(top["services"][1] if "services" in top else root)
 
-    def edit(self, line: Line) -> Edit:
+    def edit(self, line: LineToWrite) -> Edit:
         """Where ``line`` comes, and how it is written there. Raises _NotCertainError."""
         if line.service not in self.services:
             raise _NotCertainError
@@ -161,7 +161,7 @@ class _Source:
             raise _NotCertainError
         return node
 
-    def _variable(self, environment: yaml.MappingNode, line: Line) -> Edit:
+    def _variable(self, environment: yaml.MappingNode, line: LineToWrite) -> Edit:
         entries = _entries(environment)
         if line.setting in entries:
             is_flow = bool(environment.flow_style)
@@ -175,7 +175,7 @@ class _Source:
                 )
         raise _NotCertainError
 
-    def _item(self, environment: yaml.SequenceNode, line: Line) -> Edit:
+    def _item(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:
         named = [it for it in environment.value if str(it.value).partition("=")[0] == line.setting]
         if len(named) == 1:
             is_flow = bool(environment.flow_style)
@@ -189,7 +189,7 @@ class _Source:
                 return self._below(row, f"{before}{new}")
         raise _NotCertainError
 
-    def _port(self, ports: yaml.Node, line: Line) -> Edit:
+    def _port(self, ports: yaml.Node, line: LineToWrite) -> Edit:
         if not isinstance(ports, yaml.SequenceNode):
             raise _NotCertainError
         wanted = read_port(line.replaces, "ports")
@@ -200,11 +200,17 @@ class _Source:
         ]
         if len(found) != 1:
             raise _NotCertainError
-        whole = Line(line.service, line.setting, line.value)
+        whole = LineToWrite(line.service, line.setting, line.value)
         return self._scalar(found[0], whole, quotes='"', is_flow=bool(ports.flow_style))
 
     def _scalar(
-        self, node: yaml.Node, line: Line, ahead: str = "", quotes: str = "", *, is_flow: bool
+        self,
+        node: yaml.Node,
+        line: LineToWrite,
+        ahead: str = "",
+        quotes: str = "",
+        *,
+        is_flow: bool,
     ) -> Edit:
         """A scalar on one line, whose value is written out in full."""
         start, end = self._range(self._own(node))
@@ -217,7 +223,7 @@ class _Source:
             raise _NotCertainError
         return start, end, _written(f"{ahead}{line.value}", node.style or quotes, is_flow)
 
-    def _within(self, nodes: Iterable[yaml.Node], line: Line) -> Edit:
+    def _within(self, nodes: Iterable[yaml.Node], line: LineToWrite) -> Edit:
         """The one place in ``nodes`` where the text stands that is replaced."""
         found = []
         for node in nodes:
@@ -297,7 +303,7 @@ def _port_of(item: yaml.ScalarNode) -> object:
         return None
 
 
-def _is_the_same_elsewhere(before: str, after: str, lines: Sequence[Line]) -> bool:
+def _is_the_same_elsewhere(before: str, after: str, lines: Sequence[LineToWrite]) -> bool:
     """Whether only what ``lines`` are about says something else in ``after``."""
     touched = {line.service for line in lines}
     rest = []

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from earshot.report.terminal import Terminal
 
 
-class Format(StrEnum):
+class LintFormat(StrEnum):
     """What `earshot lint` writes."""
 
     TEXT = "text"
@@ -22,38 +22,38 @@ class Format(StrEnum):
 
 
 SUFFIXES = {
-    ".txt": Format.TEXT,
-    ".json": Format.JSON,
-    ".sarif": Format.SARIF,
-    ".xml": Format.JUNIT,
-    ".md": Format.MARKDOWN,
+    ".txt": LintFormat.TEXT,
+    ".json": LintFormat.JSON,
+    ".sarif": LintFormat.SARIF,
+    ".xml": LintFormat.JUNIT,
+    ".md": LintFormat.MARKDOWN,
 }
 
 
-def render(outcome: Outcome, format: Format, terminal: Terminal | None = None) -> str:
+def render(outcome: Outcome, format: LintFormat, terminal: Terminal | None = None) -> str:
     """``outcome`` as ``format``; ``terminal`` says what text may use (default: plain ASCII)."""
     match format:
-        case Format.TEXT:
+        case LintFormat.TEXT:
             from earshot.lint.text import text
 
             return text(outcome, terminal)
-        case Format.JSON:
+        case LintFormat.JSON:
             from earshot.lint.json import json
 
             return json(outcome)
-        case Format.SARIF:
+        case LintFormat.SARIF:
             from earshot.lint.sarif import sarif
 
             return sarif(outcome)
-        case Format.JUNIT:
+        case LintFormat.JUNIT:
             from earshot.lint.junit import junit
 
             return junit(outcome)
-        case Format.MARKDOWN:
+        case LintFormat.MARKDOWN:
             from earshot.lint.markdown import markdown
 
             return markdown(outcome)
-        case Format.GITHUB:
+        case LintFormat.GITHUB:
             from earshot.lint.github import github
 
             return github(outcome)

@@ -37,7 +37,7 @@ class Kind(StrEnum):
     """Nobody stands there, for a reason that is known."""
 
 
-class Candidate(Frozen):
+class CandidateEngine(Frozen):
     """An engine on which a container may stand; the first that answers is taken."""
 
     engine: str | None = None
@@ -52,7 +52,7 @@ class Standpoint(Frozen):
     """The vantage's name in the report."""
     scope: Scope
     kind: Kind = Kind.HERE
-    engines: tuple[Candidate, ...] = ()
+    engines: tuple[CandidateEngine, ...] = ()
     network: str = APART
     """A network's name on that engine, HOST_NETWORK or APART."""
     base: str = BASE
@@ -97,7 +97,7 @@ def docker_standpoints(
     processes of that machine: this process where the engine is this machine's, else a container
     on its engine that shares the machine's network.
     """
-    engines = tuple(Candidate(engine=host.engine, cert_path=host.cert_path) for host in hosts)
+    engines = tuple(CandidateEngine(engine=host.engine, cert_path=host.cert_path) for host in hosts)
     here = all(is_here(address_of(host)) for host in hosts)
     where = {Scope.HOST: HOST_NETWORK, Scope.INTERNAL: network, Scope.EXTERNAL: APART}
     return tuple(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
+from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
 from earshot.remote.leftovers import labels_of, remove_leftovers
@@ -65,7 +65,7 @@ def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[D
     from docker.errors import DockerException
 
     refusals: list[EarshotError] = []
-    for candidate in standpoint.engines or (Candidate(),):
+    for candidate in standpoint.engines or (CandidateEngine(),):
         with contextlib.ExitStack() as stack:
             try:
                 client = stack.enter_context(connect(candidate))

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from earshot.doctor.survey import targets_of
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Standpoint
-from earshot.remote.orders import ORDER, STATUS, Order, Status, answer_to, digest
+from earshot.remote.orders import ORDER, STATUS, Status, ValidationOrder, answer_to, digest
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
@@ -48,7 +48,7 @@ def ask(
     ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError with what was last
     heard, where there is no answer in time, or none to be expected.
     """
-    order = Order(
+    order = ValidationOrder(
         id=secrets.token_hex(8),
         vantage=standpoint.name,
         contract=contract,

@@ -26,7 +26,7 @@ DATED: Final = f"{REPORTS}dated/"
 ANSWERS: Final = f"{REPORTS}orders/"
 
 
-class Order(Frozen):
+class ValidationOrder(Frozen):
     """What a validator is to prove, until another order comes."""
 
     version: Literal[1] = 1
@@ -97,12 +97,12 @@ def answer_to(order: str) -> str:
     return f"{ANSWERS}{digest(order)}.json"
 
 
-def read_order(text: str, source: str) -> Order:
+def read_order(text: str, source: str) -> ValidationOrder:
     """The order in ``text``; ``source`` names it. Raises EarshotError."""
     try:
-        return Order.model_validate_json(text)
+        return ValidationOrder.model_validate_json(text)
     except ValidationError as error:
         if error.errors()[0]["type"] == "json_invalid":
             raise EarshotError(source, observed="is no JSON", allowed="an order") from None
-        lines = describe(error, Order, None)
+        lines = describe(error, ValidationOrder, None)
         raise SpecError.of(f"{source} (an order of version 1)", lines[:20]) from None

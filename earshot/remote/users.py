@@ -6,7 +6,7 @@ from typing import Final
 
 from earshot.errors import EarshotError
 from earshot.remote.container import FOLDER, DockerHostSession, Say, ended
-from earshot.users.order import Order
+from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
 FILE: Final = "order.json"
@@ -16,7 +16,7 @@ _AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the s
 
 
 def carry_out_on(
-    session: DockerHostSession, cluster: str, order: Order, end: Deadline, say: Say
+    session: DockerHostSession, cluster: str, order: UsersOrder, end: Deadline, say: Say
 ) -> None:
     """Carries out ``order`` in a container of ``session``, by ``end``.
 

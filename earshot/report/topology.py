@@ -56,7 +56,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnLine:
     """From the right edge of one box to the left edge of another."""
 
     start: tuple[int, int]
@@ -76,7 +76,7 @@ class Topology:
     """Everything the picture shows; an empty report has no boxes."""
 
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[DrawnLine, ...]
     height: int
 
     @property
@@ -107,14 +107,14 @@ def topology(report: Report) -> Topology:
         for group, y in _spread(groups, middle)
     }
     lines = [
-        Line(first[name].right, second[listener].left, verdict, f"{name} to {listener}")
+        DrawnLine(first[name].right, second[listener].left, verdict, f"{name} to {listener}")
         for name, met in seen.items()
         for listener, verdict in met.items()
         if listener in second
     ]
     for (listener, group), met in links.items():
         name = f"{listener} to {_group_name(group)}: {counted('cell', met)}"
-        lines.append(Line(second[listener].right, third[group].left, worst(met), name))
+        lines.append(DrawnLine(second[listener].right, third[group].left, worst(met), name))
     lines.sort(key=lambda line: line.verdict == Verdict.FAIL)  # faults are drawn last, on top
     boxes = (*first.values(), *second.values(), *third.values())
     return Topology(boxes, tuple(lines), TOP + tallest * STEP)

@@ -25,7 +25,7 @@ class FindingState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Line:
+class LineToWrite:
     """One line to write: what a service's ``setting`` becomes, a variable, property or key.
 
     ``replaces`` is the part of the value that ``value`` takes the place of; where it is empty,
@@ -68,7 +68,7 @@ class Finding:
     """What the node runs in, where it runs in a container."""
     resource: str = ""
     """What declares the node, where that is a resource of an operator: `Kafka my-cluster`."""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LineToWrite, ...] = ()
     """What to write, where that is known to cure it and to break nothing else."""
     is_only_way: bool = False
     """No other change as small as ``lines`` cures it."""

@@ -17,7 +17,7 @@ from earshot.sources.stack_resources import (
     ZONE,
     ZONE_ASSOCIATION,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 
@@ -41,8 +41,8 @@ class RecordLookup:
 class _Held:
     """A record of the name in question, and its zone."""
 
-    record: Registered
-    zone: Registered | None
+    record: RegisteredResource
+    zone: RegisteredResource | None
     """None for a zone that is not of this stack."""
     zone_name: str
 
@@ -119,7 +119,7 @@ class Zones:
             )
         return item.declare(host)
 
-    def _add(self, record: Registered) -> None:
+    def _add(self, record: RegisteredResource) -> None:
         pointed = self._stack.pointed(record, "zoneId", ZONE)
         zone = pointed.found[0] if pointed.found else None
         name = record.text("fqdn") or record.text("name")
@@ -137,10 +137,10 @@ class Zones:
         held = _Held(record, zone, shown.rstrip("."))
         self._by_name.setdefault(_folded(name), []).append(held)
 
-    def _is_private(self, zone: Registered) -> bool:
+    def _is_private(self, zone: RegisteredResource) -> bool:
         return self._vpcs(zone) != Pointed()
 
-    def _vpcs(self, zone: Registered) -> Pointed:
+    def _vpcs(self, zone: RegisteredResource) -> Pointed:
         parts = [self._stack.pointed(zone, "vpcs", *VPCS, inner="vpcId")]
         for item in self._stack.pointing(zone.urn, "zoneId", (ZONE_ASSOCIATION,), (ZONE,)):
             parts.append(self._stack.pointed(item, "vpcId", *VPCS))

@@ -25,7 +25,7 @@ from earshot.sources.stack_resources import (
     SUBNETS,
     VPCS,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 
@@ -51,7 +51,7 @@ class InstanceNetwork:
     """What the machine calls itself, unless somebody has renamed it."""
 
 
-def instance_network(stack: RegisteredStack, instance: Registered) -> InstanceNetwork:
+def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> InstanceNetwork:
     """What ``stack`` says about ``instance``."""
     interfaces = _interfaces(stack, instance)
     elastic = tuple(dict.fromkeys(_elastic(stack, instance, interfaces)))
@@ -71,8 +71,10 @@ def instance_network(stack: RegisteredStack, instance: Registered) -> InstanceNe
     )
 
 
-def _interfaces(stack: RegisteredStack, instance: Registered) -> tuple[Registered, ...]:
-    found: dict[str, Registered] = {}
+def _interfaces(
+    stack: RegisteredStack, instance: RegisteredResource
+) -> tuple[RegisteredResource, ...]:
+    found: dict[str, RegisteredResource] = {}
     for key in ("primaryNetworkInterface", "networkInterfaces"):
         if instance.given(key):
             pointed = stack.pointed(instance, key, INTERFACE, inner="networkInterfaceId")
@@ -84,7 +86,7 @@ def _interfaces(stack: RegisteredStack, instance: Registered) -> tuple[Registere
 
 
 def _elastic(
-    stack: RegisteredStack, instance: Registered, interfaces: tuple[Registered, ...]
+    stack: RegisteredStack, instance: RegisteredResource, interfaces: tuple[RegisteredResource, ...]
 ) -> Iterator[str | UnknownHost]:
     holders = (
         (instance, "instance", INSTANCE),
@@ -98,12 +100,12 @@ def _elastic(
             yield from map(_address, eips or (item,))
 
 
-def _address(holder: Registered) -> str | UnknownHost:
+def _address(holder: RegisteredResource) -> str | UnknownHost:
     return holder.text("publicIp") or UnknownHost(what=f"the Elastic IP {holder.name}")
 
 
 def _addresses(
-    holders: tuple[Registered, ...], elastic: tuple[str | UnknownHost, ...]
+    holders: tuple[RegisteredResource, ...], elastic: tuple[str | UnknownHost, ...]
 ) -> Iterator[str]:
     known = [item for item in elastic if isinstance(item, str)]
     if len(known) < len(elastic):
@@ -119,7 +121,7 @@ def _addresses(
 
 
 def _groups(
-    stack: RegisteredStack, instance: Registered, interfaces: tuple[Registered, ...]
+    stack: RegisteredStack, instance: RegisteredResource, interfaces: tuple[RegisteredResource, ...]
 ) -> tuple[Pointed, ...]:
     found = [stack.pointed(item, "securityGroups", *GROUPS) for item in interfaces]
     if not interfaces:
@@ -143,7 +145,7 @@ def _ingress(stack: RegisteredStack, groups: tuple[Pointed, ...]) -> Iterator[In
         yield Ingress(0, 65535, Unread("its security groups, which are not known"))
 
 
-def _let_in(stack: RegisteredStack, group: Registered) -> Iterator[Ingress]:
+def _let_in(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
     own = group.name
     if group.given("ingress"):  # else a group has none, and AWS lists here what rules add
         yield from read_group(_named(stack, group, group.props), own)
@@ -151,7 +153,9 @@ def _let_in(stack: RegisteredStack, group: Registered) -> Iterator[Ingress]:
         yield from read_ingress(_named(stack, rule, rule.props), own)
 
 
-def _named(stack: RegisteredStack, rule: Registered, props: Mapping[str, Any]) -> dict[str, Any]:
+def _named(
+    stack: RegisteredStack, rule: RegisteredResource, props: Mapping[str, Any]
+) -> dict[str, Any]:
     """With the names of this stack's groups for the ids of those that are referred to."""
     found = dict(props)
     for key in _REFERRED:
@@ -163,8 +167,8 @@ def _named(stack: RegisteredStack, rule: Registered, props: Mapping[str, Any]) -
 
 def _vpc(
     stack: RegisteredStack,
-    instance: Registered,
-    interfaces: tuple[Registered, ...],
+    instance: RegisteredResource,
+    interfaces: tuple[RegisteredResource, ...],
     groups: tuple[Pointed, ...],
 ) -> Pointed:
     """By its subnet, else by its groups; unknown where neither is of this stack."""
@@ -191,7 +195,7 @@ def _dns(vpc: Pointed) -> VpcDns | None:
     return None if support is None or hostnames is None else VpcDns(bool(support), bool(hostnames))
 
 
-def _region(instance: Registered) -> str | None:
+def _region(instance: RegisteredResource) -> str | None:
     if region := instance.text("region"):
         return region
     match = _ZONE.fullmatch(instance.text("availabilityZone") or "")

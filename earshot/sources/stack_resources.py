@@ -42,7 +42,7 @@ _IDS = ("id", "zoneId", "allocationId")
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredResource:
     """One resource."""
 
     type: str
@@ -81,7 +81,7 @@ class Registered:
 class Pointed:
     """What a property points at."""
 
-    found: tuple[Registered, ...] = ()
+    found: tuple[RegisteredResource, ...] = ()
     foreign: tuple[str, ...] = ()
     """Ids of what is no resource of this stack."""
     unknown: bool = False
@@ -101,33 +101,35 @@ class Pointed:
 class RegisteredStack:
     """The resources of `TYPES` that a stack has."""
 
-    def __init__(self, resources: Iterable[Registered]) -> None:
-        self._by_type: dict[str, list[Registered]] = {}
-        self._by_urn: dict[str, Registered] = {}
-        self._by_id: dict[str, list[Registered]] = {}
+    def __init__(self, resources: Iterable[RegisteredResource]) -> None:
+        self._by_type: dict[str, list[RegisteredResource]] = {}
+        self._by_urn: dict[str, RegisteredResource] = {}
+        self._by_id: dict[str, list[RegisteredResource]] = {}
         # asked for every instance: the answers for all of them are found at once
-        self._pointing: dict[tuple[object, ...], dict[str, list[Registered]]] = {}
+        self._pointing: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
         for item in resources:
             self._by_type.setdefault(item.type, []).append(item)
             self._by_urn[item.urn] = item
             for id in item.ids:
                 self._by_id.setdefault(id, []).append(item)
 
-    def all(self, *types: str) -> Iterator[Registered]:
+    def all(self, *types: str) -> Iterator[RegisteredResource]:
         """Every resource of ``types``."""
         for type in types:
             yield from self._by_type.get(type, ())
 
-    def get(self, urn: str) -> Registered | None:
+    def get(self, urn: str) -> RegisteredResource | None:
         return self._by_urn.get(urn)
 
-    def pointed(self, holder: Registered, key: str, *types: str, inner: str = "") -> Pointed:
+    def pointed(
+        self, holder: RegisteredResource, key: str, *types: str, inner: str = ""
+    ) -> Pointed:
         """What ``key`` of ``holder`` points at, among ``types``.
 
         ``inner`` is the key within the map, or within each map of the list, that stands there.
         """
         texts, hidden = _texts(holder.props, key, inner)
-        found: dict[str, Registered] = {}
+        found: dict[str, RegisteredResource] = {}
         foreign = []
         for text in texts:
             own = [item for item in self._by_id.get(text, ()) if item.type in types]
@@ -142,12 +144,12 @@ class RegisteredStack:
 
     def pointing(
         self, target: str, key: str, types: tuple[str, ...], at: tuple[str, ...]
-    ) -> tuple[Registered, ...]:
+    ) -> tuple[RegisteredResource, ...]:
         """Resources of ``types`` whose ``key`` points at the resource with the URN ``target``,
         which is one of the types ``at``."""
         question = (key, types, at)
         if question not in self._pointing:
-            found: dict[str, list[Registered]] = {}
+            found: dict[str, list[RegisteredResource]] = {}
             for item in self.all(*types):
                 for urn in self.pointed(item, key, *at).keys:
                     found.setdefault(urn, []).append(item)

@@ -18,7 +18,7 @@ from earshot.doctor.control import mark_inconclusive
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.replication import proving
-from earshot.doctor.run_topic import Access, RunTopic
+from earshot.doctor.run_topic import ReachedBrokers, RunTopic
 from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Entrance, Findings, Job
@@ -143,7 +143,7 @@ def _prove(
     if not living:
         return tuple(cells), Findings()
     ways_in = entrances(contract, living, options.client)
-    access = Access.widest((_target(contract, cell) for cell in living), options.client)
+    access = ReachedBrokers.widest((_target(contract, cell) for cell in living), options.client)
     topic = RunTopic(contract.cluster, run, options.deadline, access, end)
     try:
         created = topic.create([(cell.broker,) for cell in living])

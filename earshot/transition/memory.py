@@ -11,7 +11,7 @@ from earshot.listeners.model import ClusterPlan, Frozen
 FILE = "change.json"
 
 
-class Memory(Frozen):
+class ChangeMemory(Frozen):
     """The plans that nodes of a stack may run."""
 
     complete: ClusterPlan | None = None
@@ -22,16 +22,16 @@ class Memory(Frozen):
     """Steps of a longer change that are complete."""
 
 
-def recall(folder: Path) -> Memory:
+def recall(folder: Path) -> ChangeMemory:
     """What is remembered in ``folder``, a stack's; empty where there is nothing, or nothing whole.
 
     Raises EarshotError where it may not be read.
     """
     path = folder / FILE
     try:
-        return Memory.model_validate_json(path.read_bytes())
+        return ChangeMemory.model_validate_json(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        return Memory()
+        return ChangeMemory()
     except OSError as reason:
         raise EarshotError(str(path), observed=f"cannot be read ({reason.strerror})") from None
 
@@ -48,7 +48,7 @@ def complete(folder: Path, plan: ClusterPlan, done: int) -> None:
 
     Raises EarshotError.
     """
-    keep(folder, Memory(complete=plan, done=done))
+    keep(folder, ChangeMemory(complete=plan, done=done))
 
 
 def forget(folder: Path) -> None:
@@ -56,9 +56,9 @@ def forget(folder: Path) -> None:
     (folder / FILE).unlink(missing_ok=True)
 
 
-def keep(folder: Path, memory: Memory) -> None:
+def keep(folder: Path, memory: ChangeMemory) -> None:
     """Remember this and nothing else. Raises EarshotError."""
-    if memory == Memory():
+    if memory == ChangeMemory():
         forget(folder)
         return
     path = folder / FILE

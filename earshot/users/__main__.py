@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from earshot.errors import EarshotError
-from earshot.users.order import Order, carry_out
+from earshot.users.order import UsersOrder, carry_out
 
 
 def main(file: Path) -> int:
@@ -17,7 +17,7 @@ def main(file: Path) -> int:
     try:
         text = file.read_text(encoding="utf-8")
         file.unlink()
-        carry_out(Order.model_validate_json(text))
+        carry_out(UsersOrder.model_validate_json(text))
     except EarshotError as error:
         print(error, file=sys.stderr)
         return 2

@@ -95,7 +95,7 @@ def bindings(grant: Grant) -> list[AclBinding]:
     ]
 
 
-class Access:
+class UserAccess:
     """A secured cluster's users and permissions, through one of its brokers."""
 
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:

@@ -11,10 +11,10 @@ from pydantic import ConfigDict, Field
 
 from earshot.listeners.model import Frozen
 from earshot.listeners.terms import Mechanism
-from earshot.users.access import Access, Grant, await_logins
+from earshot.users.access import Grant, UserAccess, await_logins
 
 
-class Order(Frozen):
+class UsersOrder(Frozen):
     """Permissions and passwords to be given and taken back, and by whom."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -38,9 +38,9 @@ class Order(Frozen):
     """Librdkafka's settings of one who logs in there, with a password."""
 
 
-def carry_out(order: Order) -> None:
+def carry_out(order: UsersOrder) -> None:
     """Returns once every broker knows all of ``order``. Raises EarshotError."""
-    access = Access(order.bootstrap, order.access)
+    access = UserAccess(order.bootstrap, order.access)
     access.forbid(order.forbidden)
     access.allow(order.allowed)
     if not order.logins:

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from earshot.certificates.authority import Subject, read_certificate
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, Wanted
+from earshot.certificates.store import Store, WantedCertificates
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import CLIENTS, principal
@@ -21,7 +21,7 @@ from earshot.validation.client import translate
 from tests.certificates.made import made
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
-WANTED = Wanted(
+WANTED = WantedCertificates(
     stack="test",
     nodes={"node-1": ("localhost",), "node-2": ("localhost", "b2.example.com")},
     node=Subject("node", "nodes"),
@@ -123,7 +123,7 @@ def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
     ],
 )
 def test_what_changes_or_ends_is_made_anew_and_nothing_else(
-    store: Store, wanted: Wanted, days: int, due: list[str]
+    store: Store, wanted: WantedCertificates, days: int, due: list[str]
 ) -> None:
     now = NOW + timedelta(days=days)
     before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
@@ -135,7 +135,7 @@ def test_what_changes_or_ends_is_made_anew_and_nothing_else(
     assert store.due(wanted, now) == []
 
 
-def given(store: Store) -> Wanted:
+def given(store: Store) -> WantedCertificates:
     """With what others have made for one of the nodes."""
     text = (store.folder / "node-1.pem").read_text()
     return replace(WANTED, given={"node-1": text}, authority="-----THEIRS-----\n")
@@ -159,7 +159,7 @@ def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> 
     root = made("CN=Root", NOW, authority=True, days=900, number=1)
     issuing = made("CN=Issuing", NOW, root, authority=True, days=40, number=2)
     node = made("CN=b1", NOW, issuing, hosts=["localhost"], days=300, number=3)
-    wanted = Wanted(
+    wanted = WantedCertificates(
         stack="s",
         nodes={"node-1": ("localhost",)},
         node=Subject("node", "nodes"),
@@ -316,7 +316,7 @@ def test_any_password_of_somebody_s_own_reaches_the_client(store: Store, passwor
     assert translate(read_properties(text).values)["sasl.password"] == password
 
 
-def authorities(*numbers: int) -> Wanted:
+def authorities(*numbers: int) -> WantedCertificates:
     return replace(WANTED, authorities=numbers)
 
 

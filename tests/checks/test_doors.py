@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from earshot.checks import kubernetes
-from earshot.checks.containers import ContainerRun, Registered
+from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.deployment import mistakes
 from earshot.checks.instances import InstanceRun
 from earshot.checks.properties import mistakes_in_properties
@@ -29,8 +29,7 @@ from earshot.sources.compose import Service, read_compose
 from earshot.sources.docker_container import read_service
 from earshot.sources.docker_stack import NETWORK
 from earshot.sources.kubernetes import read_manifest
-from earshot.sources.stack_resources import Registered as Resource
-from earshot.sources.stack_resources import RegisteredStack
+from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.sources.user_data import broker_files
 
 IMAGES = ("apache/kafka:4.1.1", "confluentinc/cp-kafka:8.0.0", "example/kafka:1")
@@ -162,10 +161,10 @@ def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
     run = ContainerRun()
     found: list[Finding] = []
     for box in boxes:
-        item = Registered(box.name, read_service(docker_inputs(box), box.name), "engine")
+        item = RegisteredContainer(box.name, read_service(docker_inputs(box), box.name), "engine")
         waived = ResolverPolicy(waived={"box.example.com": "nobody is asked"})
         found += run.register(item, waived).findings
-    nets = [Resource(NETWORK, name, {"name": name}) for name in ("net", "other")]
+    nets = [RegisteredResource(NETWORK, name, {"name": name}) for name in ("net", "other")]
     return (*found, *(item for _, item in run.at_the_end(RegisteredStack(nets)).findings))
 
 

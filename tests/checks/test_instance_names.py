@@ -25,7 +25,7 @@ from earshot.sources.stack_resources import (
     VPCS,
     ZONE,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 from earshot.sources.user_data import UserDataFile
@@ -36,8 +36,8 @@ PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"
 SERVER = "192.0.2.53"
 
 
-def made(kind: str, name: str, /, **props: Any) -> Registered:
-    return Registered(kind, f"urn::{name}", props)
+def made(kind: str, name: str, /, **props: Any) -> RegisteredResource:
+    return RegisteredResource(kind, f"urn::{name}", props)
 
 
 def written(external: str) -> UserDataFile:
@@ -50,7 +50,7 @@ def written(external: str) -> UserDataFile:
 
 def told(
     external: str,
-    *others: Registered,
+    *others: RegisteredResource,
     hostnames: bool | None = True,
     table: Table | None = None,
 ) -> tuple[Named, TableAsked]:

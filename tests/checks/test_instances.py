@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.checks.instances import Broker, InstanceRun, skipped_rules
+from earshot.checks.instances import InstanceBroker, InstanceRun, skipped_rules
 from earshot.checks.launches import mistakes_in_user_data
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
@@ -35,7 +35,7 @@ def written(host: str = "b1.example.com", path: str = "f", **changed: str) -> Us
 
 def test_of_a_listener_that_kafka_refuses_the_kind_of_address_is_not_said_as_well() -> None:
     refused = finding("KL002")
-    broker = Broker("urn:pulumi::i", written(), (refused,))
+    broker = InstanceBroker("urn:pulumi::i", written(), (refused,))
     assert [broker.has_said(finding(rule)) for rule in ("KL002", "KL003", "KL011")] == [
         *(True, True, False),
     ]
@@ -228,7 +228,7 @@ def test_what_an_instance_showed_is_kept_with_it() -> None:
     run = InstanceRun()
     files = (written("b1.example.com"), written("b2.example.com", "g", node_id="2"))
     assert told(run, "a", *files) == []
-    assert run.brokers == tuple(Broker("a", item) for item in files)
+    assert run.brokers == tuple(InstanceBroker("a", item) for item in files)
 
 
 @pytest.mark.parametrize(

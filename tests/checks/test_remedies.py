@@ -16,7 +16,7 @@ from earshot.checks.deployment import mistakes
 from earshot.checks.remedies import applied, with_lines
 from earshot.facts.container import Container, PublishedPort
 from earshot.facts.deployment import Arrival, Deployment
-from earshot.rules.finding import Finding, Line
+from earshot.rules.finding import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment
 from tests.goldens import is_golden
@@ -621,20 +621,20 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
 @pytest.mark.parametrize(
     ("line", "changed"),
     [
-        (Line("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
-        (Line("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
-        (Line("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
-        (Line("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
-        (Line("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
+        (LineToWrite("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
+        (LineToWrite("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
+        (LineToWrite("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
+        (LineToWrite("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
+        (LineToWrite("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
         (
-            Line("app", "ports", "3:1", "1:1"),
+            LineToWrite("app", "ports", "3:1", "1:1"),
             {"published": (PublishedPort(1, 3), PublishedPort(2, 2))},
         ),
-        (Line("app", "ports", "3:1", "4:4"), {}),
-        (Line("app", "ports", "3:1", "nothing that is a port"), {}),
+        (LineToWrite("app", "ports", "3:1", "4:4"), {}),
+        (LineToWrite("app", "ports", "3:1", "nothing that is a port"), {}),
     ],
 )
-def test_what_a_line_makes_of_a_service(line: Line, changed: dict[str, Any]) -> None:
+def test_what_a_line_makes_of_a_service(line: LineToWrite, changed: dict[str, Any]) -> None:
     container = Container(
         "app", env={"A": "a:1", "B": "b"}, published=(PublishedPort(1, 1), PublishedPort(2, 2))
     )

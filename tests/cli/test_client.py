@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, Wanted
+from earshot.certificates.store import Store, WantedCertificates
 from earshot.cli import run
 from earshot.listeners.properties import read_properties
 from earshot.placement import plan_stack
@@ -30,7 +30,9 @@ PLAIN = """\
 config:
   earshot:cluster: {placement: local}
 """
-WANTED = Wanted("s", {"node-1": ("localhost",)}, Subject("node", "nodes"), ("app",), 90, 30)
+WANTED = WantedCertificates(
+    "s", {"node-1": ("localhost",)}, Subject("node", "nodes"), ("app",), 90, 30
+)
 
 
 @pytest.fixture

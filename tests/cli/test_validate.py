@@ -13,7 +13,7 @@ from earshot.cli import validate as command
 from earshot.listeners.address import Address, read_address
 from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
-from earshot.placement.standpoint import Candidate, Standpoint, docker_standpoints, to_json
+from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.project import Project
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
@@ -246,7 +246,7 @@ def containers(project: Project) -> Project:
     return project
 
 
-PLACES = docker_standpoints(docker_contract(), [Candidate()], "dev")
+PLACES = docker_standpoints(docker_contract(), [CandidateEngine()], "dev")
 
 
 def test_a_stack_says_where_to_stand(

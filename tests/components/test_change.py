@@ -30,13 +30,13 @@ def test_the_plan_is_remembered_once_it_was_proved_and_no_longer_than_the_nodes(
 ) -> None:
     provider = CompleteChangeProvider()
     provider.create(props(state))
-    assert memory.recall(state) == memory.Memory(complete=BEFORE)
+    assert memory.recall(state) == memory.ChangeMemory(complete=BEFORE)
     news = props(state, plan=RENAMED.model_dump(mode="json"), done=1.0)
     provider.update("complete", props(state), news)
-    assert memory.recall(state) == memory.Memory(complete=RENAMED, done=1)
+    assert memory.recall(state) == memory.ChangeMemory(complete=RENAMED, done=1)
     assert provider.read("complete", news).id == "complete"
     provider.delete("complete", news)
-    assert memory.recall(state) == memory.Memory()
+    assert memory.recall(state) == memory.ChangeMemory()
     assert provider.read("complete", news).id == "", "the next update writes it again"
 
 
@@ -55,7 +55,7 @@ def test_a_step_that_was_taken_back_is_over(state: Path) -> None:
     memory.begin(state, RENAMED)
     assert provider.diff("complete", olds, olds).changes
     provider.update("complete", olds, olds)
-    assert memory.recall(state) == memory.Memory(complete=BEFORE)
+    assert memory.recall(state) == memory.ChangeMemory(complete=BEFORE)
     assert not provider.diff("complete", olds, olds).changes
 
 

@@ -12,7 +12,7 @@ import pytest
 from components import change_in_state as module
 from components.change_in_state import (
     BegunChangeProvider,
-    Held,
+    HeldChanges,
     Made,
     ProvedChangeProvider,
     recalled,
@@ -21,7 +21,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.transition import memory
 from earshot.transition.change import Change
-from earshot.transition.memory import Memory
+from earshot.transition.memory import ChangeMemory
 from tests.transition.test_steps import BEFORE, RENAMED
 
 
@@ -117,21 +117,21 @@ def test_an_interrupted_step_is_taken_back_and_then_nothing_is_open(state: State
         "back to the listeners before the step that was interrupted"
     ]
     held = recalled(state.folder)
-    assert held.open == () and held.memory == Memory(complete=BEFORE)
+    assert held.open == () and held.memory == ChangeMemory(complete=BEFORE)
     assert state.update(BEFORE) == (Change(BEFORE), False)
 
 
 def test_before_the_first_proof_nothing_is_known(state: State) -> None:
-    assert recalled(state.folder) == Held()
+    assert recalled(state.folder) == HeldChanges()
     state.update(BEFORE, ends=False)
-    assert recalled(state.folder).memory == Memory()
+    assert recalled(state.folder).memory == ChangeMemory()
     assert Change.of(state.folder, RENAMED) == Change(RENAMED)
     assert not (state.folder / memory.FILE).exists(), "the copy says no more than the state"
 
 
 def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
     one, other = (Made(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
-    held = Held(covered=(one,), begun=(one,))
+    held = HeldChanges(covered=(one,), begun=(one,))
     assert held.beginning(one) == (one,) and held.beginning(other) == (other,)
 
 
@@ -139,7 +139,7 @@ def test_a_destroyed_stack_is_forgotten(state: State) -> None:
     state.update(BEFORE)
     props = state.resources[f"urn:{module._PROVED}"]["outputs"]
     ProvedChangeProvider().delete("proved", props)
-    assert memory.recall(state.folder) == Memory()
+    assert memory.recall(state.folder) == ChangeMemory()
 
 
 def test_a_state_that_is_being_written_is_read_again(
@@ -156,7 +156,7 @@ def test_a_state_that_is_being_written_is_read_again(
 
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(pulumi.runtime, "invoke", half_written)
-    assert recalled(state.folder).memory == Memory(complete=BEFORE)
+    assert recalled(state.folder).memory == ChangeMemory(complete=BEFORE)
     assert next(fails, None) is None
 
 

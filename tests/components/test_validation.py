@@ -16,7 +16,7 @@ from components.validation import GRACE, IMAGE_SECONDS, ValidationProvider
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
-    Candidate,
+    CandidateEngine,
     Kind,
     Standpoint,
     docker_standpoints,
@@ -28,7 +28,7 @@ from earshot.validation.terms import Verdict
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
-PLACES = docker_standpoints(docker_contract(), [Candidate()], "dev")
+PLACES = docker_standpoints(docker_contract(), [CandidateEngine()], "dev")
 
 
 def properties(folder: Path, **changes: Any) -> dict[str, Any]:

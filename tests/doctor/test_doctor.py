@@ -17,7 +17,7 @@ from earshot.doctor.diagnosis import CellTarget, Observed, Sent
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
 from earshot.doctor.exchange import Destination
 from earshot.doctor.probe import Attempt, Contact
-from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Access, Partitions
+from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
@@ -284,7 +284,7 @@ def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
     (name, given, run, lifetime, access, _), *asked = cluster.asked
     assert (name, given, run, lifetime) == ("topic", "dev", "0a1b2c3d", 60.0 + CLEAN_UP_LIMIT)
     ready = {2: address("b2:9092"), 1: address("b1:9092")}
-    assert access == Access(Protocol.SASL_SSL, ready, {})
+    assert access == ReachedBrokers(Protocol.SASL_SSL, ready, {})
     headers = {"run": "0a1b2c3d", "listener": "L"}
     way = ("b2:9092,b1:9092", "SASL_SSL", "t")
     assert asked == [

@@ -26,7 +26,7 @@ from earshot.doctor.replication import (
     ring,
     turns,
 )
-from earshot.doctor.run_topic import Access, Partitions
+from earshot.doctor.run_topic import Partitions, ReachedBrokers
 from earshot.doctor.survey import targets_of
 from earshot.listeners.address import Address
 from earshot.validation.client import FAST, Failure
@@ -273,7 +273,7 @@ class TopicDouble:
         cluster: str,
         run: str,
         seconds: float,
-        access: Access,
+        access: ReachedBrokers,
         end: Deadline,
         suffix: str,
     ) -> None:

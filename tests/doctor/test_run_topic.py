@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from earshot.doctor import run_topic
-from earshot.doctor.run_topic import Access, Partitions, RunTopic
+from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.topic import TopicError
 from tests.doubles.answers import address
 
-ACCESS = Access(
+ACCESS = ReachedBrokers(
     Protocol.SASL_SSL, {1: address("b1:1"), 2: address("b2:1")}, {"sasl.mechanism": "X"}
 )
 

@@ -16,7 +16,7 @@ import pytest
 from docker.errors import NotFound
 
 from earshot.cli import run
-from earshot.placement.standpoint import Candidate, Standpoint, docker_standpoints, to_json
+from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.remote.leftovers import CLUSTER_LABEL, remove_leftovers
 from earshot.remote.run import validate_from
 from earshot.report.json import read_report
@@ -57,7 +57,7 @@ def base(docker_engine: Engine, client_image: str) -> str:
 def standpoints(
     broker: LoneBroker, engines: Sequence[str], base: str, dns: str
 ) -> tuple[Standpoint, ...]:
-    candidates = [Candidate(engine=engine) for engine in engines]
+    candidates = [CandidateEngine(engine=engine) for engine in engines]
     return docker_standpoints(broker.contract, candidates, broker.network, base, [dns])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from earshot.cli import lint
 from earshot.errors import EarshotError
-from earshot.lint.formats import Format
+from earshot.lint.formats import LintFormat
 from tests.fuzz.inputs import Input
 
 EXIT_CODES = (0, 1, 2)
@@ -18,7 +18,7 @@ def exit_code(input: Input, folder: Path) -> int:
     """What a shell would see; what the command prints, in one format or another, is dropped."""
     file = folder / input.name
     file.write_bytes(input.content)
-    format = list(Format)[len(input.content) % len(Format)]
+    format = list(LintFormat)[len(input.content) % len(LintFormat)]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             return lint.run([file], lint.Choice(), format, [])

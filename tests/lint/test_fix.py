@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from earshot.lint.check import check_compose
 from earshot.lint.fix import difference, fixed, with_lines
 from earshot.lint.model import Said
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 from tests.checks.test_remedies import deployments
 
 FILE = """\
@@ -38,7 +38,7 @@ services:
 """
 
 
-def one(line: Line, text: str = FILE) -> tuple[str, str]:
+def one(line: LineToWrite, text: str = FILE) -> tuple[str, str]:
     """The line that goes and the one that comes; all others stay."""
     new = with_lines(text, "a.yml", [line])
     assert new is not None
@@ -53,65 +53,65 @@ def one(line: Line, text: str = FILE) -> tuple[str, str]:
     ("line", "gone", "come"),
     [
         (
-            Line("kafka", "KAFKA_LISTENERS", "A://:3"),
+            LineToWrite("kafka", "KAFKA_LISTENERS", "A://:3"),
             "      \"KAFKA_LISTENERS\": 'A://:1,B://:2'  # bound",
             "      \"KAFKA_LISTENERS\": 'A://:3'  # bound",
         ),
         (
-            Line("kafka", "KAFKA_NODE_ID", "2"),
+            LineToWrite("kafka", "KAFKA_NODE_ID", "2"),
             "      KAFKA_NODE_ID: 1   # first",
             '      KAFKA_NODE_ID: "2"   # first',
         ),
         (
-            Line("kafka", "KAFKA_ADVERTISED_LISTENERS", "A://a:1,B://b:2"),
+            LineToWrite("kafka", "KAFKA_ADVERTISED_LISTENERS", "A://a:1,B://b:2"),
             "      KAFKA_ADVERTISED_LISTENERS: A://a:1",
             "      KAFKA_ADVERTISED_LISTENERS: A://a:1,B://b:2",
         ),
-        (Line("kafka", "NEW", "A:B"), "", "      NEW: A:B"),
-        (Line("ui", "NEW", "a:1"), "", "      - NEW=a:1"),
+        (LineToWrite("kafka", "NEW", "A:B"), "", "      NEW: A:B"),
+        (LineToWrite("ui", "NEW", "a:1"), "", "      - NEW=a:1"),
         (
-            Line("ui", "BROKERS", "kafka:1"),
+            LineToWrite("ui", "BROKERS", "kafka:1"),
             "      - BROKERS=kafka:9092   # where",
             "      - BROKERS=kafka:1   # where",
         ),
-        (Line("ui", "OTHER", "2"), '      - "OTHER=1"', '      - "OTHER=2"'),
+        (LineToWrite("ui", "OTHER", "2"), '      - "OTHER=1"', '      - "OTHER=2"'),
         (
-            Line("kafka", "ports", "9094:9092", "9092:9092"),
+            LineToWrite("kafka", "ports", "9094:9092", "9092:9092"),
             '    ports: ["9092:9092", 9093:9093]',
             '    ports: ["9094:9092", 9093:9093]',
         ),
         (
-            Line("kafka", "ports", "9093:1", "9093:9093"),
+            LineToWrite("kafka", "ports", "9093:1", "9093:9093"),
             '    ports: ["9092:9092", 9093:9093]',
             '    ports: ["9092:9092", "9093:1"]',
         ),
         (
-            Line("ui", "command", "kafka:29092", "kafka:9092"),
+            LineToWrite("ui", "command", "kafka:29092", "kafka:9092"),
             '    command: [run, --bootstrap-server, "kafka:9092"]',
             '    command: [run, --bootstrap-server, "kafka:29092"]',
         ),
     ],
 )
-def test_a_line_at_its_place(line: Line, gone: str, come: str) -> None:
+def test_a_line_at_its_place(line: LineToWrite, gone: str, come: str) -> None:
     assert one(line) == (gone, come)
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        Line("kafka", "FOLDED", "x"),
-        Line("kafka", "VARIABLE", "x"),
-        Line("kafka", "ANCHOR", "x"),
-        Line("kafka", "KAFKA_LISTENERS", "a'b"),
-        Line("kafka", "ports", "1:1", "7:7"),
-        Line("kafka", "command", "b:1", "a:1"),
-        Line("ui", "command", "b:1", "kafka:909"),
-        Line("ui", "ports", "1:1", "9092:9092"),
-        Line("gone", "A", "x"),
-        Line("kafka", "listeners", "A://:1", "B://:1"),
+        LineToWrite("kafka", "FOLDED", "x"),
+        LineToWrite("kafka", "VARIABLE", "x"),
+        LineToWrite("kafka", "ANCHOR", "x"),
+        LineToWrite("kafka", "KAFKA_LISTENERS", "a'b"),
+        LineToWrite("kafka", "ports", "1:1", "7:7"),
+        LineToWrite("kafka", "command", "b:1", "a:1"),
+        LineToWrite("ui", "command", "b:1", "kafka:909"),
+        LineToWrite("ui", "ports", "1:1", "9092:9092"),
+        LineToWrite("gone", "A", "x"),
+        LineToWrite("kafka", "listeners", "A://:1", "B://:1"),
     ],
 )
-def test_nothing_is_written_where_the_place_is_not_certain(line: Line) -> None:
+def test_nothing_is_written_where_the_place_is_not_certain(line: LineToWrite) -> None:
     assert with_lines(FILE, "a.yml", [line]) is None
 
 
@@ -129,20 +129,22 @@ def test_nothing_is_written_where_the_place_is_not_certain(line: Line) -> None:
     ],
 )
 def test_nothing_is_written_into_what_is_shared_doubled_or_not_there(text: str) -> None:
-    assert with_lines(text, "a.yml", [Line("k", "A", "x")]) is None
+    assert with_lines(text, "a.yml", [LineToWrite("k", "A", "x")]) is None
 
 
 def test_what_a_merge_key_brings_is_set_in_the_service_itself() -> None:
     text = "x: &e\n  A: 1\nservices:\n  k:\n    environment:\n      <<: *e\n      B: 2\n"
-    assert one(Line("k", "A", "x"), text) == ("", "      A: x")
+    assert one(LineToWrite("k", "A", "x"), text) == ("", "      A: x")
 
 
 def test_the_ends_of_lines_stay() -> None:
     text = FILE.replace("\n", "\r\n")
-    new = with_lines(text, "a.yml", [Line("kafka", "NEW", "x"), Line("ui", "NEW", "y")])
+    new = with_lines(
+        text, "a.yml", [LineToWrite("kafka", "NEW", "x"), LineToWrite("ui", "NEW", "y")]
+    )
     assert new is not None and new.count("\r\n") == new.count("\n") == text.count("\n") + 2
     bare = "services:\n  k:\n    environment:\n      A: b"
-    assert with_lines(bare, "a.yml", [Line("k", "B", "c")]) == f"{bare}\n      B: c"
+    assert with_lines(bare, "a.yml", [LineToWrite("k", "B", "c")]) == f"{bare}\n      B: c"
 
 
 def test_a_diff_shows_no_secret() -> None:
@@ -167,5 +169,5 @@ def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
 
 
 def test_two_lines_for_one_place_are_not_written() -> None:
-    lines = [Line("kafka", "KAFKA_NODE_ID", value) for value in ("2", "3")]
+    lines = [LineToWrite("kafka", "KAFKA_NODE_ID", value) for value in ("2", "3")]
     assert with_lines(FILE, "a.yml", lines) is None

@@ -7,40 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from earshot.lint.formats import SUFFIXES, Format, render
+from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.model import Linted, Place
 from tests.goldens import is_golden
 from tests.lint import samples
 from tests.lint.samples import mistake, outcome
 
 GOLDENS = Path(__file__).parent / "goldens"
-ENDINGS = {format: suffix for suffix, format in SUFFIXES.items()} | {Format.GITHUB: ".github"}
+ENDINGS = {format: suffix for suffix, format in SUFFIXES.items()} | {LintFormat.GITHUB: ".github"}
 
 
 @pytest.mark.parametrize("name", samples.ALL)
-@pytest.mark.parametrize("format", [item for item in Format if item is not Format.SARIF])
-def test_golden(name: str, format: Format) -> None:
+@pytest.mark.parametrize("format", [item for item in LintFormat if item is not LintFormat.SARIF])
+def test_golden(name: str, format: LintFormat) -> None:
     # SARIF holds every rule there is: tests/lint/test_sarif.py
     is_golden(render(samples.ALL[name](), format), GOLDENS / f"{name}{ENDINGS[format]}")
 
 
-@pytest.mark.parametrize("format", Format)
-def test_every_format_ends_its_last_line(format: Format) -> None:
+@pytest.mark.parametrize("format", LintFormat)
+def test_every_format_ends_its_last_line(format: LintFormat) -> None:
     for make in samples.ALL.values():
         text = render(make(), format)
         assert text.endswith("\n") and not text.endswith("\n\n")
 
 
-@pytest.mark.parametrize("format", Format)
-def test_no_format_shows_a_password(format: Format) -> None:
+@pytest.mark.parametrize("format", LintFormat)
+def test_no_format_shows_a_password(format: LintFormat) -> None:
     places = [Place("compose.yml", 5, column) for column in (0, 1, 10, 36, 99)]
     found = [replace(mistake(), place=place) for place in places]
     text = render(outcome(Linted("compose.yml", "Compose file", tuple(found))), format)
     assert "hunter2" not in text
 
 
-@pytest.mark.parametrize("format", Format)
-def test_no_text_of_a_file_steers_a_terminal(format: Format) -> None:
+@pytest.mark.parametrize("format", LintFormat)
+def test_no_text_of_a_file_steers_a_terminal(format: LintFormat) -> None:
     finding = replace(samples.finding(), observed="a\x1b[2J\x9b\u202eb", host="x")
     bad = replace(mistake(), finding=finding, place=Place("\x1b[2J.yml", 1, 1))
     ignored = replace(bad, ignored="\x1b[2J")
@@ -49,8 +49,8 @@ def test_no_text_of_a_file_steers_a_terminal(format: Format) -> None:
     assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
-@pytest.mark.parametrize("format", Format)
-def test_a_name_that_is_no_utf_8_can_be_written(format: Format) -> None:
+@pytest.mark.parametrize("format", LintFormat)
+def test_a_name_that_is_no_utf_8_can_be_written(format: LintFormat) -> None:
     name = b"a\xff.yml".decode("utf-8", "surrogateescape")
     linted = Linted(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))
     assert render(outcome(linted), format).encode()

@@ -9,7 +9,7 @@ import pytest
 
 from earshot.cli import lint, run
 from earshot.cli.lint import Choice
-from earshot.lint.formats import Format
+from earshot.lint.formats import LintFormat
 
 PLANTED = "Pl4ntedS3cret"
 JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required password="{PLANTED}";'
@@ -162,12 +162,12 @@ def test_in_no_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(name)
     file.write_text(INPUTS[name])
     baseline = Path("baseline.json")
-    for format in Format:
+    for format in LintFormat:
         code = lint.run([file], Choice(write_baseline=baseline), format, ())
         shown = "".join(capsys.readouterr()) + baseline.read_text()
         assert file.name in shown or code == 0
         assert PLANTED not in shown and ENCODED not in shown
-    code = lint.run([file], Choice(), Format.TEXT, ())
+    code = lint.run([file], Choice(), LintFormat.TEXT, ())
     assert code == ENDS.get(name, code)
     for arguments in (["lint", name, "--diff"], ["--debug", "lint", name], ["adopt", name]):
         run(arguments)
@@ -181,6 +181,6 @@ def test_in_no_message_about_a_file_of_variables(
 ) -> None:
     Path(name).write_text(f"no assignment {PLANTED}\nKAFKA_SSL_KEY_PASSWORD='{PLANTED}\n")
     Path("env-file.yml").write_text(INPUTS["env-file.yml"])
-    for format in Format:
+    for format in LintFormat:
         assert lint.run([Path("env-file.yml")], Choice(), format, ()) == 2
         assert PLANTED not in "".join(capsys.readouterr())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from earshot.lint.model import Linted, Place
 from earshot.lint.text import text, unchecked
 from earshot.report.terminal import Terminal
-from earshot.rules.finding import Line
+from earshot.rules.finding import LineToWrite
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, outcome
 
@@ -57,7 +57,10 @@ def test_a_line_that_is_not_there_any_more_is_left_out() -> None:
 
 
 def test_each_line_to_write_has_its_own() -> None:
-    lines = (Line("kafka", "KAFKA_LISTENERS", "A://:1"), Line("ui", "command", "a:1", "b:1"))
+    lines = (
+        LineToWrite("kafka", "KAFKA_LISTENERS", "A://:1"),
+        LineToWrite("ui", "command", "a:1", "b:1"),
+    )
     written = replace(ERROR, finding=replace(ERROR.finding, lines=lines))
     shown = text(outcome(Linted("compose.yml", "Compose file", (written,))))
     assert (

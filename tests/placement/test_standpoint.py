@@ -11,7 +11,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
     APART,
     HOST_NETWORK,
-    Candidate,
+    CandidateEngine,
     Kind,
     Standpoint,
     docker_standpoints,
@@ -20,8 +20,8 @@ from earshot.placement.standpoint import (
 )
 from tests.remote.contracts import docker_contract
 
-HERE = Candidate(engine="unix:///var/run/docker.sock")
-AWAY = Candidate(engine="tcp://192.0.2.7:2376", cert_path="/certificates")
+HERE = CandidateEngine(engine="unix:///var/run/docker.sock")
+AWAY = CandidateEngine(engine="tcp://192.0.2.7:2376", cert_path="/certificates")
 
 
 def test_processes_of_this_machine_are_validated_by_this_process() -> None:

@@ -22,7 +22,7 @@ from docker.errors import DockerException, NotFound
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
-from earshot.placement.standpoint import APART, HOST_NETWORK, Candidate, Standpoint
+from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
 from earshot.remote import container, leftovers
 from earshot.remote.archive import folder_archive
 from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession
@@ -430,7 +430,7 @@ def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     assert validated(WholeEngineDouble(report, fails=fails), APART).cells == report.cells
 
 
-FIRST, SECOND = Candidate(engine="tcp://one:2376"), Candidate(engine="tcp://two:2376")
+FIRST, SECOND = CandidateEngine(engine="tcp://one:2376"), CandidateEngine(engine="tcp://two:2376")
 
 
 @pytest.fixture
@@ -439,7 +439,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     failing: dict[str, Exception] = {}
 
     @contextlib.contextmanager
-    def connect(candidate: Candidate) -> Iterator[str]:
+    def connect(candidate: CandidateEngine) -> Iterator[str]:
         yield f"client of {candidate.engine}"
 
     def prepare(client: str, *given: object) -> str:

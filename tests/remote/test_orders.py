@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.remote.orders import Order, Status, ValidatorState, answer_to, digest, read_order
+from earshot.remote.orders import (
+    Status,
+    ValidationOrder,
+    ValidatorState,
+    answer_to,
+    digest,
+    read_order,
+)
 from tests.remote.contracts import docker_contract
 
 
-def order(**changes: Any) -> Order:
+def order(**changes: Any) -> ValidationOrder:
     values: dict[str, Any] = {
         "id": "0a",
         "vantage": "internal",
@@ -19,7 +26,7 @@ def order(**changes: Any) -> Order:
         "records": 300,
         "deadline": 60.0,
     }
-    return Order.model_validate(values | changes)
+    return ValidationOrder.model_validate(values | changes)
 
 
 def status(**changes: Any) -> Status:

@@ -12,11 +12,11 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from earshot.remote import users
-from earshot.users.order import Order
+from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
 SECRET = "not to be shown"
-ORDER = Order(
+ORDER = UsersOrder(
     bootstrap="kafka-1:19092",
     access={"ssl.key.pem": SECRET},
     mechanism=Mechanism.SCRAM_SHA_512,
@@ -56,7 +56,7 @@ def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.Monk
     command, files, program = carried_out(monkeypatch, 0, [])
     assert command == ["/opt/earshot/run/order.json"]
     assert program == ("python", "-m", "earshot.users")
-    assert {name: Order.model_validate_json(text) for name, text in files.items()} == {
+    assert {name: UsersOrder.model_validate_json(text) for name, text in files.items()} == {
         "order.json": ORDER
     }
 

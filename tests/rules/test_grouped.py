@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.catalogue import RULES
-from earshot.rules.finding import Finding, FindingState, Line, Severity
+from earshot.rules.finding import Finding, FindingState, LineToWrite, Severity
 from earshot.rules.grouped import grouped, numbered, several, shape
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
@@ -243,12 +243,12 @@ def test_nothing_is_lost_and_the_first_comes_first(found: list[Finding]) -> None
     assert all(len(str(group).splitlines()) <= 8 for group in groups)
 
 
-def in_containers(*names: str, lines: Sequence[Line] = ()) -> list[Finding]:
+def in_containers(*names: str, lines: Sequence[LineToWrite] = ()) -> list[Finding]:
     """One each, with a line for itself, or all with the same ``lines``."""
     return [
         replace(
             finding(None, "advertises localhost", container=name),
-            lines=tuple(lines) or (Line(name, "KAFKA_LISTENERS", f"A://{name}:9092"),),
+            lines=tuple(lines) or (LineToWrite(name, "KAFKA_LISTENERS", f"A://{name}:9092"),),
         )
         for name in names
     ]

@@ -7,16 +7,18 @@ import pytest
 from earshot.facts.container import Container, JoinedNetwork
 from earshot.sources.compose import Service
 from earshot.sources.docker_stack import NETWORK, REMOTE_IMAGE, TYPES, in_stack
-from earshot.sources.stack_resources import Registered, RegisteredStack
+from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 
 ID = "sha256:" + "0123456789abcdef" * 4
 
 
 def told(
-    *others: Registered, image: str = ID, networks: tuple[str, ...] = (), env: str = ""
+    *others: RegisteredResource, image: str = ID, networks: tuple[str, ...] = (), env: str = ""
 ) -> tuple[str, bool, bool]:
     """The image, whether it is built, and whether its networks may hold names of others."""
-    holder = Registered("container", "c", {}, depends={"image": tuple(item.urn for item in others)})
+    holder = RegisteredResource(
+        "container", "c", {}, depends={"image": tuple(item.urn for item in others)}
+    )
     stack = RegisteredStack(
         item for item in (*others, holder) if item.type in {*TYPES, "container"}
     )
@@ -27,16 +29,16 @@ def told(
 
 
 def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
-    remote = Registered(REMOTE_IMAGE, "r", {"name": "apache/kafka:4.1.1"})
+    remote = RegisteredResource(REMOTE_IMAGE, "r", {"name": "apache/kafka:4.1.1"})
     assert told(remote) == ("apache/kafka:4.1.1", False, False)
     assert told(remote, image="example/kafka:1") == ("example/kafka:1", False, False)
     assert told(remote, env="example/kafka:1") == (ID, False, False)
-    assert told(Registered(REMOTE_IMAGE, "r", {"name": None}), remote) == (
+    assert told(RegisteredResource(REMOTE_IMAGE, "r", {"name": None}), remote) == (
         "apache/kafka:4.1.1",
         False,
         False,
     )
-    assert told(Registered("other", "o", {"name": "x"})) == (ID, False, False)
+    assert told(RegisteredResource("other", "o", {"name": "x"})) == (ID, False, False)
 
 
 @pytest.mark.parametrize(
@@ -49,11 +51,11 @@ def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
     ],
 )
 def test_what_the_stack_builds_is_built_and_has_no_name_of_its_own(type: str) -> None:
-    assert told(Registered(type, "b", {"name": "apache/kafka:4.1.1"})) == (ID, True, False)
+    assert told(RegisteredResource(type, "b", {"name": "apache/kafka:4.1.1"})) == (ID, True, False)
 
 
 def test_on_a_network_of_others_there_may_be_other_names() -> None:
-    own = Registered(NETWORK, "n", {"name": "own"})
+    own = RegisteredResource(NETWORK, "n", {"name": "own"})
     assert told(own, networks=("own",)) == (ID, False, False)
     assert told(own, networks=("own", "other")) == (ID, False, True)
     assert told(networks=("own",)) == (ID, False, True)

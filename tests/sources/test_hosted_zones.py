@@ -14,29 +14,29 @@ from earshot.sources.stack_resources import (
     ZONE,
     ZONE_ASSOCIATION,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 
 HOST = "b1.kafka.example.com"
 ON = VpcDns(support=True, hostnames=True)
-VPC = Registered(VPCS[0], "urn::vpc", {"id": "vpc-1"})
+VPC = RegisteredResource(VPCS[0], "urn::vpc", {"id": "vpc-1"})
 HERE = Pointed((VPC,))
 
 
-def zone(id: str, *vpcs: str | None, name: str = "kafka.example.com") -> Registered:
+def zone(id: str, *vpcs: str | None, name: str = "kafka.example.com") -> RegisteredResource:
     listed = [{"vpcId": vpc} for vpc in vpcs]
     props = {"zoneId": id, "name": name} | ({"vpcs": listed} if vpcs else {})
-    return Registered(ZONE, f"urn::{id}", props)
+    return RegisteredResource(ZONE, f"urn::{id}", props)
 
 
-def record(zone: str, name: str | None = HOST, **more: Any) -> Registered:
+def record(zone: str, name: str | None = HOST, **more: Any) -> RegisteredResource:
     props = {"zoneId": zone, "name": name, "type": "A", "records": ["10.0.0.1"], "fqdn": name}
-    return Registered(RECORD, f"urn::{zone}-{name}", {**props, **more})
+    return RegisteredResource(RECORD, f"urn::{zone}-{name}", {**props, **more})
 
 
 def both(
-    *resources: Registered, vpc: Pointed = HERE, dns: VpcDns | None = ON
+    *resources: RegisteredResource, vpc: Pointed = HERE, dns: VpcDns | None = ON
 ) -> tuple[RecordLookup, RecordLookup]:
     zones = Zones(RegisteredStack([VPC, *resources]))
     return zones.inside(HOST, vpc, dns), zones.beyond(HOST)
@@ -69,7 +69,7 @@ def test_a_private_zone_is_seen_by_its_vpcs_alone() -> None:
 
 
 def test_an_association_of_its_own_counts() -> None:
-    link = Registered(ZONE_ASSOCIATION, "urn::l", {"zoneId": "Z1", "vpcId": "vpc-1"})
+    link = RegisteredResource(ZONE_ASSOCIATION, "urn::l", {"zoneId": "Z1", "vpcId": "vpc-1"})
     inside, _ = both(zone("Z1", "vpc-2"), record("Z1"), link)
     assert inside.declaration is not None
 
@@ -104,7 +104,9 @@ def test_a_private_zone_takes_both_attributes_of_the_vpc() -> None:
     ("zones", "vpc"),
     [((zone("Z1", None),), HERE), ((zone("Z1", "vpc-1"),), Pointed(unknown=True))],
 )
-def test_what_is_not_known_is_not_decided(zones: tuple[Registered, ...], vpc: Pointed) -> None:
+def test_what_is_not_known_is_not_decided(
+    zones: tuple[RegisteredResource, ...], vpc: Pointed
+) -> None:
     inside, _ = both(*zones, record("Z1"), vpc=vpc)
     assert inside == RecordLookup(undecided=True)
 
@@ -153,7 +155,7 @@ def test_a_short_name_is_completed_by_a_zone_that_is_known_alone() -> None:
     for made in (whole, record("Z1", HOST.upper(), fqdn=None)):
         _, beyond = both(zone("Z1"), made)
         assert beyond.declaration is not None
-    unnamed = Registered(ZONE, "urn::Z1", {"zoneId": "Z1", "name": None})
+    unnamed = RegisteredResource(ZONE, "urn::Z1", {"zoneId": "Z1", "name": None})
     _, beyond = both(unnamed, record("Z1", HOST, fqdn=None))
     assert beyond.declaration is not None
     assert beyond.declaration.why == f"record {HOST} in zone (not known yet)"
@@ -164,9 +166,9 @@ def test_a_short_name_is_completed_by_a_zone_that_is_known_alone() -> None:
 
 
 def test_every_vpc_that_a_private_zone_is_not_seen_from_is_named() -> None:
-    pair = Pointed((Registered(VPCS[0], "urn:a::b", {"id": "vpc-9"}), VPC))
+    pair = Pointed((RegisteredResource(VPCS[0], "urn:a::b", {"id": "vpc-9"}), VPC))
     inside, _ = both(zone("Z1", "vpc-2"), record("Z1"), vpc=pair)
     assert inside.why == "zone kafka.example.com is private, and not associated with VPC b, vpc"
-    nested = Pointed((Registered(VPCS[0], "urn:x::y::net", {"id": "vpc-9"}),))
+    nested = Pointed((RegisteredResource(VPCS[0], "urn:x::y::net", {"id": "vpc-9"}),))
     inside, _ = both(zone("Z1", "vpc-2"), record("Z1"), vpc=nested)
     assert inside.why.endswith("VPC net")

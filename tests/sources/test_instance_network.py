@@ -21,15 +21,15 @@ from earshot.sources.stack_resources import (
     SUBNETS,
     VPCS,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 
 ZONE = {"availabilityZone": "eu-central-1a"}
 
 
-def made(kind: str, name: str, /, **props: Any) -> Registered:
-    return Registered(kind, f"urn::{name}", props)
+def made(kind: str, name: str, /, **props: Any) -> RegisteredResource:
+    return RegisteredResource(kind, f"urn::{name}", props)
 
 
 VPC = made(VPCS[0], "vpc", id="vpc-1", enableDnsHostnames=True)
@@ -43,7 +43,7 @@ OWN = {
 }
 
 
-def around(*others: Registered, **props: Any) -> InstanceNetwork:
+def around(*others: RegisteredResource, **props: Any) -> InstanceNetwork:
     instance = made(INSTANCE, "broker", **{**OWN, **ZONE, **props})
     return instance_network(RegisteredStack([VPC, SUBNET, GROUP, instance, *others]), instance)
 
@@ -88,7 +88,9 @@ ETH = made(
         ({}, (made(INTERFACE_ATTACHMENT, "a", instanceId="i-1", networkInterfaceId="eni-1"),)),
     ],
 )
-def test_an_interface_of_its_own(props: dict[str, Any], others: tuple[Registered, ...]) -> None:
+def test_an_interface_of_its_own(
+    props: dict[str, Any], others: tuple[RegisteredResource, ...]
+) -> None:
     rule = made(RULES[1], "r", securityGroupId="sg-2", ipProtocol="tcp", fromPort=1, toPort=2,
                 cidrIpv4="10.0.0.0/8")  # fmt: skip
     second = made(GROUPS[0], "second", id="sg-2")
@@ -129,7 +131,9 @@ def test_rules_of_three_shapes_and_groups_by_their_names() -> None:
 
 def test_what_aws_lists_in_a_group_without_blocks_of_its_own_is_not_taken_for_a_block() -> None:
     listed = {"ingress": [{"protocol": "tcp", "fromPort": 1, "toPort": 1, "cidrBlocks": ["::/0"]}]}
-    group = Registered(GROUPS[0], "urn::g", {"id": "sg-2", **listed}, inputs={"vpcId": "vpc-1"})
+    group = RegisteredResource(
+        GROUPS[0], "urn::g", {"id": "sg-2", **listed}, inputs={"vpcId": "vpc-1"}
+    )
     assert around(group, vpcSecurityGroupIds=["sg-2"]).ingress == ()
 
 
@@ -151,7 +155,7 @@ def test_groups_that_are_not_known_let_in_nobody_knows_whom() -> None:
         (made(VPCS[0], "v", id="vpc-3"), None),
     ],
 )
-def test_the_dns_attributes_of_its_vpc(vpc: Registered, dns: VpcDns | None) -> None:
+def test_the_dns_attributes_of_its_vpc(vpc: RegisteredResource, dns: VpcDns | None) -> None:
     subnet = made(SUBNETS[0], "s", id="subnet-2", vpcId="vpc-2")
     assert around(vpc, subnet, subnetId="subnet-2").dns == dns
 

@@ -10,15 +10,15 @@ from earshot.sources.stack_resources import (
     SUBNETS,
     VPCS,
     Pointed,
-    Registered,
+    RegisteredResource,
     RegisteredStack,
 )
 
 
 def made(
     type: str, name: str, depends: dict[str, tuple[str, ...]] | None = None, **props: Any
-) -> Registered:
-    return Registered(type, f"urn::{name}", props, depends=depends or {})
+) -> RegisteredResource:
+    return RegisteredResource(type, f"urn::{name}", props, depends=depends or {})
 
 
 VPC = made(VPCS[0], "vpc", id="vpc-1")
@@ -81,7 +81,7 @@ def test_the_way_back() -> None:
 
 
 def test_what_the_program_gave_is_told_from_what_aws_added() -> None:
-    group = Registered(GROUPS[0], "urn::g", {"ingress": []}, inputs={"vpcId": None})
+    group = RegisteredResource(GROUPS[0], "urn::g", {"ingress": []}, inputs={"vpcId": None})
     assert not group.given("ingress")
     assert group.given("vpcId")
     assert made(GROUPS[0], "g", ingress=[]).given("ingress")

@@ -56,12 +56,12 @@ def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
 
 def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path) -> None:
     memory.begin(tmp_path, BEFORE)
-    assert memory.recall(tmp_path) == memory.Memory(begun=(BEFORE,))
+    assert memory.recall(tmp_path) == memory.ChangeMemory(begun=(BEFORE,))
     memory.complete(tmp_path, BEFORE, 1)
     memory.begin(tmp_path, BEFORE)
-    assert memory.recall(tmp_path) == memory.Memory(complete=BEFORE, done=1)
+    assert memory.recall(tmp_path) == memory.ChangeMemory(complete=BEFORE, done=1)
     memory.begin(tmp_path, RENAMED)
-    both = memory.Memory(complete=BEFORE, begun=(RENAMED,), done=1)
+    both = memory.ChangeMemory(complete=BEFORE, begun=(RENAMED,), done=1)
     assert memory.recall(tmp_path) == both
     for again in (RENAMED, BEFORE):
         memory.begin(tmp_path, again)
@@ -71,7 +71,7 @@ def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path
     assert memory.recall(tmp_path).begun == (RENAMED, third)
     memory.forget(tmp_path)
     memory.forget(tmp_path)
-    assert memory.recall(tmp_path) == memory.Memory()
+    assert memory.recall(tmp_path) == memory.ChangeMemory()
 
 
 def test_what_is_remembered_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_is_remembered_is_for_its_owner_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"complete": 3}', '{"complete": {"nodes": []}}'])
 def test_a_memory_that_is_not_whole_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / memory.FILE).write_text(text)
-    assert memory.recall(tmp_path) == memory.Memory()
+    assert memory.recall(tmp_path) == memory.ChangeMemory()
 
 
 def test_a_memory_that_cannot_be_read_or_written_is_one_error(tmp_path: Path) -> None:

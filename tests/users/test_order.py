@@ -13,13 +13,13 @@ from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from earshot.users import __main__ as program
 from earshot.users import order
-from earshot.users.order import Order
+from earshot.users.order import UsersOrder
 
 SECRET = "not to be shown"
 
 
-def an_order(**changes: Any) -> Order:
-    return Order(
+def an_order(**changes: Any) -> UsersOrder:
+    return UsersOrder(
         bootstrap="kafka-1:19092",
         access={"ssl.key.pem": SECRET},
         allowed=(("app", "topic", "app-"),),
@@ -36,14 +36,14 @@ def an_order(**changes: Any) -> Order:
 def test_an_order_shows_no_secret_and_comes_back_whole() -> None:
     given = an_order()
     assert SECRET not in repr(given)
-    assert Order.model_validate_json(given.model_dump_json()) == given
+    assert UsersOrder.model_validate_json(given.model_dump_json()) == given
 
 
 def test_the_program_carries_out_what_stands_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = an_order()
-    done: list[Order] = []
+    done: list[UsersOrder] = []
     monkeypatch.setattr(program, "carry_out", done.append)
     (tmp_path / "order.json").write_text(given.model_dump_json())
     assert program.main(tmp_path / "order.json") == 0

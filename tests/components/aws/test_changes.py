@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from components.aws import changes
-from components.aws.changes import ChangePreflightProvider, Held, problems
+from components.aws.changes import ChangePreflightProvider, HeldStack, problems
 from earshot.errors import EarshotError
 from earshot.user_data.node_report import NodeReport, NodeState
 from tests.components.aws.registered import (
@@ -28,8 +28,8 @@ SEPARATE = {"controllers": {"mode": "separate"}}
 KEPT = "vol-0123456789abcdef0"
 
 
-def held(**settings: Any) -> Held:
-    return Held.of("mine", read_aws(**settings))
+def held(**settings: Any) -> HeldStack:
+    return HeldStack.of("mine", read_aws(**settings))
 
 
 def refusals(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -168,9 +168,9 @@ def props(**settings: Any) -> dict[str, Any]:
 def test_what_was_is_remembered_in_the_resource_itself() -> None:
     provider = ChangePreflightProvider()
     settings = {"brokers": 4, "drained": [5], "volumes": {1: KEPT}, **SEPARATE}
-    assert Held.from_props(props(**settings)) == held(**settings)
+    assert HeldStack.from_props(props(**settings)) == held(**settings)
     older = {key: it for key, it in props().items() if key != "links"}
-    assert Held.from_props(older) == replace(held(), links=None)
+    assert HeldStack.from_props(older) == replace(held(), links=None)
     assert provider.check({}, props(brokers=4)).failures == []
     created = provider.create(props(brokers=4))
     assert provider.check(created.outs or {}, props(brokers=5)).failures == []
@@ -242,7 +242,7 @@ def test_nothing_that_holds_data_is_touched_before() -> None:
         for kind in (INSTANCE, VOLUME):
             assert len(engine.of(kind)) == 6
             assert all(item.depends_on(preflight) for item in engine.of(kind).values())
-        assert Held.from_props(first.inputs) == held(**SEPARATE)
+        assert HeldStack.from_props(first.inputs) == held(**SEPARATE)
         names = [f"broker-{id}" for id in (1, 2, 3)] + [
             f"controller-{10000 + id}" for id in (1, 2, 3)
         ]

@@ -11,7 +11,7 @@ from docker.errors import DockerException
 
 from components.docker import clients
 from components.docker.container_address import Engines
-from components.docker.on_engines import Wanted
+from components.docker.on_engines import WantedStack
 from components.docker.settings import Running
 from earshot.listeners.properties import read_environment
 from tests.components.docker.test_on_engines import container, wanted
@@ -38,7 +38,7 @@ def address(id: int) -> str:
     return f"172.18.0.{10 + id}"
 
 
-def running(of: Wanted) -> list[Running]:
+def running(of: WantedStack) -> list[Running]:
     (host,) = of.hosts
     return [
         Running(container(of, id), host, dict(read_environment(it.environment).values), (GATEWAY,))
@@ -49,8 +49,8 @@ def running(of: Wanted) -> list[Running]:
 def problems(
     monkeypatch: pytest.MonkeyPatch,
     tables: dict[int, str | Exception],
-    after: Wanted = AFTER,
-    before: Wanted = BEFORE,
+    after: WantedStack = AFTER,
+    before: WantedStack = BEFORE,
 ) -> list[str]:
     """With what `cat` says in the containers, by node id; the others have no connections."""
 

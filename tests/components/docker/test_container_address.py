@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.docker.container_address import ContainerAddress
-from components.docker.kafka_protocol import Endpoint
+from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
 from tests.components.docker.test_on_engines import wanted
 
@@ -24,7 +24,7 @@ def address(id: int, root: Path | None, **settings: Any) -> ContainerAddress:
 def test_a_secured_broker_is_asked_as_itself_by_the_name_that_it_has_for_others() -> None:
     found = address(1, ROOT, security={})
     keys = NodeKeys(str(ROOT), "node-1", "kafka-1")
-    assert found.endpoint == Endpoint("127.0.0.1", 19092, plaintext=False, keys=keys)
+    assert found.endpoint == InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
     assert found.can_be_asked
     assert ContainerAddress.from_props(found.to_props()) == found
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.docker import data_version, labels, throwaway
-from components.docker.on_engines import Seen, Wanted
+from components.docker.on_engines import Seen, WantedStack
 from components.docker.throwaway import NotAsked
 from tests.components.docker.test_on_engines import everything, wanted
 
@@ -42,7 +42,7 @@ def said(
     version: str,
     told: str | None,
     made_for: str = "4.1.1",
-    before: Wanted | None = None,
+    before: WantedStack | None = None,
 ) -> list[str]:
     """Of one broker's volume that was made for a version and ``told`` this; None: nobody can."""
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.docker import kafka_protocol
-from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
+from components.docker.kafka_protocol import InnerListener, Metadata, NoAnswer, Partition, Quorum
 from components.docker.tls_exchange import NodeKeys
 from earshot.listeners.model import Listener
 from earshot.listeners.terms import Protocol, Scope
@@ -38,16 +38,16 @@ def listener(bind: str = "0.0.0.0", protocol: Protocol = Protocol.PLAINTEXT) -> 
     ("bind", "host"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.7", "10.0.0.7"), ("kafka-1", "kafka-1")]
 )
 def test_a_door_is_where_the_listener_is_bound(bind: str, host: str) -> None:
-    assert Endpoint.of(listener(bind)) == Endpoint(host, 9092, True)
+    assert InnerListener.of(listener(bind)) == InnerListener(host, 9092, True)
 
 
 def test_only_plaintext_can_be_asked() -> None:
-    assert not Endpoint.of(listener(protocol=Protocol.SSL)).plaintext
-    assert Endpoint("h", 1, False).health()[-1] == "exec 3<>/dev/tcp/h/1"
+    assert not InnerListener.of(listener(protocol=Protocol.SSL)).plaintext
+    assert InnerListener("h", 1, False).health()[-1] == "exec 3<>/dev/tcp/h/1"
 
 
 @contextlib.contextmanager
-def serving(answer: Answer) -> Iterator[Endpoint]:
+def serving(answer: Answer) -> Iterator[InnerListener]:
     """A server that takes one request and sends what ``answer`` makes of it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -64,7 +64,7 @@ def serving(answer: Answer) -> Iterator[Endpoint]:
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            yield Endpoint("127.0.0.1", server.getsockname()[1], True)
+            yield InnerListener("127.0.0.1", server.getsockname()[1], True)
         finally:
             thread.join(20)
 
@@ -73,7 +73,7 @@ def framed(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def health(door: Endpoint) -> int:
+def health(door: InnerListener) -> int:
     kind, *command = door.health()
     assert kind == "CMD"
     return subprocess.run(command, capture_output=True, timeout=30).returncode
@@ -99,8 +99,8 @@ def test_who_says_nothing_or_something_else_is_not(
 def test_where_nobody_listens_nobody_is_healthy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert health(Endpoint("127.0.0.1", port, True)) != 0
-    assert health(Endpoint("127.0.0.1", port, False)) != 0
+    assert health(InnerListener("127.0.0.1", port, True)) != 0
+    assert health(InnerListener("127.0.0.1", port, False)) != 0
 
 
 def local_client() -> Any:
@@ -224,7 +224,7 @@ def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(NoAnswer, match="Connection refused"):
-        kafka_protocol.metadata(local_client(), "c", Endpoint("127.0.0.1", port, True))
+        kafka_protocol.metadata(local_client(), "c", InnerListener("127.0.0.1", port, True))
 
 
 ids = st.integers(0, 2**31 - 1)
@@ -259,7 +259,7 @@ def test_no_answer_is_worse_than_unreadable(cut: int, noise: bytes) -> None:
 )
 def test_a_door_of_any_address_is_the_loopback(bind: str, host: str) -> None:
     given = listener().model_copy(update={"bind_host": bind})
-    assert Endpoint.of(given).host == host
+    assert InnerListener.of(given).host == host
 
 
 def test_the_quorum_s_request_names_the_metadata_log() -> None:
@@ -291,7 +291,7 @@ def test_what_is_executed_is_told_how_long_it_may_take() -> None:
         return MARK + metadata_answer(KNOWN), None
 
     client: Any = SimpleNamespace(api=SimpleNamespace(exec_create=create, exec_start=start))
-    assert kafka_protocol.metadata(client, "c", Endpoint("h", 7, True)) == KNOWN
+    assert kafka_protocol.metadata(client, "c", InnerListener("h", 7, True)) == KNOWN
     request = struct.pack(">ihh4shi", 14, 3, 2, MARK, -1, -1)
     shown = "".join(f"\\x{byte:02x}" for byte in request)
     assert seen == [["c", "timeout", "5", "bash", "-c", "ask", "h", "7", shown]]
@@ -317,7 +317,7 @@ def test_an_engine_that_cannot_ask_is_no_answer(answer: Any, said: str) -> None:
     api = SimpleNamespace(exec_create=lambda *_: {"Id": "e"}, exec_start=start)
     client: Any = SimpleNamespace(api=api)
     with pytest.raises(NoAnswer) as caught:
-        kafka_protocol.metadata(client, "c", Endpoint("h", 7, True))
+        kafka_protocol.metadata(client, "c", InnerListener("h", 7, True))
     assert str(caught.value) == said
 
 
@@ -384,7 +384,7 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
     keys = NodeKeys(str(root), "node-1", "kafka-1")
-    endpoint = Endpoint("127.0.0.1", 19092, plaintext=False, keys=keys)
+    endpoint = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
     client: Any = SimpleNamespace()
     with pytest.raises(NoAnswer) as caught:
         kafka_protocol.metadata(client, "id", endpoint)

@@ -12,7 +12,7 @@ from pulumi.output import Unknown
 
 from components.docker import labels, on_engines, providers, removal, rolling, settings
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, Wanted
+from components.docker.on_engines import Seen, SeenContainer, SeenNetwork, SeenVolume, WantedStack
 from earshot.cluster_id import of_stack_name
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
@@ -24,14 +24,14 @@ MINE = "0123456789ab"
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 
 
-def wanted(stack: str = "s", **settings: Any) -> Wanted:
+def wanted(stack: str = "s", **settings: Any) -> WantedStack:
     spec = read_spec({"placement": "docker", **settings}, "test")
     assert isinstance(spec, DockerSpec)
     planned = plan_docker(spec, stack)
-    return Wanted(stack, MINE, OWN_ID, planned.plan, planned.containers, planned.hosts)
+    return WantedStack(stack, MINE, OWN_ID, planned.plan, planned.containers, planned.hosts)
 
 
-def container(of: Wanted, id: int, **changes: Any) -> SeenContainer:
+def container(of: WantedStack, id: int, **changes: Any) -> SeenContainer:
     """The running container of node ``id`` as this very deployment has made it."""
     made = of.containers[id]
     own = labels.of_container(of.stack, of.deployment, of.plan, of.plan.node(id))
@@ -41,12 +41,12 @@ def container(of: Wanted, id: int, **changes: Any) -> SeenContainer:
     return replace(seen, **changes)
 
 
-def volume(of: Wanted, id: int, **changes: Any) -> SeenVolume:
+def volume(of: WantedStack, id: int, **changes: Any) -> SeenVolume:
     own = labels.of_volume(of.stack, of.cluster_id, of.plan, of.plan.node(id))
     return replace(SeenVolume(of.host_of(id), of.containers[id].volume, own), **changes)
 
 
-def everything(of: Wanted) -> Seen:
+def everything(of: WantedStack) -> Seen:
     """What is on the engines once ``of`` is up."""
     network = SeenNetwork("local", "earshot-s", labels.of_network(of.stack, of.deployment))
     return Seen(
@@ -56,11 +56,11 @@ def everything(of: Wanted) -> Seen:
     )
 
 
-def problems(of: Wanted, seen: Seen) -> list[str]:
+def problems(of: WantedStack, seen: Seen) -> list[str]:
     return list(on_engines.problems(of, seen))
 
 
-def the_problem(of: Wanted, seen: Seen) -> str:
+def the_problem(of: WantedStack, seen: Seen) -> str:
     (found,) = problems(of, seen)
     return found
 
@@ -82,7 +82,7 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
     now = wanted(hosts=[{"external": "x.example"}])
     props = {**now.to_props(), "deployment": MINE}
     floats = json.loads(json.dumps(props), parse_int=float)
-    back = Wanted.from_props(floats)
+    back = WantedStack.from_props(floats)
     assert back == replace(
         now, containers={id: replace(it, environment={}) for id, it in now.containers.items()}
     )
@@ -206,7 +206,7 @@ def test_a_preview_that_does_not_know_the_id_yet_says_nothing_of_kept_data() -> 
     """Whoever decides the id looks at them in the same preview."""
     now = wanted(brokers=1)
     props = {**now.to_props(), "cluster_id": Unknown(), "deployment": MINE}  # type: ignore[no-untyped-call]
-    assert problems(Wanted.from_props(props), Seen(volumes=everything(now).volumes)) == []
+    assert problems(WantedStack.from_props(props), Seen(volumes=everything(now).volumes)) == []
 
 
 def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pulumi.output import Unknown
 
 from components.docker import broker_settings, host_ports, on_engines, preflight
-from components.docker.on_engines import Seen, Wanted
+from components.docker.on_engines import Seen, WantedStack
 from components.docker.preflight import ImagePreflightProvider
 from components.docker.throwaway import NotAsked
 from earshot.facts.container import PublishedPort
@@ -78,7 +78,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return Asked(monkeypatch)
 
 
-def props(of: Wanted, *images: object) -> dict[str, Any]:
+def props(of: WantedStack, *images: object) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
     found = json.loads(json.dumps({**of.to_props(), "deployment": ""}), parse_int=float)
     return {**found, "images": {str(i): image for i, image in enumerate(images or ("sha256:1",))}}

@@ -12,7 +12,7 @@ from docker.errors import DockerException
 
 from components.docker import clients, data_version, labels, on_engines, removal, rolling
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, Wanted
+from components.docker.on_engines import Seen, WantedStack
 from components.docker.providers import EnginePreflightProvider
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
@@ -75,7 +75,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     return double
 
 
-def props(of: Wanted, **changes: Any) -> dict[str, Any]:
+def props(of: WantedStack, **changes: Any) -> dict[str, Any]:
     return {
         **of.to_props(),
         "cluster_id": OWN_ID,
@@ -145,7 +145,7 @@ def test_all_are_asked_about_what_is_there(
     (failure,) = EnginePreflightProvider().check(olds, news).failures
     assert failure.reason == text
     before, hosts = asked[3][1][3], asked[4][1][3]
-    assert before == Wanted.from_props(olds)
+    assert before == WantedStack.from_props(olds)
     assert [host.name for host in hosts] == ["a", "b", "c"]
     asked.clear()
     result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))

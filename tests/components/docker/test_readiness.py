@@ -13,7 +13,7 @@ from docker.errors import APIError, NotFound
 
 from components.docker import kafka_protocol, labels, providers, readiness
 from components.docker.container_address import ContainerAddress, Engines, incarnation
-from components.docker.kafka_protocol import Endpoint, Metadata, NoAnswer, Partition, Quorum
+from components.docker.kafka_protocol import InnerListener, Metadata, NoAnswer, Partition, Quorum
 from components.docker.providers import ReadinessProvider
 from earshot.errors import EarshotError
 from tests.doubles.naps import Naps
@@ -27,7 +27,7 @@ OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 def place(
     id: int, broker: bool = True, voter: bool = True, plaintext: bool = True
 ) -> ContainerAddress:
-    endpoint = Endpoint("127.0.0.1", 19092, plaintext)
+    endpoint = InnerListener("127.0.0.1", 19092, plaintext)
     return ContainerAddress(id, f"kafka-{id}", NETWORK, "local", broker, voter, endpoint)
 
 
@@ -555,7 +555,7 @@ def test_a_quorum_is_asked_of_another_broker_where_one_does_not_answer(
     asked: list[str] = []
     failures: list[Exception] = [NoAnswer("not yet"), EarshotError("engine", observed="gone")]
 
-    def quorum(_client: object, container: str, _endpoint: Endpoint) -> Quorum:
+    def quorum(_client: object, container: str, _endpoint: InnerListener) -> Quorum:
         asked.append(container)
         if failures:
             raise failures.pop(0)

@@ -12,7 +12,7 @@ from docker.errors import DockerException, NotFound
 
 from components.docker import rolling, settings
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, Wanted
+from components.docker.on_engines import Seen, WantedStack
 from earshot.errors import EarshotError
 from tests.components.docker.test_on_engines import container, wanted
 
@@ -24,7 +24,9 @@ BOTH = [
 ONE = BOTH[:1]
 
 
-def said(monkeypatch: pytest.MonkeyPatch, before: Wanted, after: Wanted, **changes: Any) -> str:
+def said(
+    monkeypatch: pytest.MonkeyPatch, before: WantedStack, after: WantedStack, **changes: Any
+) -> str:
     """With all containers of ``before`` as they are, ``changes`` aside."""
     environment = {f"id-{id}": it.environment for id, it in before.containers.items()}
 
@@ -39,7 +41,7 @@ def said(monkeypatch: pytest.MonkeyPatch, before: Wanted, after: Wanted, **chang
     return "\n".join(problems(after, seen))
 
 
-def problems(after: Wanted, seen: Seen) -> list[str]:
+def problems(after: WantedStack, seen: Seen) -> list[str]:
     return rolling.problems(settings.running(Engines(), after, seen), after)
 
 

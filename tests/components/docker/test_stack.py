@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks
 
-from components.change_in_state import Held, Made
+from components.change_in_state import HeldChanges, Made
 from components.docker import cluster, stack
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
@@ -43,7 +43,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
     before = Made(runs.plan, stack._ports(runs))
-    held = Held(covered=(before,), begun=(before,))
+    held = HeldChanges(covered=(before,), begun=(before,))
     monkeypatch.setattr(stack, "recalled", lambda folder: held if folder == tmp_path else None)
     pulumi.runtime.test(lambda: stack.deploy("s", spec_of(REPL, HOST), tmp_path))()  # type: ignore[no-untyped-call]
 

@@ -15,7 +15,7 @@ import pytest
 
 from components.docker.tls_exchange import NodeKeys, exchange
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, Wanted
+from earshot.certificates.store import Store, WantedCertificates
 from earshot.errors import EarshotError
 from earshot.listeners.security import NODE, NODES
 
@@ -33,7 +33,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def issued(root: Path) -> Store:
     store = Store(root / "security")
     nodes = {"node-1": ("kafka-1",)}
-    store.fill(Wanted("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
+    store.fill(WantedCertificates("s", nodes, Subject(NODE, NODES), (), 90, 30), datetime.now(UTC))
     return store
 
 

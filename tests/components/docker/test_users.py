@@ -14,14 +14,14 @@ from components.docker import users
 from components.docker.users import DockerUsersProvider
 from earshot.certificates.store import Store
 from earshot.listeners.terms import Scope
-from earshot.placement.standpoint import Candidate, Kind, Standpoint
-from earshot.users.order import Order
+from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
+from earshot.users.order import UsersOrder
 
 STANDPOINT = Standpoint(
     name="internal",
     scope=Scope.INTERNAL,
     kind=Kind.CONTAINER,
-    engines=(Candidate(engine="tcp://a:1"),),
+    engines=(CandidateEngine(engine="tcp://a:1"),),
     network="earshot-s",
 )
 
@@ -34,16 +34,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, Order]]:
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, UsersOrder]]:
     """What was carried out, where and for which cluster."""
-    found: list[tuple[Standpoint, str, Order]] = []
+    found: list[tuple[Standpoint, str, UsersOrder]] = []
 
     @contextmanager
     def session(standpoint: Standpoint, cluster: str, _say: Any) -> Iterator[Standpoint]:
         assert cluster == "s"
         yield standpoint
 
-    def carry_out(where: Standpoint, cluster: str, order: Order, _end: Any, _say: Any) -> None:
+    def carry_out(where: Standpoint, cluster: str, order: UsersOrder, _end: Any, _say: Any) -> None:
         found.append((where, cluster, order))
 
     monkeypatch.setattr(users, "docker_session", session)
@@ -52,7 +52,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, Order
 
 
 def test_a_node_makes_users_in_a_container_on_the_brokers_network(
-    root: Path, orders: list[tuple[Standpoint, str, Order]]
+    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
 ) -> None:
     issued = CertificatesProvider().create(
         {

@@ -8,7 +8,7 @@ import pytest
 
 from components.local import on_disk, quorum
 from components.local.on_disk import Found
-from components.local.quorum import Memory
+from components.local.quorum import QuorumMemory
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import PORTS, planned
@@ -57,7 +57,7 @@ def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) ->
         formatted(tmp_path, id, before.cluster_id)
     file = tmp_path / "cluster.json"
     file.unlink() if text is None else file.write_text(text)
-    assert quorum.recall(tmp_path) == Memory(
+    assert quorum.recall(tmp_path) == QuorumMemory(
         before.cluster_id, VOTERS, before.kafka_version, (1, 2, 3), serving=True
     )
     assert quorum.settle(tmp_path, planned()).cluster_id == before.cluster_id

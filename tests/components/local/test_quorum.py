@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from components.local import quorum
-from components.local.quorum import Memory
+from components.local.quorum import QuorumMemory
 from components.local.record import Record
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
@@ -267,7 +267,7 @@ def test_an_unreadable_memory_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_memory_survives_the_disk(tmp_path: Path) -> None:
-    memory = Memory("id", {"1": "localhost:1"}, "4.1.1", (1,), serving=True)
+    memory = QuorumMemory("id", {"1": "localhost:1"}, "4.1.1", (1,), serving=True)
     quorum.remember(tmp_path, memory)
     assert quorum.recall(tmp_path) == memory
     assert json.loads((tmp_path / "cluster.json").read_text())["brokers"] == [1]
@@ -380,7 +380,7 @@ def test_a_cluster_serves_where_it_did_and_a_majority_runs(
 
 def test_two_of_four_voters_are_no_majority(tmp_path: Path) -> None:
     voters = {str(id): f"h:{id}" for id in (1, 2, 3, 4)}
-    quorum.remember(tmp_path, Memory("id", voters, "4.1.1", (1, 2, 3, 4), serving=True))
+    quorum.remember(tmp_path, QuorumMemory("id", voters, "4.1.1", (1, 2, 3, 4), serving=True))
     with contextlib.ExitStack() as stack:
         for id in (1, 2):
             directory = quorum.node_directory(tmp_path, id)

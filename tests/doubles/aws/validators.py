@@ -21,8 +21,8 @@ from earshot.remote.orders import (
     LATEST,
     ORDER,
     STATUS,
-    Order,
     Status,
+    ValidationOrder,
     ValidatorState,
     answer_to,
     digest,
@@ -48,7 +48,7 @@ class Validators:
     """They have come up, and then say nothing more."""
     broken: str = ""
     """What they cannot do, instead of answering."""
-    answered: list[Order] = field(default_factory=list)
+    answered: list[ValidationOrder] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
     def look(self) -> None:
@@ -83,7 +83,7 @@ class Validators:
         self._say(bucket, instance, ValidatorState.READY, told, "reported")
         self.answered.append(order)
 
-    def _report(self, order: Order, instance: str) -> Report:
+    def _report(self, order: ValidationOrder, instance: str) -> Report:
         return Report(
             kind="validation",
             run=order.id[:8],

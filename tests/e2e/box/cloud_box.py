@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from earshot.listeners.terms import Scope
-from earshot.placement.standpoint import Candidate, Kind, Standpoint
+from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from tests.doubles.aws.server import REGION, MotoServer, moto_server
 from tests.doubles.dns_server import dns_server
 from tests.e2e.box.fleet import Fleet
@@ -114,7 +114,7 @@ class CloudBox:
                 name=scope,
                 scope=scope,
                 kind=Kind.CONTAINER,
-                engines=(Candidate(engine=self.engine.address),),
+                engines=(CandidateEngine(engine=self.engine.address),),
                 network=self.wire(side).name,
                 base=base_image(self.engine),
                 dns=(self.wire(side).gateway,),
