@@ -80,3 +80,6 @@ def test_types_of_the_packages_in_use_are_checked() -> None:
     )
     packages = {it.split(".")[1] for it in read if it.endswith(".*")}
     assert packages == set(PACKAGES)
+    sources = "".join(it.read_text() for it in (ROOT / "components" / "aws").glob("*.py"))
+    lookups = set(re.findall(r"\baws\.(get_\w+)\(", sources))
+    assert lookups == {it.split(".")[1] for it in read if it.startswith("pulumi_aws.get_")}
