@@ -67,7 +67,7 @@ class Bucket:
             f"{SCHEME}{self.name}/{key}",
             observed=f"cannot be reached: {' '.join(str(reason).split())}",
             remedy="see that the environment has credentials that may (AWS_PROFILE, or another of "
-            "AWS's own ways), and AWS_REGION",
+            "AWS's own ways), and AWS_DEFAULT_REGION",
         )
 
 
