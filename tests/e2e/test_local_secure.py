@@ -139,9 +139,9 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -
         print(f"{who} at {host}:{number}: {found}")
         assert found == {
             "TLSv1.2": [
+                "ECDHE-ECDSA-CHACHA20-POLY1305",
                 "ECDHE-ECDSA-AES256-GCM-SHA384",
                 "ECDHE-ECDSA-AES128-GCM-SHA256",
-                "ECDHE-ECDSA-CHACHA20-POLY1305",
             ],
             "TLSv1.3": ["TLS_CHACHA20_POLY1305_SHA256"],
         }
