@@ -69,7 +69,7 @@ def test_what_is_forbidden_goes_first_and_passwords_where_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     noted = Noted()
-    monkeypatch.setattr(order, "Access", noted)
+    monkeypatch.setattr(order, "UserAccess", noted)
     monkeypatch.setattr(order, "await_logins", lambda *_: noted.asked.append("await_logins"))
     order.carry_out(an_order().model_copy(update={"logins": {}}))
     assert noted.asked == ["kafka-1:19092", "forbid", "allow"]
@@ -84,7 +84,7 @@ def test_what_the_cluster_refuses_is_said_without_a_trace(
     def refused(bootstrap: str, settings: object) -> None:
         raise EarshotError(bootstrap, observed="answers nobody")
 
-    monkeypatch.setattr(order, "Access", refused)
+    monkeypatch.setattr(order, "UserAccess", refused)
     (tmp_path / "order.json").write_text(an_order().model_dump_json())
     assert program.main(tmp_path / "order.json") == 2
     assert capsys.readouterr().err == "kafka-1:19092: answers nobody\n"

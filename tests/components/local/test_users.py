@@ -67,7 +67,7 @@ def logins(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The brokers that were waited for."""
     found: list[Any] = []
     asked.clear()
-    monkeypatch.setattr(order, "Access", AccessDouble)
+    monkeypatch.setattr(order, "UserAccess", AccessDouble)
     monkeypatch.setattr(order, "await_logins", lambda brokers, client: found.append(brokers))
     return found
 
