@@ -66,10 +66,10 @@ def examine(
     named after the address that led to it, and what its metadata advertises is checked by itself.
     ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
     properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
-    in seconds, but for the control probe of what failed, and a longer one gives each address longer
-    to answer; ``on_cell`` gets each cell when it is
-    decided, before that probe. Without ``produce`` nothing is written to the cluster. Raises
-    EarshotError for client properties that cannot be used.
+    in seconds, but for the control probe of what failed; one above `USUAL_DEADLINE` gives each
+    address longer to answer. ``on_cell`` gets each cell when it is decided, before that probe.
+    Without ``produce`` nothing is written to the cluster. Raises EarshotError for client
+    properties that cannot be used.
 
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """

@@ -39,8 +39,9 @@ from earshot.validation.metadata import (
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
 USUAL_DEADLINE = 10.0
-"""Seconds of a run that the limits here are made for; one with more gives each step more."""
-MOST_MORE = 6.0
+"""Seconds of a run that the limits of resolving, connecting and asking are made for."""
+MOST_TIMES = 6.0
+"""How many times these limits a run with a longer deadline has at most."""
 SPOKEN_LIMIT = 2.0
 """Seconds for finding out what a listener speaks that gave none."""
 CERTAIN = frozenset(
@@ -106,18 +107,18 @@ def _look(
     asked: ListenerAddress, client: Mapping[str, str], context: ssl.SSLContext | None, end: Deadline
 ) -> Sighting:
     address, protocol = asked
-    more = min(MOST_MORE, max(1.0, end.seconds / USUAL_DEADLINE))
-    left = end.left(RESOLVE_LIMIT * more)
+    times = min(MOST_TIMES, max(1.0, end.seconds / USUAL_DEADLINE))
+    left = end.left(RESOLVE_LIMIT * times)
     lookup = explained(resolve([address.host], left)[address.host], end.left(EXPLAIN_LIMIT))
     if not lookup.ok:
         return Sighting(Contact(address, lookup), None, left)
-    left = end.left(CONNECT_LIMIT * more)
+    left = end.left(CONNECT_LIMIT * times)
     contact = reach(address, lookup, context if protocol.tls else None, max(0.05, left))
     if isinstance(contact.security, Failure):
         return Sighting(_understood(contact, protocol, contact.security, end), None, left)
     if not contact.connected:
         return Sighting(contact, None, left)
-    left = end.left(ASK_LIMIT * more)
+    left = end.left(ASK_LIMIT * times)
     said = ask(address, protocol, client, left, end.stop)
     if isinstance(said, Failure):
         contact = _understood(contact, protocol, said, end)

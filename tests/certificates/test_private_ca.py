@@ -123,18 +123,25 @@ def test_the_ca_is_asked_for_what_is_advertised_by_its_own_kind_of_key(
     )
 
 
+def refusing(monkeypatch: pytest.MonkeyPatch, code: str, message: str, but: str = "") -> None:
+    """From now on AWS refuses all operations, ``but`` one."""
+    own = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, given: Any) -> Any:
+        if operation == but:
+            return own(self, operation, given)
+        raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+
+
 def test_what_the_ca_refuses_is_told(arn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     authority_of(arn)
     other = f"{arn.rpartition('/')[0]}/00000000-0000-0000-0000-000000000000"
     with pytest.raises(EarshotError, match=f"{other}: cannot be used: .*ResourceNotFound"):
         authority_of(other)
 
-    def refuse(self: Any, operation: str, given: Any) -> None:
-        raise ClientError(
-            {"Error": {"Code": "ValidationException", "Message": "too long"}}, operation
-        )
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    refusing(monkeypatch, "ValidationException", "too long")
     with pytest.raises(EarshotError) as caught:
         issued_by(arn, SUBJECT, HOSTS, 9000)
     assert str(caught.value) == (
@@ -148,14 +155,7 @@ def test_a_certificate_that_may_not_be_fetched_is_told_with_the_permission(
     arn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authority_of(arn)
-    own = BaseClient._make_api_call
-
-    def refuse(self: Any, operation: str, given: Any) -> Any:
-        if operation == "IssueCertificate":
-            return own(self, operation, given)
-        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    refusing(monkeypatch, "AccessDeniedException", "no", but="IssueCertificate")
     with pytest.raises(EarshotError) as caught:
         issued_by(arn, SUBJECT, HOSTS, 90)
     assert str(caught.value) == (

@@ -37,7 +37,7 @@ def written(settings: Mapping[str, Any], topic: str) -> str:
 
 def main() -> None:
     clients = json.loads(Path(sys.argv[1]).read_text())
-    with ThreadPoolExecutor() as pool:  # some of them wait in vain
+    with ThreadPoolExecutor() as pool:  # some of them get no answer
         json.dump(list(pool.map(lambda it: written(*it), clients)), sys.stdout)
 
 
