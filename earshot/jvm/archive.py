@@ -26,7 +26,9 @@ from earshot import cache
 FILE = "classes.jsa"
 SOURCES = "sources.json"
 # One tier of compilation: a short job, or a test's broker, is over before the second would pay.
-QUICK_START = "-XX:TieredStopAtLevel=1"
+# Kafka puts a key in PEM into a key store in memory, which each client of a listener with TLS makes
+# anew; Java derives a key for it by 10,000 rounds, which protect nothing that is never written.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-Dkeystore.pkcs12.keyPbeIterationCount=1")
 # No word about an archive that does not fit: it is an optimization, not a part.
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 # A JVM takes apart at it what -XX:SharedArchiveFile names, and does not start.
@@ -42,9 +44,9 @@ def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tup
     ``class_path`` is of jars and of folders of jars, ``work`` any name.
     """
     if not is_made(java, class_path, work):
-        return (QUICK_START,)
+        return QUICK_START
     file = _folder(java, class_path, work) / FILE
-    return (f"-XX:SharedArchiveFile={file}", QUICK_START, "-Xshare:auto", *QUIET)
+    return (f"-XX:SharedArchiveFile={file}", *QUICK_START, "-Xshare:auto", *QUIET)
 
 
 def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
@@ -84,7 +86,7 @@ class Recording:
     @property
     def options(self) -> tuple[str, ...]:
         """For the JVM: what `start_options` are for one that finds an archive."""
-        return (f"-XX:ArchiveClassesAtExit={self.folder / FILE}", QUICK_START, *QUIET)
+        return (f"-XX:ArchiveClassesAtExit={self.folder / FILE}", *QUICK_START, *QUIET)
 
     def keep(self) -> bool:
         """Whether the JVM, which has exited well, has left an archive: later ones start with it.

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from earshot.errors import EarshotError
-from earshot.jvm.archive import Recording, recording, start_options
+from earshot.jvm.archive import QUICK_START, Recording, recording, start_options
 from earshot.jvm.jars import spark_connector_jars, spark_jars
 from earshot.jvm.java import find_java
 from earshot.spark.jvm import Jvm
@@ -59,7 +59,7 @@ ELSEWHERE: Final[dict[str, str]] = {
     "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor": "1",
     "spark.excludeOnFailure.stage.maxFailedExecutorsPerNode": "8",
     "spark.scheduler.excludeOnFailure.unschedulableTaskSetTimeout": "1s",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": shlex.join(QUICK_START),
 }
 """On a cluster, a task that one executor cannot do is done by another; executors start quickly."""
 

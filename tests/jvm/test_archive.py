@@ -54,7 +54,7 @@ def used(java: Path, *jars: Path) -> Path | None:
 
 def test_without_an_archive_one_tier_of_compilation_is_all(java: Path, jar: Path) -> None:
     assert not archive.is_made(java, (jar,))
-    assert archive.start_options(java, (jar,)) == (archive.QUICK_START,)
+    assert archive.start_options(java, (jar,)) == archive.QUICK_START
 
 
 def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path
 def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
     recorded(java, jar)
     assert not archive.is_made(java, (jar,), "secured")
-    assert archive.start_options(java, (jar,), "secured") == (archive.QUICK_START,)
+    assert archive.start_options(java, (jar,), "secured") == archive.QUICK_START
     recording = archive.recording(java, (jar,), "secured")
     assert recording is not None
     (recording.folder / archive.FILE).touch()

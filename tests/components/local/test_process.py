@@ -328,7 +328,7 @@ def test_a_node_is_formatted_once_and_runs_until_its_settings_change(
         assert any("SharedArchiveFile" in it for it in runs), "what the first JVM has loaded"
         formats, ran = calls(directory, 2)
         (recorded,) = (it for it in formats if "ArchiveClassesAtExit" in it)
-        options = (recorded, QUICK_START, *QUIET)
+        options = (recorded, *QUICK_START, *QUIET)
         assert formats == command(options, "kafka.tools.StorageTool", "format", "-t", "id", "-c")
         assert ran == runs
         assert made == running(directory) == Record.of(made.pid, first.digest)
