@@ -39,6 +39,8 @@ from earshot.errors import EarshotError
 from earshot.jvm.archive import recording, start_options
 from earshot.jvm.jars import class_path
 from earshot.jvm.java import jvm_environment
+from earshot.listeners.properties import read_properties
+from earshot.listeners.security import token_options
 
 FORMAT_SECONDS = 120
 KILL_SECONDS = 10.0
@@ -98,7 +100,8 @@ def start(launch: Launch, cluster_id: str) -> Record:
     with console, _starting(launch):
         if not (launch.log_dir / "meta.properties").exists():
             _format(launch, classes, cluster_id)
-        options = start_options(launch.java, launch.jars)
+        settings = read_properties(launch.properties).values
+        options = (*start_options(launch.java, launch.jars), *token_options(settings))
         process = subprocess.Popen(
             [*_java(launch, classes, options), MAIN_CLASS, str(launch.directory / PROPERTIES)],
             stdin=subprocess.DEVNULL,

@@ -13,13 +13,20 @@ from earshot.certificates.places import NODE, is_in_aws, is_private_ca, problem
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.model import Frozen, whole_number
 from earshot.listeners.problems import refuse, shown
-from earshot.listeners.security import VALIDATOR, is_computed
+from earshot.listeners.security import (
+    OAUTHBEARER,
+    VALIDATOR,
+    is_computed,
+    is_token_url,
+    token_listener,
+)
 from earshot.listeners.terms import Mechanism, Protocol
 
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
-_OF_OTHERS = ("GSSAPI", "OAUTHBEARER")
+_OF_OTHERS = ("GSSAPI", OAUTHBEARER)
 """Mechanisms of Kafka's that `security` cannot make users for."""
+_TOKEN_URL = re.compile(r"(?:https?|file)://[A-Za-z0-9._~:/?#@!&()*+;=%\[\]-]+", re.ASCII)
 _REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
 Days = Annotated[int, BeforeValidator(whole_number)]
@@ -194,8 +201,9 @@ class SecuritySpec(Frozen):
         if value in _OF_OTHERS:
             raise ValueError(
                 f"found {value!r}, whose users Kafka does not keep; allowed: "
-                f"{' or '.join(Mechanism)}, or no `security`: then `protocol` and `extra` say how "
-                "brokers let clients in"
+                f"{' or '.join(Mechanism)}, beside which `extra` turns {OAUTHBEARER} on (see "
+                "docs/security.md); or no `security`: then `protocol` and `extra` say how brokers "
+                "let clients in"
             )
         return value
 
@@ -255,3 +263,12 @@ def security_problems(
         )
     for key in filter(is_computed, extra):
         yield f"extra: {key} is computed by earshot where there is `security`"
+    logins = {item.name.lower() for item in listeners if item.protocol is Protocol.SASL_SSL}
+    for key in extra:
+        if (name := token_listener(key)) and name not in logins:
+            yield (
+                f"extra: found {key}, and no listener {name.upper()} with logins; allowed: "
+                f"{', '.join(sorted(logins)) or 'none, as no listener is SASL_SSL'}"
+            )
+        if is_token_url(key) and not _TOKEN_URL.fullmatch(extra[key]):
+            yield f"extra: {key}: found {shown(extra[key])}; allowed: a URL of https, http or file"

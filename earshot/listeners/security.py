@@ -52,11 +52,18 @@ _STORES = (
     "ssl.truststore.type",
     "ssl.truststore.location",
 )
+OAUTHBEARER = "OAUTHBEARER"
+"""Logins by tokens, which `extra` describes; earshot itself comes in by SCRAM beside it."""
 ANONYMOUS = "ANONYMOUS"
 """Whom Kafka takes everybody for who comes without TLS and without a login."""
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
 _COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
+_TOKENS = "sasl.oauthbearer."
+"""Settings of all listeners on which clients log in by OAUTHBEARER."""
+_TOKENS_OF_ONE = re.compile(r"listener\.name\.([^.]+(?:\.[^.]+)*?)\.(?:sasl\.)?oauthbearer\..+")
+"""Those of one listener; its name in lower case."""
+_TOKEN_URLS = ("jwks.endpoint.url", "token.endpoint.url")
 
 
 def is_secret_file(name: str) -> bool:
@@ -66,7 +73,32 @@ def is_secret_file(name: str) -> bool:
 
 def is_computed(key: str) -> bool:
     """Whether ``key`` is about what `security` decides, so that `extra` must not hold it."""
+    if key.startswith(_TOKENS) or token_listener(key):
+        return False
     return key.startswith(_COMPUTED) or key in _COMPUTED_KEYS
+
+
+def token_listener(key: str) -> str:
+    """The listener, in lower case, whose logins by OAUTHBEARER ``key`` is about; else empty."""
+    found = _TOKENS_OF_ONE.fullmatch(key)
+    return found[1] if found else ""
+
+
+def is_token_url(key: str) -> bool:
+    """Whether ``key`` is for a URL by which OAUTHBEARER gets keys or tokens."""
+    return (key.startswith(_TOKENS) or bool(token_listener(key))) and key.endswith(_TOKEN_URLS)
+
+
+def token_options(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The JVM's option that lets a broker with these settings fetch the keys of tokens.
+
+    Kafka 4.0 and later asks no server that it does not name: see
+    https://kafka.apache.org/documentation/#security_sasl_oauthbearer
+    """
+    urls = [value for key, value in values.items() if is_token_url(key)]
+    if not urls:
+        return ()
+    return (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(dict.fromkeys(urls))}",)
 
 
 def principal(name: str, unit: str) -> str:
@@ -95,7 +127,9 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         values[_client_auth(name)] = "none" if protocol.sasl else "required"
         if protocol.sasl:
             mechanism = str(security.mechanism)
-            values[f"{prefix}sasl.enabled.mechanisms"] = mechanism
+            tokens = any(token_listener(key) == name.lower() for key in dict(plan.extra))
+            enabled = (mechanism, OAUTHBEARER) if tokens else (mechanism,)
+            values[f"{prefix}sasl.enabled.mechanisms"] = ",".join(enabled)
             values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
     principals = security.principals or (principal(NODE, NODES),)
     if _is_open(plan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from earshot.facts.container import PublishedPort
 from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import environment
+from earshot.listeners.security import token_options
 from earshot.placement.docker_names import DATA, KEYS, docker_names
 from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.plan import NodeNames, plan
@@ -182,6 +184,9 @@ def _containers(
     containers = {}
     for node in made.nodes:
         name = spec.name_of(node.id)
+        values = environment(made, node)
+        if options := token_options(dict(made.extra)):
+            values["KAFKA_OPTS"] = shlex.join(options)
         containers[node.id] = NodeContainer(
             node_id=node.id,
             host=spec.host_of[node.id],
@@ -191,7 +196,7 @@ def _containers(
             image=spec.image_name,
             ports=ports[node.id],
             environment={
-                **environment(made, node),
+                **values,
                 IMAGE_NOTE: spec.image_name,  # its container is given the image's id
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },

@@ -19,7 +19,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
-from earshot.listeners.security import USERS, own_stores
+from earshot.listeners.security import USERS, own_stores, token_options
 from earshot.listeners.terms import Role
 from earshot.user_data.boot import CLIENTS_SECONDS, SECRETS, SHOWN_CLIENTS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
@@ -120,6 +120,7 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
         "between_reports": CLIENTS_SECONDS,
         "listener": _own_listener(plan, node),
         "old_logging": plan.kafka_version.startswith("3."),
+        "token_options": " ".join(token_options(dict(plan.extra))),
         "packages": {k: v for k, v in packaging.packages.items() if k in commands},
         "install": packaging.install,
         "mount": MOUNT,

@@ -16,7 +16,8 @@ from tests.config.aws_documents import document, read_aws
 
 OF_OTHERS = (
     "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
-    "SCRAM-SHA-512, or no `security`: then `protocol` and `extra` say how brokers let clients in"
+    "SCRAM-SHA-512, beside which `extra` turns OAUTHBEARER on (see docs/security.md); or no "
+    "`security`: then `protocol` and `extra` say how brokers let clients in"
 )
 
 
@@ -222,6 +223,20 @@ def test_without_security_protocols_are_the_users_own() -> None:
         (
             {"security": {"mechanism": "PLAIN"}},
             "x: security.mechanism: found 'PLAIN'; allowed: SCRAM-SHA-256 or SCRAM-SHA-512",
+        ),
+        (
+            {"extra": {"listener.name.internal.oauthbearer.sasl.jaas.config": "x required;"}},
+            (
+                "x: extra: found listener.name.internal.oauthbearer.sasl.jaas.config, and no "
+                "listener INTERNAL with logins; allowed: external"
+            ),
+        ),
+        (
+            {"extra": {"sasl.oauthbearer.jwks.endpoint.url": "https://a b"}},
+            (
+                "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a b'; allowed: a URL "
+                "of https, http or file"
+            ),
         ),
         *(
             ({"security": {"mechanism": mechanism}}, OF_OTHERS.format(mechanism))

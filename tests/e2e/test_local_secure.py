@@ -43,6 +43,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 TEMPLATE = ROOT / "stacks" / "Pulumi.local-secure.yaml"
 PARTITIONS = 6
+TOKENS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+    'unsecuredLoginStringClaim_sub="broker";'
+)
 
 
 def secure_cluster() -> dict[str, Any]:
@@ -52,7 +56,12 @@ def secure_cluster() -> dict[str, Any]:
     for item, other in zip(wanted["listeners"], free["listeners"], strict=True):
         item["port"] = other["port"]
     wanted["controllers"]["port"] = free["controllers"]["port"]
-    return {**wanted, **{key: free[key] for key in ("extra", "validation")}}
+    extra = {
+        **free["extra"],
+        # Kafka's own module takes tokens that nobody has signed: it is for tests
+        "listener.name.external.oauthbearer.sasl.jaas.config": TOKENS,
+    }
+    return {**wanted, "extra": extra, "validation": free["validation"]}
 
 
 @dataclass
@@ -220,10 +229,34 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
     assert "app-orders" not in as_validator.topics
 
 
+def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
+    own = {
+        key: value
+        for key, value in stack.client(listener="EXTERNAL").items()
+        if not key.startswith("sasl.")
+    }
+    outcomes = {}
+    for name in ("app", "other"):
+        token = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
+        producer = Producer(
+            {**own, **token, "sasl.oauthbearer.config": f"principal={name}"}
+            | {"message.timeout.ms": 20_000}
+        )
+        producer.produce(
+            "app-tokens",
+            b"1",
+            on_delivery=lambda error, _, name=name: outcomes.update({name: error}),
+        )
+        producer.flush(25)
+    assert outcomes["app"] is None
+    assert outcomes["other"].name() == "TOPIC_AUTHORIZATION_FAILED"
+
+
 def without(settings: str, word: str) -> str:
     return "".join(line for line in settings.splitlines(True) if word not in line)
 
 
+LOGINS = "SASL_SSL (SCRAM-SHA-512, OAUTHBEARER)"
 DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
     "wrong password, no certificate": {
         "EXTERNAL": ("authentication", "invalid credentials"),
@@ -234,12 +267,8 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
         "INTERNAL": ("client-certificate", "bad certificate"),
     },
     "another authority": {"EXTERNAL": ("certificate-untrusted", "local issuer")},
-    "no TLS": {
-        "EXTERNAL": ("protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SASL_P")
-    },
-    "no login": {
-        "EXTERNAL": ("protocol", "it speaks SASL_SSL (SCRAM-SHA-512), and this client SSL")
-    },
+    "no TLS": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SASL_P")},
+    "no login": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SSL")},
     "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
 }
 """By what is wrong, cause and words at each listener."""

@@ -8,7 +8,13 @@ from earshot.listeners.model import ClusterPlan, Listener, Node, SecurityPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
-from earshot.listeners.security import is_computed, own_access, own_stores
+from earshot.listeners.security import (
+    is_computed,
+    own_access,
+    own_stores,
+    token_listener,
+    token_options,
+)
 from earshot.listeners.terms import Mechanism, Protocol, Role, Scope
 
 
@@ -107,6 +113,41 @@ def test_a_broker_has_settings_for_each_listener_and_for_the_quorum() -> None:
 def test_a_controller_has_settings_for_the_quorum() -> None:
     own = {"listener.name.controller.ssl.client.auth": "required", **stores(9)}
     assert secured(CONTROLLER) == {**own, **COMMON}
+
+
+BEARER = "listener.name.external.oauthbearer.sasl.jaas.config"
+KEYS_OF_TOKENS = "sasl.oauthbearer.jwks.endpoint.url"
+
+
+def test_extra_turns_tokens_on_beside_passwords() -> None:
+    plan = PLAN.model_copy(update={"extra": ((BEARER, "x required;"),)})
+    found = settings(plan, BROKER)
+    assert found["listener.name.external.sasl.enabled.mechanisms"] == "SCRAM-SHA-256,OAUTHBEARER"
+    assert found[BEARER] == "x required;"
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (BEARER, "external"),
+        ("listener.name.a.b.sasl.oauthbearer.expected.audience", "a.b"),
+        ("listener.name.external.scram-sha-256.sasl.jaas.config", ""),
+        ("listener.name.external.sasl.enabled.mechanisms", ""),
+        (KEYS_OF_TOKENS, ""),
+    ],
+)
+def test_settings_of_tokens_are_of_one_listener_or_of_all(key: str, name: str) -> None:
+    assert token_listener(key) == name
+    assert is_computed(key) == (not name and key != KEYS_OF_TOKENS)
+
+
+def test_a_jvm_may_ask_the_servers_that_settings_name() -> None:
+    one = "listener.name.external.sasl.oauthbearer.jwks.endpoint.url"
+    values = {KEYS_OF_TOKENS: "https://a/keys", one: "https://b/keys", BEARER: "x required;"}
+    assert token_options(values) == (
+        "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/keys,https://b/keys",
+    )
+    assert token_options({BEARER: "x required;"}) == ()
 
 
 def test_no_setting_holds_a_secret() -> None:
