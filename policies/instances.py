@@ -80,7 +80,7 @@ def _is_behind_gate(urn: str) -> bool:
 
 def _not_known() -> Finding:
     return kl011_resolves.RULE.finding(
-        "user data: not known yet, so that it cannot be told whether a broker runs here",
+        "user data: not known yet, so it is not clear whether a broker runs here",
         "the instance's user data, checked again with their value",
         state=FindingState.UNKNOWN,
         remedy="nothing yet: the update checks it before the instance exists",

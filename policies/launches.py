@@ -56,7 +56,7 @@ def _speaks_of_kafka(inputs: Mapping[str, Any]) -> bool:
 
 def _not_known(path: str) -> Finding:
     return kl002_kafka.RULE.finding(
-        f"{path}: not known yet, so that it cannot be told whether a broker runs here",
+        f"{path}: not known yet, so it is not clear whether a broker runs here",
         "its value, checked again when it is known",
         state=FindingState.UNKNOWN,
         remedy="nothing yet: the update checks it",

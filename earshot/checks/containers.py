@@ -54,7 +54,7 @@ _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = _REFUSALS | {kl017_published.RULE.id}
 """What one container may break; the other rules are about two."""
 _FOR_WHOM = ("advertised.listeners", "ports")
-"""Of KL017: of an image that is not known, whom a listener serves tells whether it is an error."""
+"""Of KL017: of an unknown image, whom a listener serves decides whether it is an error."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 def _alone(service: Service) -> tuple[Finding, ...]:
-    """What is wrong whoever else there is: in networks that may have any other name."""
+    """What is wrong whatever other services there are: in networks that may have any other name."""
     container = replace(service.container, open_networks=True)
     checked = mistakes([replace(service, container=container)])
     found = tuple(item for item in checked if item.rule in _OF_ONE)
@@ -223,7 +223,7 @@ def _undecided(service: Service) -> tuple[Finding, ...]:
     if "variables" not in container.unknown or not may_be_kafka:
         return ()
     found = kl014_image.RULE.finding(
-        "variables: not known yet, so that it cannot be told whether a broker runs here",
+        "variables: not known yet, so it is not clear whether a broker runs here",
         "the container's variables, checked again with their values",
         state=FindingState.UNKNOWN,
         remedy="nothing yet: the update checks it",

@@ -1,5 +1,5 @@
-"""Why the names that an instance advertises resolve: EC2's own, a record of the stack, or somebody
-who is asked."""
+"""Why the names that an instance advertises resolve: EC2's own, a record of the stack, or a
+DNS server that is asked."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def names(
 ) -> Named:
     """The evidence for the names in the plan; ``around`` holds each node's surroundings by its id.
 
-    A name whose record is still to be made is not looked up: whoever is asked remembers that it
-    is not there.
+    A name whose record is still to be made is not looked up: the DNS server would cache that it is
+    not there.
     """
     if facts.plan is None:
         return Named()

@@ -24,7 +24,7 @@ class RemedyLines:
     remedy: str
     lines: tuple[LineToWrite, ...]
     is_choice: bool = False
-    """Somebody may just as well want something else."""
+    """The user may just as well want another remedy."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How secure the brokers of a file are: no more than one piece of advice for each file.
 
-What somebody tries out on one machine is nobody else's business, and a file that is open on purpose
-shall not be told so line by line. What Kafka refuses is KL002's business.
+A cluster tried out on one machine needs no advice, and a file that is open on purpose
+gets none for each line. What Kafka refuses is reported by KL002.
 """
 
 from __future__ import annotations

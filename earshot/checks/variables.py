@@ -1,6 +1,6 @@
 """Variables for a broker's container, in a file by themselves: what Kafka refuses, and advice.
 
-Which image they are for is told by their names at most, and the service may set others.
+Only their names can show which image they are for, and the service may set others.
 """
 
 from __future__ import annotations

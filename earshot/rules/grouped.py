@@ -1,6 +1,6 @@
 """Findings for a reader: what has one cause is one block, however many brokers it shows at.
 
-The findings themselves stay one per broker, for whoever counts or filters them.
+The findings themselves stay one per broker, so that they can be counted and filtered.
 """
 
 from __future__ import annotations

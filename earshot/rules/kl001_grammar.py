@@ -1,4 +1,4 @@
-"""KL001: listeners, protocol map, voters and names follow a grammar that everybody reads alike.
+"""KL001: listeners, protocol map, voters and names follow a grammar that all programs read alike.
 
 The grammar is stricter than Kafka's (see `earshot.listeners.grammar`): Kafka takes `host_1`,
 `256.256.256.256`, an IPv6 address without brackets or port 99999 without a word, and clients fail

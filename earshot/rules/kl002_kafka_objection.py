@@ -35,5 +35,5 @@ def family(host: str) -> int | None:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether ``host`` binds every interface and tells nobody where to go."""
+    """Whether ``host`` binds every interface, so that no client can connect to it."""
     return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)

@@ -66,7 +66,7 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:
-    """R3: somebody to ask."""
+    """R3: a node with a role names a quorum."""
     servers = view.servers if view.version >= (3, 9) else ()
     if view.kinds and not view.voters and not servers:
         yield Objection("R3", VOTERS, f"is not set, nor is {SERVERS}", "one of the two")

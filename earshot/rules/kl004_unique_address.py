@@ -50,7 +50,7 @@ def _key(address: Address) -> tuple[str, int]:
 
 
 def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:
-    # what is private at one vantage may be somebody else's at another
+    # a private address may be another machine's at another vantage
     holders: dict[tuple[VantageKind | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
         evidence = facts.evidence_for(listener, scope)

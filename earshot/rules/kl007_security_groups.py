@@ -29,8 +29,8 @@ _INSIDE = (NameKind.PRIVATE_ADDRESS, NameKind.SHARED_ADDRESS)
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Per listener of every node whose groups are known.
 
-    Where it was said who the clients are, they and nobody else must come in. Where it was not,
-    somebody must, the world must not, and an internal port must not be open to public addresses.
+    Where it was said who the clients are, they and no others must have access. Where it was not,
+    some client must, the world must not, and an internal port must not be open to public addresses.
     """
     plan = facts.plan
     compared: dict[tuple[object, ...], _Access] = {}  # nodes of one kind carry the same groups
@@ -51,7 +51,7 @@ class _Access:
     """Whom the rules let in to one listener's port, and whom not."""
 
     strangers: tuple[Ingress, ...]
-    """Rules that let in somebody else than its clients."""
+    """Rules that let in others than its clients."""
     expected: str
     missing: str
     """Who cannot come in, as far as the rules can be read."""
@@ -82,7 +82,7 @@ def _compare(
 
 
 def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]) -> bool:
-    """Whether nobody comes in, and somebody must."""
+    """Whether no client has access although one must."""
     if any(not isinstance(rule.source, Unread) for rule in rules):
         return False
     # nobody but the machine itself comes in, perhaps
@@ -115,7 +115,7 @@ class _Audience:
 
 
 def _is_stranger(source: Source, listener: Listener) -> bool:
-    """Wrong whoever the clients are."""
+    """Whether ``source`` must not have access, whatever the clients are."""
     if not isinstance(source, IPv4Network | IPv6Network):
         return False
     return source.prefixlen == 0 or not (Scope.EXTERNAL in listener.scopes or _inside(source))
@@ -131,7 +131,7 @@ def _inside(source: IpRange) -> bool:
 def _findings(node: Node, listener: Listener, access: _Access) -> Iterator[Finding]:
     port = listener.bind_port
     misled = Scope.EXTERNAL not in listener.scopes and not access.clients_known
-    sent = f"; whoever comes from there is sent to {listener.host}" if misled else ""
+    sent = f"; clients from there are sent to {listener.host}" if misled else ""
     if access.strangers:
         yield RULE.finding(
             f"port {port} is open to more than its clients: {_listed(access.strangers)}{sent}",
@@ -173,7 +173,7 @@ RULE = Rule(
     id="KL007",
     title="Security groups open each listener's port to its clients, and to no more",
     reason="A port that no group opens swallows connections without a word, and one open to all "
-    "offers the broker to everybody who scans for it.",
+    "shows the broker to every port scan.",
     remedy="open the port to the clients of the listener's scopes, by range or by group",
     source="https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html",
     check=check,

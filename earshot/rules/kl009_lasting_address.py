@@ -22,7 +22,7 @@ INPUTS = ("advertised.listeners", "evidence", "Elastic IPs", "addresses of the n
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Every public IPv4 address that an external listener's host is, names or resolves to.
 
-    An address of somebody else (a load balancer's, another broker's) is left to KL012. Private
+    An address of another machine (a load balancer's, another broker's) is left to KL012. Private
     addresses and IPv6 addresses stay with their interface when an instance stops.
     """
     elastic = _Elastic(facts.instances)
@@ -40,7 +40,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 class _Elastic:
-    """All Elastic IPs that are known, whoever has them."""
+    """All known Elastic IPs, of any instance."""
 
     def __init__(self, instances: Mapping[int, Instance]) -> None:
         held = (item for instance in instances.values() for item in instance.elastic or ())
@@ -98,7 +98,7 @@ RULE = Rule(
     id="KL009",
     title="An external address outlives a stop of its instance",
     reason="AWS takes back a public address that it lent when the instance stops, and clients go "
-    "on calling somebody else's.",
+    "on connecting to it when another customer has it.",
     remedy="give the broker an Elastic IP, and advertise its name",
     source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html",
     check=check,

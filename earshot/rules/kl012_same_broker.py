@@ -91,7 +91,7 @@ def _numbers(addresses: tuple[str, ...]) -> frozenset[Ip | None]:
 RULE = Rule(
     id="KL012",
     title="An advertised name leads to the broker that advertises it",
-    reason="A name that leads to somebody else sends requests to a broker that does not lead the "
+    reason="A name that leads to another machine sends requests to a broker that does not lead the "
     "partition, or to no broker at all.",
     remedy="point the record at the broker's own address, or advertise the broker's own name",
     source="https://kafka.apache.org/protocol#protocol_partitioning",

@@ -133,7 +133,7 @@ def _checked(case: Case) -> Iterator[Fault]:
             else "not all inputs are known yet"
         )
         yield Fault(
-            f"{reason}: what the image still needs cannot be told",
+            f"{reason}: what the image still needs is not known",
             "every setting in the container's variables",
             "nothing yet"
             if not case.container.has_file

@@ -43,7 +43,7 @@ def _ids(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
-    """Whoever is sent there is with another broker."""
+    """Findings where an advertised address leads to another broker."""
     holders: dict[tuple[str, str, Address], list[str]] = {}
     for broker in deployment.brokers:
         for endpoint in broker.endpoints or ():

@@ -1,6 +1,6 @@
 """KL017: who comes in by a published port is sent to an address that works outside the containers.
 
-A published port shows that somebody on the machine, or beyond it, shall use the listener behind it.
+A published port shows that clients on the machine, or beyond it, shall use the listener behind it.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             yield Objection(
                 "clear",
                 KEY if KEY in view.values else "advertised.listeners",
-                f"is {protocol}, and advertises {address}: whoever is on the way reads and "
-                "changes what is sent",
+                f"is {protocol}, and advertises {address}: anyone on the network path can read and "
+                "change what is sent",
                 _EXPECTED,
                 listener=name,
             )
@@ -73,8 +73,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             in_clear = is_external and not listener.protocol.tls
             if listener.known and (in_clear or leaves_machine(listener.protocol, host)):
                 yield RULE.finding(
-                    f"is {listener.protocol}, and advertises {listener.advertised}: whoever is on "
-                    "the way reads and changes what is sent",
+                    f"is {listener.protocol}, and advertises {listener.advertised}: anyone on "
+                    "the network path can read and change what is sent",
                     _EXPECTED,
                     node=node,
                     listener=listener.name,
@@ -86,7 +86,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 RULE = Rule(
     id="KL019",
     title="What leaves the machine is encrypted",
-    reason="Without TLS whoever is between a client and its broker reads and changes records and "
+    reason="Without TLS anyone between a client and its broker can read and change records and "
     "credentials.",
     remedy="give the listener the protocol SSL or SASL_SSL, and certificates for what it "
     "advertises; or advertise it to this machine alone",

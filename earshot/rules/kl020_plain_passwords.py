@@ -39,7 +39,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 RULE = Rule(
     id="KL020",
     title="The mechanism PLAIN is used over TLS alone",
-    reason="PLAIN sends user and password as they are, to whoever is on the way.",
+    reason="PLAIN sends user and password as they are: anyone on the network path can read them.",
     remedy="give the listener the protocol SASL_SSL, or enable SCRAM in place of PLAIN",
     source="https://kafka.apache.org/documentation/#security_sasl_plain_production",
     check=check,

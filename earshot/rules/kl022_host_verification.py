@@ -45,7 +45,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 RULE = Rule(
     id="KL022",
     title="Nodes verify the host names of those they connect to with TLS",
-    reason="Without it whoever has any certificate of the same authority can pass for a broker.",
+    reason="Without it anyone with a certificate of the same authority can pass for a broker.",
     remedy="leave the setting away, and have certificates issued for the advertised hosts",
     source="https://kafka.apache.org/documentation/#security_confighostname",
     check=check,

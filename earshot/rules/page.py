@@ -40,7 +40,7 @@ that it leads to the client's own machine or container.
 _REPORTS = """\
 ## Reports that the rules stand for
 
-What people have met, by kind, with some of the places where they told it.
+What people have met, by kind, with some of the places where they reported it.
 """
 
 

@@ -90,8 +90,8 @@ def test_of_several_the_weightiest_is_told_and_the_others_are_named() -> None:
     (found,) = advice_on_settings(BrokerSettings({**KRAFT, **more}, True, None))
     assert found.rule == "KL019"
     assert found.observed == (
-        "is SASL_PLAINTEXT, and advertises 203.0.113.1:9092: whoever is on the way reads and "
-        "changes what is sent (there is more about security: KL023, KL022, KL021)"
+        "is SASL_PLAINTEXT, and advertises 203.0.113.1:9092: anyone on the network path can read "
+        "and change what is sent (there is more about security: KL023, KL022, KL021)"
     )
 
 

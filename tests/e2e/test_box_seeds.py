@@ -188,6 +188,6 @@ def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Pa
     story.write(LEFT_AT_ITS_DEFAULT, waits=False)
     found = story.project.fails(command="preview")
     name = "(the private name of instance broker: not known yet)"
-    sent = f"9092 from {box.ground.office}; whoever comes from there is sent to {name} [KL007]"
+    sent = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"
     assert sent in found
     assert not box.held().machines

@@ -227,7 +227,7 @@ def test_containers_without_a_broker_are_nobodys_business() -> None:
     ("unknown", "said"),
     [
         ({"envs": UNKNOWN_LIST, "image": "apache/kafka:4.1.1"}, "variables: not known yet"),
-        ({"envs": UNKNOWN_LIST, "image": UNKNOWN}, "it cannot be told whether a broker runs here"),
+        ({"envs": UNKNOWN_LIST, "image": UNKNOWN}, "it is not clear whether a broker runs here"),
         ({"envs": [*inputs()["envs"], UNKNOWN]}, "variables: not known yet"),
         ({"envs": [*inputs()["envs"], "KAFKA_LOG_DIRS=${X}"]}, "KAFKA_LOG_DIRS: not known yet"),
         ({"ports": UNKNOWN_LIST}, "ports: not known yet"),

@@ -150,7 +150,7 @@ def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
     assert set(before) == {"broker-1"}
     (text,) = before["broker-1"]["not-known-yet"]
     assert text == (
-        "cluster: user data: not known yet, so that it cannot be told whether a broker runs "
+        "cluster: user data: not known yet, so it is not clear whether a broker runs "
         "here [KL011]\n"
         "  expected: the instance's user data, checked again with their value\n"
         "  fix: nothing yet: the update checks it before the instance exists\n"
