@@ -178,7 +178,7 @@ def _wanted(props: Props) -> WantedCertificates:
 
 
 def _outputs(held: HeldCertificates) -> Props:
-    """What others are told of ``held``: none of it is a secret."""
+    """The outputs that describe ``held``: none of them is a secret."""
     return {
         "certificates": dict(held.versions),
         "passwords": dict(held.passwords),

@@ -1,6 +1,6 @@
 """The output `client_properties`: how each user comes in by each listener, and no secret.
 
-A state is encrypted by a passphrase that may be the one which everybody knows, so passwords and
+A state is encrypted by a passphrase that may be the well-known one, so passwords and
 keys never enter it: the output names the files that hold them.
 """
 

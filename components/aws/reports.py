@@ -108,7 +108,7 @@ def _not_ready(missing: dict[int, str], late: str) -> EarshotError:
     details = "".join(f"\n  - node {id}: {text}" for id, text in sorted(missing.items()))
     return EarshotError(
         f"node {_listed(missing)}",
-        observed=f"not in sync{late}; last heard:{details}",
+        observed=f"not in sync{late}; last report:{details}",
         remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
         "`journalctl -u kafka-prepare -u kafka`), fix it, and run the same command again",
     )

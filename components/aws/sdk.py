@@ -1,4 +1,4 @@
-"""pulumi_aws by the resource: whoever names `aws.ec2.Vpc` gets that file, and not 180 others.
+"""pulumi_aws by the resource: a use of `aws.ec2.Vpc` loads that file, and not 180 others.
 
 The package `pulumi_aws.ec2` loads them all on its first use, as `s3` and the rest do: most of the
 time in which a program starts. The file of a class is known by its name here; where none has it,
@@ -56,7 +56,7 @@ class _OnDemand(ModuleType):
 
 
 def load_on_demand() -> None:
-    """Let packages of pulumi_aws load what is used of them, unless somebody has imported them."""
+    """Let packages of pulumi_aws load what is used of them, unless they are imported already."""
     about = importlib.util.find_spec("pulumi_aws")
     if about is None or not about.submodule_search_locations:
         return

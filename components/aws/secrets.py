@@ -42,7 +42,7 @@ LIMIT = 8192
 
 
 class SecretProvider(OwnedProvider):
-    """Writes one parameter: anew where the secret has changed, or somebody else has written it."""
+    """Writes one parameter, and again where the secret changes or another program wrote it."""
 
     _DECIDES = ("parameter", "region", "version", "users", "mechanism", "logs_in")
     _config: Any = None

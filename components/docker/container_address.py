@@ -105,7 +105,7 @@ def _keys(plan: ClusterPlan, node: Node, listener: Listener, root: Path | None) 
 
 
 class Disturbed(EarshotError):
-    """Somebody has stopped, paused or removed a container: its settings are no worse for it."""
+    """A container was stopped, paused or removed by hand: its settings are not the cause."""
 
 
 class Engines(contextlib.AbstractContextManager["Engines"]):
@@ -142,7 +142,7 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
     except NotFound:
         raise Disturbed(
             str(address),
-            observed="is gone; somebody has removed it, its volume is still there",
+            observed="is gone; it was removed by hand, its volume is still there",
             remedy="`pulumi up --refresh` makes it anew, as `make up` does",
         ) from None
     except (DockerException, OSError) as reason:

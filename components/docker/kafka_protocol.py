@@ -60,7 +60,7 @@ class InnerListener:
 
     @property
     def answers(self) -> bool:
-        """Whether it tells earshot what a broker knows."""
+        """Whether earshot can ask brokers for their state through it."""
         return self.plaintext or self.keys is not None
 
     def health(self) -> list[str]:

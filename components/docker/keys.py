@@ -1,6 +1,6 @@
 """A node's key store on its engine: in a volume of its own, written before its container starts.
 
-The engine tells of a volume what it is called, not what is in it: no key is in a container's
+The engine shows a volume's name, not its content: no key is in a container's
 description, its environment, a layer of its image or a state.
 """
 
@@ -41,7 +41,7 @@ class KeysProvider(OwnedProvider):
         return ReadResult(id_, props)
 
     def delete(self, _id: str, props: Props) -> None:
-        """Lets go of the volume, which is removed next; Pulumi tells where that fails."""
+        """Releases the volume, which is removed next; Pulumi reports where that fails."""
         from docker.errors import DockerException
 
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:

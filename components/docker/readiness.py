@@ -223,7 +223,7 @@ def _check_alive(engines: Engines, address: ContainerAddress, id: str, restarts:
             kind = EarshotError
             reason += f" ({state['Error']})"
     elif state["Paused"]:
-        reason, kind = "was paused by somebody", Disturbed
+        reason, kind = "was paused by hand", Disturbed
     elif address.network not in found["NetworkSettings"]["Networks"]:
         reason, kind = f"was taken off its network {address.network}", Disturbed
     elif found["RestartCount"] - restarts > RESTARTS:

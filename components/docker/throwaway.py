@@ -69,7 +69,7 @@ def fill(
     """Puts ``files`` (texts by name) into ``volume``, mounted at ``folder``.
 
     There the image's own user alone may read them. They go through the engine's own connection,
-    and what it tells about containers has nothing of them. Raises NotAsked.
+    and its descriptions of containers do not hold them. Raises NotAsked.
     """
     from docker.errors import DockerException
 

@@ -66,7 +66,7 @@ def found(root: Path) -> Found | None:
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
     versions = [version for it in nodes if (version := it.server.notes.get("kafka_version"))]
     if not versions:
-        raise _refusal(root, f"no node's {PROPERTIES} tells its version of Kafka")
+        raise _refusal(root, f"no node's {PROPERTIES} names its version of Kafka")
     return Found(
         cluster_id=cluster_id,
         # each voter's own address counts: a change of addresses may have reached only some nodes

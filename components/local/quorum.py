@@ -217,9 +217,9 @@ def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
     if plan.security is not None and plain and not any_runs(root):
         yield (
             f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and no node that "
-            "runs: whoever reaches the quorum's port could do everything. It is for a cluster in "
-            "plain text that gets TLS while it runs; take `protocol` away, so that the quorum has "
-            "TLS, too"
+            "runs: anyone who reaches the quorum's port could do everything. It is for a cluster "
+            "in plain text that gets TLS while it runs; take `protocol` away, so that the quorum "
+            "has TLS, too"
         )
 
 

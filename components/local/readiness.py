@@ -89,7 +89,7 @@ def wait_for(
 
 
 def _access(root: Path, id: int, client: Mapping[str, str]) -> dict[str, Any]:
-    """What lets somebody in where brokers reach the node; empty where everybody may."""
+    """The settings to log in where brokers reach the node; empty where no login is needed."""
     return access(read_properties(started_with(quorum.node_directory(root, id))).values, client)
 
 

@@ -1,6 +1,6 @@
 """The inputs of a cluster in the package's schema: `AwsSpec` by the names that it reads.
 
-What is allowed, and how the keys depend on each other, `AwsSpec` alone knows and tells.
+`AwsSpec` alone decides what is allowed and how the keys depend on each other.
 """
 
 from typing import NotRequired, TypedDict

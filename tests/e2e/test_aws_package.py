@@ -147,7 +147,7 @@ def test_a_node_that_gives_up_is_the_last_that_is_touched(project: Project) -> N
         project.write(cluster(heap="2g"))
         done = project.pulumi("up", "--yes", "--skip-preview")
         assert done.returncode != 0
-        assert "not in sync; last heard" in done.stdout
+        assert "not in sync; last report" in done.stdout
         assert "node 2: failed: as the test wants it" in done.stdout
         assert "EarshotError" not in done.stdout
         assert [node for node, _ in nodes.history[3:]] == [1, 2]

@@ -195,7 +195,7 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
 
 DISTURBANCES = {
     "kill": ("ended with status 137", "its log"),
-    "rm --force": ("is gone; somebody has removed it, its volume is still there", "--refresh"),
+    "rm --force": ("is gone; it was removed by hand, its volume is still there", "--refresh"),
     "network disconnect": ("was taken off its network", "run the same command again"),
 }
 

@@ -314,7 +314,7 @@ def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
             found.update(Status=status, Running=status == "running", ExitCode=137)
 
     monkeypatch.setattr("time.sleep", Naps(meanwhile))
-    with pytest.raises(EarshotError, match="is gone; somebody has removed it"):
+    with pytest.raises(EarshotError, match="is gone; it was removed by hand"):
         wait(engines, place(2))
 
 
@@ -513,7 +513,7 @@ def test_a_paused_container_is_not_asked_why_it_ended(engines: Engines, engine: 
     with pytest.raises(EarshotError) as caught:
         wait(engines, place(2))
     assert caught.value.observed == (
-        "was paused by somebody; the last lines of its log:\n"
+        "was paused by hand; the last lines of its log:\n"
         "    org.apache.kafka.common.KafkaException: of an earlier start"
     )
 

@@ -143,7 +143,7 @@ def test_what_no_node_tells_is_named(tmp_path: Path) -> None:
     assert "cannot be made again: no node's files tell the cluster.id\n" in refusal(tmp_path)
     (tmp_path / "node-1" / "log" / "meta.properties").write_text(f"cluster.id={ID}\n")
     (tmp_path / "node-1" / "server.properties").write_text("controller.quorum.voters=1@h:1\n")
-    assert "made again: no node's server.properties tells its version of Kafka\n" in refusal(
+    assert "made again: no node's server.properties names its version of Kafka\n" in refusal(
         tmp_path
     )
 

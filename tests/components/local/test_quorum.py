@@ -80,9 +80,9 @@ def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
 ) -> None:
     refused = [
         (
-            "controllers.protocol: found PLAINTEXT with `security` and no node that runs: whoever "
-            "reaches the quorum's port could do everything. It is for a cluster in plain text that "
-            "gets TLS while it runs; take `protocol` away, so that the quorum has TLS, too"
+            "controllers.protocol: found PLAINTEXT with `security` and no node that runs: anyone "
+            "who reaches the quorum's port could do everything. It is for a cluster in plain text "
+            "that gets TLS while it runs; take `protocol` away, so that the quorum has TLS, too"
         )
     ]
     plain = planned()

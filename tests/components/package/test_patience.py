@@ -69,7 +69,7 @@ def test_the_whole_is_waited_for_in_any_case(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_wait_in_vain_is_told_as_the_host_can(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputPropertiesError) as caught:
         waited(monkeypatch, {"/p/1": report(NodeState.FAILED)}, whole=True)
-    assert caught.value.message.startswith("node 1: not in sync; last heard:\n  - node 1: failed")
+    assert caught.value.message.startswith("node 1: not in sync; last report:\n  - node 1: failed")
 
 
 def test_what_nobody_foresaw_is_not_swallowed() -> None:
