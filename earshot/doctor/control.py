@@ -28,11 +28,11 @@ TRIES: Final = 2
 UNHEARD: Final = frozenset({"resolver-timeout", "resolver-failure"})
 """Causes of the resolve stage that say nothing about the name."""
 DOUBTFUL: Final = frozenset({Stage.TCP, Stage.PRODUCE, Stage.CONSUME})
-"""Stages that fail where the network is gone; in the others somebody has answered."""
+"""Stages that fail where the network is gone; in the others a server has answered."""
 CERTAIN: Final = frozenset({"refused", "no-port"})
 """Causes at one of these stages that no network would change."""
 WORLD: Final = ("198.41.0.4", "2001:503:ba3e::2:30")
-"""A root DNS server: whoever has a default route has one to it. Nothing is sent there."""
+"""A root DNS server: every machine with a default route has one to it. Nothing is sent there."""
 
 _UNKNOWN: Final = (Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE)
 

@@ -367,7 +367,7 @@ def _certificate(secured: Handshake, target: CellTarget) -> str:
         traits.append(f"{verb} {secured.days_left} days")
     text = f"{text}; the certificate {' and '.join(traits)}" if traits else text
     if secured.names and not SubjectNames.of_hosts(secured.names).cover(target.address.host):
-        # this client was told to compare no names, or does it with less care
+        # this client is set to compare no names, or does it with less care
         text += f"; it is not for {target.address.host}: clients that compare names refuse it"
     return text
 

@@ -157,7 +157,7 @@ def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
     if contract.cluster_id is not None or not found:
         return []
     note = (
-        f"cluster {found} answers; the contract names no cluster_id, so nothing tells whether "
+        f"cluster {found} answers; the contract names no cluster_id, so it is not known whether "
         "these are its brokers or another cluster's at the same addresses"
     )
     return [note]

@@ -34,7 +34,7 @@ GROUP: Final = "earshot"
 """The consumer's group: never joined and never committed to, but librdkafka insists on one.
 It also looks up the group's coordinator, at which a new cluster makes `__consumer_offsets`."""
 _PATIENCE: Final = 0.05
-"""Seconds of one poll, so that a run that is told to stop stops."""
+"""Seconds of one poll, short, so that a run stops soon when asked to."""
 _METADATA_PATIENCE: Final = 0.25
 """Seconds that a broker may take to say who leads; each further one gets twice as long."""
 _BYSTANDERS: Final = frozenset(

@@ -39,7 +39,7 @@ CONNECT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
 """Brokers that are looked at again at the same time."""
 _PATIENCE: Final = 0.05
-"""Seconds of one poll, so that a run that is told to stop stops."""
+"""Seconds of one poll, short, so that a run stops soon when asked to."""
 _UNCOPIED: Final = frozenset({"not-copied", "replicas"})
 """Errors of a record that its leader took and did not acknowledge."""
 
@@ -205,7 +205,7 @@ class _Sender:
         settings = {
             "acks": "all",
             "linger.ms": 0,
-            # whoever waits for the outcome gives up first
+            # longer than the outcome is waited for
             "message.timeout.ms": int(2000 * LIMIT),
             "error_cb": self._keep,
         }

@@ -22,7 +22,7 @@ _SASL_HANDSHAKE: Final = 17
 _UNSUPPORTED_MECHANISM: Final = 33
 _ILLEGAL_STATE: Final = 34
 _LONGEST: Final = 4096
-"""Bytes of an answer; whoever announces more is no Kafka."""
+"""Bytes of an answer; a server that announces more is no Kafka."""
 
 
 @dataclass(frozen=True)

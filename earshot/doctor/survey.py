@@ -54,7 +54,7 @@ CERTAIN = frozenset(
         "mechanism",
     }
 )
-"""Errors of somebody who speaks the protocol that was expected."""
+"""Errors of a server that speaks the expected protocol."""
 PATIENCE = 1.0
 """Seconds below which silence says nothing of who is silent."""
 

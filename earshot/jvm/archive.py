@@ -53,7 +53,7 @@ def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
     """Whether the archive for all three is there, and a JVM can use it."""
     try:
         folder = _folder(java, class_path, work)
-    except OSError:  # no such jar: whoever starts the JVM will say so
+    except OSError:  # no such jar: the start of the JVM reports it
         return False
     return SEPARATOR not in str(folder) and _is_complete(folder)
 

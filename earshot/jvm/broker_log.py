@@ -46,7 +46,7 @@ def cause_of_end(log: str, console: str = "") -> str:
     """Why the broker that wrote ``log`` ended, on one line; empty where nothing says so.
 
     ``console`` is what its JVM printed. The log counts from the broker's last start. The first
-    error that Kafka itself calls fatal is told; without one, what the JVM says; then the last error
+    error that Kafka itself calls fatal counts; without one, what the JVM says; then the last error
     with an exception, and the last.
     """
     errors = list(_errors(log.rpartition(_START)[2]))

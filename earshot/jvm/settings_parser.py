@@ -1,7 +1,7 @@
 """The process that `broker_settings` asks: JSON on its input, JSON on its output, one JVM within.
 
 Run as a file, so it imports nothing of earshot. The JVM ends when this process does, because it
-then loses its standard input; and this process ends at its deadline, whoever still waits for it.
+then loses its standard input; and this process ends at its deadline, even if a caller waits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ JVM_OPTIONS = [
 def main() -> None:
     """Ends with status 1, and the reason as the last line on its standard error, where it fails."""
     question = json.load(sys.stdin)
-    logging.disable()  # py4j tells of objects that it can no longer release in a JVM that has ended
+    logging.disable()  # py4j logs objects that it can no longer release in a JVM that has ended
     signal.alarm(math.ceil(question["deadline"]))
     try:
         json.dump(_answer(question), sys.stdout)

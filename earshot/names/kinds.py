@@ -1,4 +1,4 @@
-"""Kinds of hosts, told from their text alone.
+"""Kinds of hosts, by their text alone.
 
 Addresses are compared by number, so `::ffff:127.0.0.1` is loopback. Sources: IANA's special-purpose
 address registries (RFC 6890), RFC 6761 and RFC 6762 (special names), the AWS guide on instance

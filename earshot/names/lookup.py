@@ -64,7 +64,7 @@ class Lookup:
 
 
 class Resolver(Protocol):
-    """Somebody who can be asked for the addresses of a name."""
+    """A DNS server, or another source, of the addresses of a name."""
 
     @property
     def label(self) -> str:

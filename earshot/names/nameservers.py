@@ -1,7 +1,7 @@
 """DNS servers asked through dnspython.
 
 Apart from `resolvers`, because importing dnspython takes longer than checking a cluster.
-Source: `dns.resolver` for what tells the diagnoses apart.
+Source: `dns.resolver` for how the diagnoses differ.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class DnsResolver:
                 resolved = now
             if resolved is not None and now - resolved >= min(_LATE_SERVER, seconds / 4):
                 break
-            heard = any(server.heard for server in self._servers)
-            if heard and all(futures[item].is_mute(now) for item in waiting):
+            answered = any(server.has_answered for server in self._servers)
+            if answered and all(futures[item].is_mute(now) for item in waiting):
                 break
         took = time.monotonic() - begun
         each = [
@@ -100,11 +100,11 @@ def _answer(future: Future[Lookup], server: _Server, name: str, seconds: float) 
 
 
 class _Server:
-    """One DNS server, and whether it was ever heard."""
+    """One DNS server, and whether it has ever answered."""
 
     def __init__(self, text: str) -> None:
         self.label = text
-        self.heard = False
+        self.has_answered = False
         self._address = parse_server(text)
         self._kind = socket.AF_INET6 if ":" in self._address.host else socket.AF_INET
         self._first_asked: float | None = None
@@ -113,7 +113,7 @@ class _Server:
     def is_mute(self, now: float) -> bool:
         """Whether it was asked a while ago and has answered nothing since."""
         asked = self._first_asked
-        return not self.heard and asked is not None and now - asked >= self._patience
+        return not self.has_answered and asked is not None and now - asked >= self._patience
 
     def resolve(self, name: str, seconds: float) -> Lookup:
         """Both families; one of them is enough."""
@@ -141,7 +141,7 @@ class _Server:
 
     def _ask(self, name: str, family: str, seconds: float) -> Lookup:
         found = self._asked(name, family, seconds)
-        self.heard = self.heard or found.answered
+        self.has_answered = self.has_answered or found.answered
         return found
 
     def _asked(self, name: str, family: str, seconds: float) -> Lookup:

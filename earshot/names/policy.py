@@ -106,9 +106,9 @@ class Asked:
             policy.timeout,
             policy.retry,
         )
-        heard = {item.resolver for item in found.values() if item.answered}
+        answering = {item.resolver for item in found.values() if item.answered}
         self._silent.update(
-            label for (name, label) in found if label not in heard and literal(name) is None
+            label for (name, label) in found if label not in answering and literal(name) is None
         )
         return {
             (name.lower(), it.label): unanswered(name, it.label, policy.timeout)

@@ -39,7 +39,7 @@ MARGIN: Final = 8.0
 LAST_LINES: Final = 5
 REST_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10
-"""What a validation that is told to stop gets to delete its topics, before it is killed."""
+"""The time that a validation has to delete its topics when it is stopped, before it is killed."""
 
 Say = Callable[[str], None]
 

@@ -45,8 +45,8 @@ def ask(
     """What the validator of ``standpoint`` makes of ``contract`` after now.
 
     It has the deadline of ``options`` for it, once it runs; a new one is waited for as long as
-    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError with what was last
-    heard, where there is no answer in time, or none to be expected.
+    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError with its last
+    status, where there is no answer in time, or none can be expected.
     """
     order = ValidationOrder(
         id=secrets.token_hex(8),
@@ -63,29 +63,27 @@ def ask(
         answer = post.get(answer_to(order))
         if answer is not None:
             return _checked(answer, f"s3://{post.name}/{answer_to(order)}", contract)
-        heard = _heard(post)
+        status = _last_status(post)
         now = time.monotonic()
-        if heard is not None and heard.ends(digest(order), standpoint.instance):
-            raise _silent(standpoint, "cannot answer", heard)
+        if status is not None and status.ends(digest(order), standpoint.instance):
+            raise _silent(standpoint, "cannot answer", status)
         if end.stop.is_set() or now - began > patience:
-            raise _silent(standpoint, f"did not answer within {now - began:.0f} s", heard)
+            raise _silent(standpoint, f"did not answer within {now - began:.0f} s", status)
         if now - shown >= SAY_SECONDS:
             shown = now
-            say(
-                f"waiting for {standpoint.instance} ({now - began:.0f} s): {heard or 'no word yet'}"
-            )
+            say(f"waiting for {standpoint.instance} ({now - began:.0f} s): {status or 'no status'}")
         end.stop.wait(poll)
 
 
-def _heard(post: Post) -> Status | None:
+def _last_status(post: Post) -> Status | None:
     text = post.get(STATUS)
     return Status.read(text.decode(errors="replace")) if text is not None else None
 
 
-def _silent(standpoint: Standpoint, what: str, heard: Status | None) -> EarshotError:
+def _silent(standpoint: Standpoint, what: str, status: Status | None) -> EarshotError:
     return EarshotError(
         f"the validator {standpoint.instance}",
-        observed=f"{what}; last heard: {heard or 'nothing'}",
+        observed=f"{what}; last status: {status or 'none'}",
         remedy=f"look on it (`aws ssm start-session --target {standpoint.instance}`, then "
         "`journalctl -u earshot-prepare -u earshot-validate`), fix it, and run this again",
     )

@@ -160,7 +160,7 @@ def _standing(
             post = Bucket(standpoint.bucket, standpoint.region)
             return ask(post, standpoint, contract, options, end, say)
         except EarshotError as error:
-            return _failed(contract, standpoint, "nobody told what is seen from there", error)
+            return _failed(contract, standpoint, "it is not known what is seen from there", error)
 
     if standpoint.kind is Kind.HERE:
         return _Turn(name, here, here=True)
@@ -175,7 +175,7 @@ def _standing(
         try:
             return validate_on(session, contract, options, end, say)
         except EarshotError as error:
-            return _failed(contract, standpoint, "nobody told what is seen from there", error)
+            return _failed(contract, standpoint, "it is not known what is seen from there", error)
 
     return _Turn(name, there)
 

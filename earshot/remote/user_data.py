@@ -39,7 +39,7 @@ class BundleRef(Frozen):
 
 
 class ValidatorSettings(Frozen):
-    """Where a validator stands, and what it is told. It holds no secret."""
+    """Where a validator stands, and its settings. No secret is among them."""
 
     system: System
     region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]

@@ -24,7 +24,7 @@ def merge(sources: Sequence[Source]) -> Report:
     """The one report that ``sources`` make up, in the order of their files.
 
     Of two reports with a vantage of the same name on the same machine the later one counts there,
-    and a note says so; vantages that share a name on different machines are told apart by machine.
+    and a note says so; vantages of one name on different machines are named with the machine.
     Raises EarshotError for reports of different clusters, or where there is none.
     """
     if not sources:

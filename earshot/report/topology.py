@@ -32,7 +32,7 @@ MANY = 16
 Group = tuple[int, ...]
 """The brokers of one box."""
 Links = dict[tuple[str, Group], list[Verdict]]
-"""What was met on the way from a listener to a box of brokers."""
+"""The verdicts on connections from a listener to a box of brokers."""
 
 
 @dataclass(frozen=True)

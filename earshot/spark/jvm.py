@@ -94,7 +94,7 @@ class Jvm:
         return "; ".join([line for line in kept if line][-lines:]) or "it said nothing"
 
     def exit(self, seconds: float) -> bool:
-        """Whether the JVM, told that nobody needs it any more, has ended well within ``seconds``.
+        """Whether the JVM, asked to end, has ended well within ``seconds``.
 
         Not where it was killed or has crashed: then nothing that it has left is complete.
         """

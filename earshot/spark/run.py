@@ -58,10 +58,10 @@ class ValidationOptions:
     """Whether a first run keeps Spark's classes for the next ones."""
     vantage: str = "host"
     incarnations: Mapping[str, str] = field(default_factory=dict)
-    """Of the nodes, for whoever validates elsewhere to put into its report."""
+    """Of the nodes; a validation elsewhere puts them into its report."""
 
     def spark(self, contract: Contract) -> SparkSettings:
-        """What Spark is told for ``contract``."""
+        """The settings of Spark for ``contract``."""
         secured = any(it.protocol is not Protocol.PLAINTEXT for it in contract.listeners)
         return SparkSettings(self.jars, self.jars_dir, self.spark_conf, secured, self.record)
 

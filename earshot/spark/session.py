@@ -1,4 +1,4 @@
-"""One Spark session: where its JVM comes from, what it is told, and how it ends.
+"""One Spark session: where its JVM comes from, its settings, and how it ends.
 
 Under spark-submit the JVM is there already, and master and jars are what the user submitted with.
 Otherwise one is started for this process: `local[*]` unless the user's Spark configuration names a
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""spark-submit tells a Python driver by this variable where its JVM is."""
+"""The variable by which spark-submit gives a Python driver the port of its JVM."""
 CONNECTOR_CLASS: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 CONNECTOR_JAR: Final = "spark-sql-kafka-0-10*.jar"
 STOP_SECONDS: Final = 10.0

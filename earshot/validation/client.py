@@ -132,7 +132,7 @@ def protocol_of(client: Mapping[str, str]) -> Protocol:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something failed, in a stable word (`error`) and in the words of whoever reported it."""
+    """Why something failed, in a stable word (`error`) and in those of the program that failed."""
 
     error: str
     text: str
@@ -142,7 +142,7 @@ class Errors:
     """An `error_cb` that keeps what a client reports; call the client's `poll` to be served.
 
     With ``asked``, only what concerns that address: a client also connects to brokers that it has
-    just learned of, and what it meets there says nothing about who told it.
+    just learned of, and an error there says nothing about the broker that named them.
     """
 
     def __init__(self, asked: Address | None = None) -> None:
@@ -216,7 +216,7 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
 
 
 def refuses_certificate(text: str) -> bool:
-    """Whether ``text``, of OpenSSL, tells of a server that wants another client certificate."""
+    """Whether ``text``, of OpenSSL, is from a server that wants another client certificate."""
     lowered = text.lower().replace("_", " ")
     whats = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
     return any(f"alert {what}" in lowered for what in whats)

@@ -17,7 +17,7 @@ TRIES: Final = 20
 SETTLE: Final = 0.1
 """Seconds between two looks: new partitions show a moment after they were added."""
 _NEW: Final = frozenset({"no-leader", "misrouted", "unknown-topic-or-part"})
-"""What brokers say of a partition that they have not heard of yet."""
+"""Errors of brokers that do not know the new partition yet."""
 
 
 def shared_name(cluster: str) -> str:

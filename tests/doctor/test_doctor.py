@@ -434,7 +434,7 @@ def test_an_address_of_the_users_is_spoken_to_as_its_listener_is(
 
 
 NOT_NAMED = (
-    "cluster C answers; the contract names no cluster_id, so nothing tells whether these are its "
+    "cluster C answers; the contract names no cluster_id, so it is not known whether these are its "
     "brokers or another cluster's at the same addresses"
 )
 

@@ -123,7 +123,7 @@ def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Va
     validators.broken = "it ended with status 2: no memory"
     stack.configure(cluster(validator=True))
     said = " ".join(stack.project.fails().split())
-    assert "cannot answer; last heard: failed: it ended with status 2: no memory" in said
+    assert "cannot answer; last status: failed: it ended with status 2: no memory" in said
     assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
     assert kept(stack).exit_code == 3
 
@@ -161,4 +161,4 @@ def test_it_is_asked_at_any_time_and_its_silence_told(
     silent = earshot(stack, *arguments, "--deadline", "2")
     assert silent.returncode == 3, silent.stderr
     told = " ".join(silent.stdout.split())
-    assert "did not answer within" in told and "last heard: ready" in told
+    assert "did not answer within" in told and "last status: ready" in told

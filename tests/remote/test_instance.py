@@ -91,7 +91,7 @@ def test_a_validator_that_gave_up_is_not_waited_for() -> None:
     def gives_up(bucket: BucketDouble, look: int) -> None:
         bucket.says("failed", "no Java", digest(bucket.order))
 
-    with pytest.raises(EarshotError, match=r"cannot answer; last heard: failed: no Java"):
+    with pytest.raises(EarshotError, match=r"cannot answer; last status: failed: no Java"):
         asked(BucketDouble(gives_up), deadline=3600)
 
 
@@ -108,13 +108,13 @@ def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "told"), [("", "nothing"), ("preparing", r"preparing: fetching \(i-1, -\)")]
+    ("state", "told"), [("", "none"), ("preparing", r"preparing: fetching \(i-1, -\)")]
 )
-def test_silence_is_told_with_what_was_last_heard(state: str, told: str) -> None:
+def test_silence_is_reported_with_the_last_status(state: str, told: str) -> None:
     bucket = BucketDouble()
     if state:
         bucket.says(state, "fetching")
-    with pytest.raises(EarshotError, match=f"did not answer within 0 s; last heard: {told}"):
+    with pytest.raises(EarshotError, match=f"did not answer within 0 s; last status: {told}"):
         asked(bucket, deadline=0.001)
 
 

@@ -132,7 +132,7 @@ def test_a_container_that_ends_without_a_report_is_inconclusive(world: World) ->
     )
     report = validate_from(PLACES, docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.INCONCLUSIVE)
-    said = "nobody told what is seen from there: the container: ended with status 137"
+    said = "it is not known what is seen from there: the container: ended with status 137"
     assert report.cells[0].reason == said
     assert report.vantages[0].reason == f"{said}:\n    killed"
     assert report.exit_code == 3
