@@ -44,8 +44,8 @@ def ensure(
     """``folder``, filled by ``make`` if it is missing or not valid.
 
     ``make`` gets a fresh directory on the same file system, which is renamed into place when it
-    returns; whoever asks for the same entry meanwhile waits. Whatever it raises passes through and
-    leaves nothing behind.
+    returns; another process that asks for the same entry waits. Whatever it raises passes through
+    and leaves nothing behind.
     """
     if is_valid(folder):
         return folder

@@ -50,7 +50,7 @@ class Listening:
 
 @dataclass(frozen=True)
 class Connected:
-    """A connection that somebody made to a port of this machine."""
+    """A connection from a client to a port of this machine."""
 
     port: int
     host: str
@@ -102,7 +102,7 @@ def of_java(host: str, port: int) -> Bound:
 def listening() -> list[Listening]:
     """All TCP sockets that listen on this machine, in the network namespace of this process.
 
-    Where the system tells a user of the user's own processes alone (macOS), those of them.
+    Where the system shows a user only the user's own processes (macOS), the sockets of those.
     """
     found = []
     for connection, pid in _connections():
@@ -143,7 +143,7 @@ def _connections() -> Iterator[tuple[Any, int | None]]:
 def from_proc(text: str) -> Iterator[Bound]:
     """The listening sockets in the text of `/proc/net/tcp` or `/proc/net/tcp6`, or of both.
 
-    The text tells neither processes nor IPV6_V6ONLY. Lines of another shape are passed over.
+    The text shows neither processes nor IPV6_V6ONLY. Lines of another shape are passed over.
     """
     for own, _ in _rows(text, _LISTEN):
         with contextlib.suppress(ValueError):

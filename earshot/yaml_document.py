@@ -1,4 +1,4 @@
-"""YAML that somebody wrote, read within bounds: no text hangs a command or ends in a trace.
+"""YAML from users, read within bounds: no text hangs a command or ends in a trace.
 
 Aliases and merge keys (`<<`) let a few hundred bytes stand for more values than any memory holds,
 so a document is measured before its values are made. What is refused is one EarshotError with the

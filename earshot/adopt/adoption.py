@@ -162,7 +162,7 @@ def _understood(broker: KafkaBroker, listener: ParsedListener) -> Understood:
 
 
 def _questions(broker: KafkaBroker) -> Iterator[Question]:
-    """Listeners that cannot be read, and those that nothing tells the clients of."""
+    """Listeners that cannot be read, and those whose clients are unknown."""
     for key in ("listeners", "advertised.listeners"):
         for name, why in _unread(broker.values.get(key), key != "listeners"):
             remedy = "fix it in the source, and adopt that"

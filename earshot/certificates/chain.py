@@ -67,7 +67,7 @@ def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
 def principal(subject: x509.Name) -> str:
     """As what Kafka knows who shows a certificate with this ``subject``, without `User:`.
 
-    Raises ValueError where that is empty, or cannot be told.
+    Raises ValueError where that is empty or unknown.
     """
     parts = []
     for rdn in reversed(subject.rdns):

@@ -20,7 +20,7 @@ def client_properties(
     *,
     whole: bool = False,
 ) -> str:
-    """The text of a properties file with the credentials of ``user``: whoever reads it has them.
+    """The text of a properties file with the credentials of ``user``, so it is a secret.
 
     For listeners of ``protocol``; for all of the stack's listeners, and then without
     `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. With ``whole`` it names

@@ -1,4 +1,4 @@
-"""Certificates that others have made, as PEM: read, found to fit together, and told apart.
+"""Certificates that others have made, as PEM: read, matched to each other, and identified.
 
 Kafka's PEM key stores take keys of RSA and EC in PKCS #8 and a chain in its order, the node's own
 first (`DefaultSslEngineFactory`, KIP-651); what is read here is written so.

@@ -1,4 +1,4 @@
-"""What a node's certificate says of itself to whoever connects with TLS. Data alone, no secret."""
+"""What a node's certificate shows to every client that connects with TLS. Data, no secret."""
 
 from __future__ import annotations
 

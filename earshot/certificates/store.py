@@ -1,6 +1,6 @@
 """What a secured stack keeps in a folder of its own: an authority, key stores, passwords.
 
-    ca.pem                the first authority's certificate, which everybody may read
+    ca.pem                the first authority's certificate, readable for all
     ca.key                its key
     ca@2.pem, ca@2.key    the same of the authority with number 2
     trusted.pem           all that are trusted, where that is not the first authority alone
@@ -328,7 +328,7 @@ class Store:
         )
 
     def _digest(self, user: str, issuer: int) -> str:
-        # nobody without the authority's key can try passwords, which may be somebody's own
+        # nobody without the authority's key can try passwords, which users may have chosen
         key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 

@@ -377,7 +377,7 @@ def adopt(
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
 
-    Says of every listener whom it is for and why; where nothing tells, it asks
+    Says of every listener whom it is for and why; where nothing shows it, it asks
     (--scope) instead of guessing, and writes nothing.
 
       earshot adopt docker-compose.yml

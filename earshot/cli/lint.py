@@ -1,4 +1,4 @@
-"""`earshot lint`: the mistakes in files that somebody has, each at its place."""
+"""`earshot lint`: the mistakes in a user's files, each at its place."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def run(
 ) -> int:
     """Checks every file of ``paths`` and shows the result; the exit code.
 
-    A file that cannot be checked is told on stderr, and ends nothing. Raises EarshotError for bad
-    options and for a path that does not exist.
+    A file that cannot be checked is reported on stderr; the others are checked all the same.
+    Raises EarshotError for bad options and for a path that does not exist.
     """
     targets = formats(output, format, SUFFIXES)
     _refuse_folder(choice.write_baseline)
@@ -155,7 +155,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             before = file.read_bytes().decode("utf-8")
             after = fixed(before, str(file), checked)
         except (OSError, ValueError, EarshotError):
-            continue  # it is told where the file is checked
+            continue  # reported where the file is checked
         if after.cured:
             found.append(difference(before, after.text, str(file)))
             _say(

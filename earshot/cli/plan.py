@@ -122,7 +122,7 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
 
 
 Columns = Callable[[Node, Listener, bool], tuple[str, ...]]
-"""The columns of one socket; the flag tells a node's first."""
+"""The columns of one socket; the flag marks a node's first."""
 
 
 def _rows(plan: ClusterPlan, row: Columns) -> list[tuple[str, ...]]:
@@ -158,7 +158,7 @@ def _docker_columns(planned: DockerPlan) -> Columns:
 
 
 def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
-    """The cluster's id as the stack's file or its last update tells it."""
+    """The cluster's id from the stack's file or its last update."""
     if given := getattr(spec, "cluster_id", None):
         return str(given)
     file = project.contract_file(stack)

@@ -24,7 +24,7 @@ from earshot.spark.run import validate as prove
 from earshot.validation.contract import Contract
 
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
-"""All that a docker contract tells by itself: which of its listeners are for this machine."""
+"""The only standpoint in a docker contract itself: listeners for this machine."""
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ class ClientsSpec(Frozen):
     ranges: dict[str, Range] = Field(default_factory=dict)
     """Of scope external: ranges of addresses by what they are called."""
     anywhere: bool = False
-    """Of scope external: everybody, in so many words."""
+    """Of scope external: all addresses, allowed explicitly."""
     groups: dict[str, GroupId] = Field(default_factory=dict)
     """Of scope internal: security groups by what they are called, beside the VPC's range."""
 

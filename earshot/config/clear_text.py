@@ -1,8 +1,8 @@
 """External listeners without TLS: an error, unless waived with a reason.
 
-On the internet whoever carries a packet can read and change it, credentials included. Source:
-RFC 8446, section 1 (what TLS protects against), and Kafka's documentation on listeners, whose
-PLAINTEXT and SASL_PLAINTEXT have no TLS.
+On the internet anyone on the network path can read and change packets, credentials included.
+Source: RFC 8446, section 1 (what TLS protects against), and Kafka's documentation on listeners,
+whose PLAINTEXT and SASL_PLAINTEXT have no TLS.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def clear_text_problems(
         if name not in waived:
             yield (
                 f"listeners.{name}.protocol: found {item.protocol} for scope {Scope.EXTERNAL}, "
-                f"so that anybody on the way reads and changes what is sent; allowed: {_TLS}, "
-                f"or a reason under {KEY}.{name}"
+                "so that anyone on the network path can read and change what is sent; allowed: "
+                f"{_TLS}, or a reason under {KEY}.{name}"
             )
     for name, reason in waived.items():
         if name not in exposed:

@@ -181,7 +181,7 @@ class DockerSpec(ClusterSpec):
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, value: Any) -> Any:
-        """A version that only the image tells, and no listener for `localhost` on several hosts."""
+        """A version that only the image names, and no listener for `localhost` on several hosts."""
         if not isinstance(value, Mapping):
             return value
         found = dict(value)

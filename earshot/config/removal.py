@@ -35,5 +35,5 @@ Remove = Annotated[str, PlainValidator(_remove)]
 
 
 def goes_anyway(remove: str, today: date) -> bool:
-    """Whether a listener goes on ``today`` (UTC), whoever is connected to it."""
+    """Whether a listener is removed on ``today`` (UTC), even with clients connected to it."""
     return remove == ANYWAY or (remove != UNUSED and today >= date.fromisoformat(remove))

@@ -23,7 +23,7 @@ class Endpoint:
 class Broker:
     """A broker or controller of the file.
 
-    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` tells
+    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` keeps
     clusters apart; ``voters`` are those of its quorum.
     """
 

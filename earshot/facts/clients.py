@@ -76,7 +76,7 @@ class Clients:
 
 
 def read_range(text: str) -> IpRange:
-    """``text`` as the range of somebody's clients, a single address as a range of one.
+    """``text`` as a range of clients' addresses, a single address as a range of one.
 
     Raises EarshotError for what is no range, and for one too wide to be anybody's; the world
     itself must be asked for in so many words, as `0.0.0.0/0` or `::/0`.

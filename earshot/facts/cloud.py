@@ -1,4 +1,4 @@
-"""What surrounds a cluster's instances on AWS, and how it travels to whoever checks it."""
+"""What surrounds a cluster's instances on AWS, in a form that can be sent to another process."""
 
 from __future__ import annotations
 

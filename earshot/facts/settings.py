@@ -301,7 +301,7 @@ class BrokerSettings:
     """What is known of one broker's properties, and of the Kafka that reads them.
 
     Where it is ``complete``, what ``values`` lack is not set; else an image or a script may set it.
-    ``release`` is (major, minor), None where nothing tells.
+    ``release`` is (major, minor), None where it is unknown.
     """
 
     values: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""`earshot lint`: what is wrong in the files that somebody has, with the place of each mistake."""
+"""`earshot lint`: what is wrong in a user's files, with the place of each mistake."""

@@ -1,4 +1,4 @@
-"""A baseline: mistakes that were there when somebody began, so that new ones alone count.
+"""A baseline: the mistakes there are when it is written, so that only new ones count.
 
 A mistake is known again by its file, rule, subject and observed text, wherever its line has gone.
 """
@@ -19,7 +19,7 @@ from earshot.lint.model import Linted, Mistake
 
 IN_BASELINE = "in the baseline"
 MAX_PROBLEMS = 20
-"""So many of them are told."""
+"""Of them, so many are reported."""
 _FIELDS = ("file", "rule", "subject", "observed")
 _ALLOWED = "a file that --write-baseline wrote"
 

@@ -1,4 +1,4 @@
-"""What somebody has ignored: by a comment in the file, or by an option for one run."""
+"""Mistakes that the user ignores: by a comment in the file, or by an option for one run."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One finding at its place; ``ignored`` holds the reason where somebody has ignored it, and
-    ``expired`` says where somebody has done so until a day that has passed."""
+    """One finding at its place; ``ignored`` holds the reason where it is ignored, and
+    ``expired`` says that it was ignored until a day that has passed."""
 
     finding: Finding
     place: Place
@@ -56,7 +56,7 @@ class Linted:
 
 @dataclass(frozen=True)
 class Said:
-    """What somebody says of the files beyond what stands in them.
+    """What the user states of the files beyond their content.
 
     ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
     run that Compose would start, all of them where none is named.

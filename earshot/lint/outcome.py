@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """Of all files, those that somebody has ignored among them."""
+        """Those of all files, the ignored ones included."""
         return tuple(mistake for item in self.linted for mistake in item.mistakes)
 
     @property

@@ -53,7 +53,7 @@ def _named(file: Path) -> tuple[Path, ...]:
     try:
         variables = variables_for(file, {})
     except EarshotError:
-        return ()  # it is told where the file is checked
+        return ()  # reported where the file is checked
     listed = variables.get("COMPOSE_FILE", "")
     names = listed.split(variables.get("COMPOSE_PATH_SEPARATOR") or ":")
     found = tuple(file.parent / name.strip() for name in names if name.strip())

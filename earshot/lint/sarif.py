@@ -112,7 +112,7 @@ def _location(outcome: Outcome, file: str, line: int = 0, column: int = 0) -> di
     artifact = (
         {"uri": f"file://{uri}"}
         if name.startswith("/")
-        else {"uri": uri, "uriBaseId": "%SRCROOT%"}  # 3.14.14: whoever reads it knows the root
+        else {"uri": uri, "uriBaseId": "%SRCROOT%"}  # 3.14.14: the reader knows the root
     )
     region = {"startLine": line} | ({"startColumn": column} if column else {})
     physical = {"artifactLocation": artifact} | ({"region": region} if line else {})

@@ -30,7 +30,7 @@ NAMES_ALLOWED = "listener names with one comma between them"
 
 @dataclass(frozen=True)
 class Bad:
-    """An entry that the grammar refuses; ``name`` is its listener where one can be told."""
+    """An entry that the grammar refuses; ``name`` is its listener where one can be read."""
 
     name: str
     error: AddressError

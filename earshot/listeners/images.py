@@ -92,7 +92,7 @@ _MARKS = frozenset(
 
 IMAGE_NOTE = "EARSHOT_IMAGE"
 """The variable that names an image where a container is given its id alone (`sha256:…`), as from
-`RemoteImage.image_id`: an id tells neither whose image it is nor which Kafka is in it."""
+`RemoteImage.image_id`: an id shows neither whose image it is nor which Kafka is in it."""
 
 CLUSTER_ID = {Family.BITNAMI: ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID")}
 APACHE_DEFAULTS = {
@@ -146,7 +146,7 @@ def is_old_of_bitnami(image: str) -> bool:
 
 
 def release_of(image: str) -> tuple[int, int] | None:
-    """Which Kafka (major, minor) is in ``image``, as far as its tag tells."""
+    """Which Kafka (major, minor) is in ``image``, as far as its tag shows it."""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", tag_of(image), re.ASCII)
     family = family_of(image)
     if family is Family.WURSTMEISTER:
@@ -179,7 +179,7 @@ def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> 
 def broker_property(family: Family, name: str, image: str = "") -> str:
     """The property that a variable sets, or an empty text where it sets none.
 
-    ``image``, of that ``family``, tells the release; without it the newest is meant.
+    ``image``, of that ``family``, decides the release; without it the newest is meant.
     """
     if family is Family.BITNAMI:
         if name.startswith(BITNAMI_PREFIX):

@@ -61,7 +61,7 @@ def settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         "process.roles": ",".join(node.roles),
         "node.id": str(node.id),
         "listeners": ",".join(f"{item.name}://{item.bind}" for item in node.listeners),
-        # Kafka 3.9 and later lets a controller advertise, and must be told: see rule KL002, C10
+        # Kafka 3.9 and later lets a controller advertise, and requires it: see rule KL002, C10
         "advertised.listeners": ",".join(
             f"{item.name}://{item.advertised}" for item in node.listeners
         ),

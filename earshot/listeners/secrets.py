@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"\$\{[A-Za-z0-9_]+:[^{}]*\}")
 _JAAS_SECRET = re.compile(
     r"\b(\w*(password|secret|token)|user_\w+)\s*=\s*\"?[^\s\";]", re.IGNORECASE
 )
-# In a value of any key: a private key in PEM, a URL with somebody's password, and the key in one of
+# In a value of any key: a private key in PEM, a URL with a password, and the key in one of
 # Azure's connection strings (tiered storage).
 _IN_ANY_VALUE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\w://[^\s/:@]*:[^\s/@]+@"
@@ -75,7 +75,7 @@ def revealed(properties: Mapping[str, object]) -> list[str]:
 
 
 def reveals(key: str, value: str) -> bool:
-    """Whether the property ``key`` shows a secret to whoever can read its ``value``."""
+    """Whether the property ``key`` shows a secret to all who can read its ``value``."""
     rest = _REFERENCE.sub("", value)
     if _IN_ANY_VALUE.search(rest):
         return True

@@ -137,7 +137,7 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
 
 
 def _check_subjects(given: Mapping[int, GivenNode]) -> None:
-    """Brokers are told of them in `super.users`, by a variable."""
+    """Checks them for `super.users`, which brokers get by a variable."""
     for id, item in given.items():
         if "\\" in item.principal:
             raise EarshotError(

@@ -117,7 +117,7 @@ def _advertised(
     if id in item.advertised:
         chosen = override(item.advertised[id])
         return chosen if isinstance(chosen, Address) else (chosen, port)
-    # a listener for several scopes advertises the name of the widest: everybody must resolve it
+    # a listener for several scopes advertises the name of the widest: all of them must resolve it
     widest = item.scopes[-1]
     if widest not in names.hosts:
         raise EarshotError(

@@ -1,7 +1,7 @@
-"""Whom a listener of a container is for, told by what it advertises and what is published.
+"""Whom a listener of a container is for, known by what it advertises and what is published.
 
 Nothing is guessed: where neither a name on the container's networks, nor `localhost` on a
-published port, nor another name on a published port tells, nobody is named.
+published port, nor another name on a published port shows it, nobody is named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from earshot.listeners.terms import Scope
 
 @dataclass(frozen=True)
 class Audience:
-    """The scopes of one listener, none where nothing tells; ``why`` gives the reason either way."""
+    """The scopes of one listener, none where nothing shows them; ``why`` gives the reason."""
 
     scopes: tuple[Scope, ...]
     why: str
@@ -29,7 +29,7 @@ class Context:
     inter_broker: str
     controllers: Collection[str] = ()
     declared: Mapping[str, tuple[Scope, ...]] | None = None
-    """Scopes that somebody has said, by listener name."""
+    """Scopes that the user has declared, by listener name."""
     alone: bool = False
     """No other broker can ever join this one, so that what is between brokers is its own affair."""
 

@@ -1,6 +1,6 @@
 """What the services of a file begin with: the addresses of brokers in their settings.
 
-Told by the names that clients have for it (`bootstrap.servers` in every spelling of a variable,
+Found by the names that clients have for it (`bootstrap.servers` in every spelling of a variable,
 `KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`), in the environment and in the command.
 """
 
@@ -68,7 +68,7 @@ def _in_command(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(text: str) -> tuple[Address, ...]:
-    """All of them, or none where one cannot be read: nothing is told of a part."""
+    """All of them, or none where one cannot be read: a part proves nothing."""
     if not is_known(text):
         return ()
     found = []

@@ -1,7 +1,7 @@
 """What a Compose file has switched off: variables of a service that stand in comments.
 
 An entry in a comment beside the one that counts, of the same name and with another value, shows
-that somebody changes between the two by hand.
+that the user changes between the two by hand.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Service:
     is_built: bool = False
     """Its image is made from a Dockerfile, which nobody has read."""
     release: tuple[int, int] | None = None
-    """Which Kafka is in the image, where somebody has said so and the image does not."""
+    """Which Kafka is in the image, where the user says so and the image does not."""
     commented: Commented = field(default_factory=dict)
     """What its comments hold of the addresses that it advertises."""
 

@@ -123,9 +123,9 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
 
 
 def _release(service: Service) -> tuple[int, int] | None:
-    """As the image's tag tells; where it tells none, as somebody has said.
+    """Kafka's release by the image's tag; where it has none, as the user says.
 
-    The name of an image that is built here tells nothing of what is in it.
+    The name of an image that is built here says nothing of what is in it.
     """
     if service.is_built:
         return service.release

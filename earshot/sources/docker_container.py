@@ -99,7 +99,7 @@ def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Co
         networks.append(JoinedNetwork(mode))
     return Container(
         name=_text(inputs, "name", "its name", unknown.names) or name,
-        # an image that is not known yet is an id in the end, as a rule: it tells as little
+        # an image that is not known yet is an id in the end, as a rule: it shows as little
         image=env.get(IMAGE_NOTE) or str(inputs.get("image") or ""),
         hostname=_text(inputs, "hostname", "its hostname", unknown.names),
         networks=tuple(networks),
@@ -111,7 +111,7 @@ def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Co
 
 
 def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
-    """What the container is told to run, in place of what its image runs.
+    """The container's command, in place of its image's.
 
     A word that is not known yet is `${WORD}`.
     """

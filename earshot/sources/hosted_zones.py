@@ -32,7 +32,7 @@ class RecordLookup:
     why: str = ""
     """Where nothing declares the name: what stands in the way, if anything does."""
     pending: bool = False
-    """The record is still to be made: whoever is asked for it now would remember its absence."""
+    """The record is still to be made: a DNS server asked for it now would cache its absence."""
     undecided: bool = False
     """Something is not known (yet) that could declare it."""
 

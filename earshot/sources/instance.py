@@ -89,7 +89,7 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
 def audience(
     name: str, advertised: Address, values: Mapping[str, str], said: Mapping[str, tuple[Scope, ...]]
 ) -> Audience:
-    """Whom the listener ``name`` is for; nobody where nothing tells."""
+    """Whom the listener ``name`` is for; nobody where nothing shows it."""
     if said.get(name):
         return Audience(said[name], "said so")
     if name in controller_names(values):

@@ -48,7 +48,7 @@ class InstanceNetwork:
     vpc: Pointed
     dns: VpcDns | None
     own_name: str | UnknownHost
-    """What the machine calls itself, unless somebody has renamed it."""
+    """What the machine calls itself, unless a user has renamed it."""
 
 
 def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> InstanceNetwork:

@@ -162,7 +162,7 @@ def name_of(resource: Resource) -> str:
 
 
 def namespace_of(resource: Resource) -> str:
-    """`metadata.namespace`; an empty text where whoever applies the file says it."""
+    """`metadata.namespace`; an empty text where it is given when the file is applied."""
     return _text(_map(resource.get("metadata")), "namespace")
 
 

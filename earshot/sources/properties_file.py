@@ -1,7 +1,7 @@
 """A `server.properties` as one broker of a machine.
 
-No container and no published port tells whom a listener is for: what it advertises has to. A name
-that could be anything (one label, a private address) is for nobody until somebody says so.
+No container and no published port shows whom a listener is for: what it advertises has to. A name
+that could be anything (one label, a private address) is for nobody until the user says so.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def audience_of(
     if between and scope in (None, Scope.INTERNAL, Scope.HOST):
         return Audience((Scope.INTERNAL,), "the brokers talk through it")
     if scope is None:
-        return Audience((), f"{host} is {kind}, which tells nothing about who resolves it")
+        return Audience((), f"{host} is {kind}, which says nothing about who resolves it")
     why = f"{host} is {kind}"
     if between:
         return Audience((Scope.INTERNAL, scope), f"the brokers talk through it; {why}")

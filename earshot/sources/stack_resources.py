@@ -37,7 +37,7 @@ TYPES = frozenset(
         *(*SUBNETS, *VPCS, *GROUPS, *RULES, ZONE, ZONE_ASSOCIATION, RECORD),
     }
 )
-"""All that tells how an instance is reached."""
+"""All resources that decide how an instance is reached."""
 _IDS = ("id", "zoneId", "allocationId")
 
 

@@ -60,7 +60,7 @@ class UserDataFile:
     """One broker's properties file."""
 
     path: str
-    """Where it is written, as the text has it; empty where that cannot be told."""
+    """Where it is written, as the text has it; empty where that is unknown."""
     settings: NodeSettings
     """What is known of it; a host that the instance computes stands as a `PLACE`."""
     computed: Mapping[str, str] = field(default_factory=dict)

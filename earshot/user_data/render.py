@@ -85,7 +85,7 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
         raise EarshotError(
             f"{who}: user data",
             observed=f"would hold the secret in {', '.join(keys)}",
-            allowed="no secret: whoever may describe the instance reads its user data",
+            allowed="no secret: all who may describe the instance can read its user data",
             remedy=f"fetch it on the instance as a file below {SECRETS}, and name that file: PEM "
             "key stores need no password, and a config provider reads any value from a file",
         )

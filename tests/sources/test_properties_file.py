@@ -38,7 +38,7 @@ PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
             False,
             False,
             "",
-            "b1 is a name of one label, which tells nothing about who resolves it",
+            "b1 is a name of one label, which says nothing about who resolves it",
         ),
     ],
 )

@@ -219,7 +219,7 @@ def test_a_secret_among_the_properties_is_refused() -> None:
         user_data(plan, ONE, boot())
     assert str(caught.value) == (
         "node 1: user data: would hold the secret in ssl.keystore.password\n"
-        "  allowed: no secret: whoever may describe the instance reads its user data\n"
+        "  allowed: no secret: all who may describe the instance can read its user data\n"
         "  fix: fetch it on the instance as a file below /run/kafka/secrets, and name that "
         "file: PEM key stores need no password, and a config provider reads any value from a file"
     )
