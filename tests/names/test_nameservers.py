@@ -325,7 +325,7 @@ def test_how_long_is_waited_for_the_servers(
     def asks(future: Future[Lookup], server: nameservers._Server, *given: Any) -> None:
         server.resolve(*given)  # has no answer so far
         told = answers[server.label]
-        server.heard = told is not None and told[0] > 2.0  # it has told another name before
+        server.has_answered = told is not None and told[0] > 2.0  # for another name before
         asked[future] = server
 
     def wait(
@@ -340,7 +340,7 @@ def test_how_long_is_waited_for_the_servers(
         done = set()
         for at, item, lookup in due:
             if at <= clock[0]:
-                asked[item].heard = lookup.answered
+                asked[item].has_answered = lookup.answered
                 item.set_result(lookup)
                 done.add(item)
         return done, waiting - done
