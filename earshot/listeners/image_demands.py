@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from typing import NamedTuple
 
 from earshot.listeners.images import Family
@@ -143,22 +144,16 @@ REFUSED_BY_CONFLUENT = (
     "KAFKA_PORT",
 )
 _BY_LISTENERS = "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it"
+_bitnami = partial(Demand, Family.BITNAMI, BITNAMI_SCRIPT)
+_confluent = partial(Demand, Family.CONFLUENT, CONFLUENT_SCRIPT)
 DEMANDS = (
-    Demand(Family.CONFLUENT, CONFLUENT_SCRIPT, refuses=REFUSED_BY_CONFLUENT, instead=_BY_LISTENERS),
-    Demand(
-        Family.CONFLUENT,
-        CONFLUENT_SCRIPT,
+    _confluent(refuses=REFUSED_BY_CONFLUENT, instead=_BY_LISTENERS),
+    _confluent(
         Of.WITH_ZOOKEEPER,
         before=(4, 0),
         needs=("KAFKA_ADVERTISED_LISTENERS", "KAFKA_ZOOKEEPER_CONNECT"),
     ),
-    Demand(
-        Family.CONFLUENT,
-        CONFLUENT_SCRIPT,
-        Of.WITH_ZOOKEEPER,
-        since=(4, 0),
-        needs=("KAFKA_PROCESS_ROLES",),
-    ),
+    _confluent(Of.WITH_ZOOKEEPER, since=(4, 0), needs=("KAFKA_PROCESS_ROLES",)),
     Demand(  # 7.0 to 7.3: its script knows no KRaft, and asks every node for ZooKeeper
         Family.CONFLUENT,
         CONFLUENT_BEFORE,
@@ -167,29 +162,11 @@ DEMANDS = (
         needs=("KAFKA_ADVERTISED_LISTENERS", "KAFKA_ZOOKEEPER_CONNECT"),
         otherwise="an image of 7.4 or later, whose script knows KRaft",
     ),
-    Demand(
-        Family.CONFLUENT,
-        CONFLUENT_SCRIPT,
-        Of.KRAFT_BROKER,
-        since=(3, 4),
-        needs=("KAFKA_ADVERTISED_LISTENERS",),
+    _confluent(Of.KRAFT_BROKER, since=(3, 4), needs=("KAFKA_ADVERTISED_LISTENERS",)),
+    _confluent(  # its helper dub takes an empty text for none, ub in 8.0 does not
+        Of.KRAFT, since=(3, 4), before=(4, 0), needs=("CLUSTER_ID",)
     ),
-    Demand(  # its helper dub takes an empty text for none, ub in 8.0 does not
-        Family.CONFLUENT,
-        CONFLUENT_SCRIPT,
-        Of.KRAFT,
-        since=(3, 4),
-        before=(4, 0),
-        needs=("CLUSTER_ID",),
-    ),
-    Demand(
-        Family.CONFLUENT,
-        CONFLUENT_SCRIPT,
-        Of.KRAFT,
-        since=(4, 0),
-        needs=("CLUSTER_ID",),
-        may_be_empty=True,
-    ),
+    _confluent(Of.KRAFT, since=(4, 0), needs=("CLUSTER_ID",), may_be_empty=True),
     *(
         Demand(
             family,
@@ -220,34 +197,16 @@ DEMANDS = (
         needs=("ALLOW_PLAINTEXT_LISTENER",),
         as_yes=True,
     ),
-    Demand(
-        Family.BITNAMI,
-        BITNAMI_SCRIPT,
-        Of.WITHOUT_A_MODE,
-        since=(3, 5),
-        before=(4, 0),
-        needs=("KAFKA_CFG_PROCESS_ROLES",),
-    ),
-    Demand(
-        Family.BITNAMI,
-        BITNAMI_SCRIPT,
+    _bitnami(Of.WITHOUT_A_MODE, since=(3, 5), before=(4, 0), needs=("KAFKA_CFG_PROCESS_ROLES",)),
+    _bitnami(
         Of.SASL_BETWEEN_BROKERS,
         since=(3, 4),
         needs=("KAFKA_CFG_SASL_MECHANISM_INTER_BROKER_PROTOCOL",),
     ),
-    Demand(
-        Family.BITNAMI,
-        BITNAMI_SCRIPT,
+    _bitnami(
         Of.SASL_OF_CONTROLLERS,
         since=(3, 4),
         needs=("KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL",),
     ),
-    Demand(
-        Family.BITNAMI,
-        BITNAMI_SCRIPT,
-        Of.KRAFT,
-        since=(3, 4),
-        before=(4, 0),
-        needs=("KAFKA_CFG_NODE_ID",),
-    ),
+    _bitnami(Of.KRAFT, since=(3, 4), before=(4, 0), needs=("KAFKA_CFG_NODE_ID",)),
 )
