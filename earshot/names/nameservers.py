@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import replace
 
 import dns.exception
 import dns.nameserver
@@ -43,17 +42,16 @@ class DnsResolver:
     A name is taken as it is: no search domain is appended, no hosts file is read.
     """
 
-    def __init__(self, servers: Iterable[str], label: str = "") -> None:
+    def __init__(self, servers: Iterable[str]) -> None:
         """``servers``: texts for `parse_server`, at least one; raises AddressError."""
         self.servers = tuple(dict.fromkeys(servers))
         self._servers = [_Server(text) for text in self.servers]
         if not self._servers:
             raise AddressError("DNS resolver", observed="has no server", allowed="one or more")
-        self._label = label or ", ".join(self.servers)
 
     @property
     def label(self) -> str:
-        return self._label
+        return ", ".join(self.servers)
 
     def resolve(self, name: str, seconds: float) -> Lookup:
         """What all servers say; one that is silent is waited for only as long as it matters.
@@ -62,7 +60,7 @@ class DnsResolver:
         about every name so far, while others answered.
         """
         if len(self._servers) == 1:
-            return replace(self._servers[0].resolve(name, seconds), resolver=self._label)
+            return self._servers[0].resolve(name, seconds)
         begun = time.monotonic()
         futures: dict[Future[Lookup], _Server] = {}
         for server in self._servers:
@@ -89,7 +87,7 @@ class DnsResolver:
             item.result() if item.done() else unanswered(name, futures[item].label, took)
             for item in futures
         ]
-        return combined(name, self._label, each)
+        return combined(name, self.label, each)
 
 
 def _answer(future: Future[Lookup], server: _Server, name: str, seconds: float) -> None:

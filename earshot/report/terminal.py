@@ -78,13 +78,11 @@ class Terminal:
         return f"  {label:<{label_width}}  {indent.join(lines)}"
 
 
-def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """``rows`` as lines, each column as wide as its widest text; no blanks at line ends."""
     widths = column_widths(rows)
     return [
-        (" " * gap)
-        .join(f"{text:<{width}}" for text, width in zip(row, widths, strict=False))
-        .rstrip()
+        "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=False)).rstrip()
         for row in rows
     ]
 

@@ -171,14 +171,13 @@ def test_a_resolver_without_servers_is_refused() -> None:
         DnsResolver([])
 
 
-def test_a_resolver_can_have_a_name_of_its_own() -> None:
+def test_a_resolver_is_called_after_its_servers() -> None:
     assert DnsResolver(["192.0.2.53", "192.0.2.54"]).label == "192.0.2.53, 192.0.2.54"
-    assert DnsResolver(["192.0.2.53"], "the VPC's resolver").label == "the VPC's resolver"
 
 
 def test_a_server_asked_alone_speaks_for_the_resolver(server: str) -> None:
-    found = DnsResolver([server], "the office").resolve(NAME, 5)
-    assert (found.resolver, found.each) == ("the office", ())
+    found = DnsResolver([server]).resolve(NAME, 5)
+    assert (found.resolver, found.each) == (server, ())
 
 
 def test_this_machines_own_settings_are_not_read(

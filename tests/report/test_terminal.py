@@ -99,5 +99,4 @@ def test_columns_are_as_wide_as_their_widest_text() -> None:
     rows = [("a", "bbb", "c"), ("aaaa",), ("", "b", "cc", "d")]
     assert column_widths(rows) == [4, 3, 2, 1]
     assert columns(rows) == ["a     bbb  c", "aaaa", "      b    cc  d"]
-    assert columns(rows, gap=1)[0] == "a    bbb c"
     assert (column_widths([]), columns([])) == ([], [])
