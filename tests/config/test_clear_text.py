@@ -33,9 +33,9 @@ def test_other_scopes_may_be_in_the_clear(scope: Scope) -> None:
 def test_the_text_names_key_found_and_allowed() -> None:
     (text,) = problems(listener("OUT", Protocol.SASL_PLAINTEXT, Scope.EXTERNAL))
     assert text == (
-        "listeners.OUT.protocol: found SASL_PLAINTEXT for scope external, so that anybody on the "
-        "way reads and changes what is sent; allowed: SSL, SASL_SSL, or a reason under "
-        "clear_text.OUT"
+        "listeners.OUT.protocol: found SASL_PLAINTEXT for scope external, so that anyone on the "
+        "network path can read and change what is sent; allowed: SSL, SASL_SSL, or a reason "
+        "under clear_text.OUT"
     )
 
 
