@@ -55,7 +55,7 @@ def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> 
 
 
 def is_here(address: str) -> bool:
-    """Whether the engine at ``address`` runs on this machine: only a socket of its own tells."""
+    """Whether the engine at ``address`` is on this machine: known only for a socket of its own."""
     return address.startswith("unix://")
 
 

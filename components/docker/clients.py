@@ -67,7 +67,7 @@ def _unknown(it: Running, names: Sequence[str]) -> str:
 
 
 def _going(it: Running, wanted: WantedStack) -> dict[int, _Going]:
-    """By port of the container, what goes."""
+    """The listeners that would be removed, by port of the container."""
     try:
         advertised = dict(parse_entries(it.values.get("advertised.listeners", "")))
         found = leaving.leaving(it.values, wanted.plan, it.seen.node)

@@ -38,7 +38,7 @@ def of_network(stack: str, deployment: str) -> dict[str, str]:
 
 
 def of_keys(stack: str, deployment: str) -> dict[str, str]:
-    """Of a volume with keys, which is made anew wherever it is lost."""
+    """The labels of a volume with keys, which is made again wherever it is lost."""
     return of_network(stack, deployment)
 
 

@@ -90,7 +90,7 @@ class WantedStack:
         )
 
     def to_props(self) -> dict[str, Any]:
-        """Without the containers' environment, which nothing here needs."""
+        """The properties, without the containers' environment, which is not needed here."""
         listed = [asdict(replace(it, environment={})) for it in self.containers.values()]
         return {
             "stack": self.stack,

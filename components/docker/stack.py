@@ -57,7 +57,7 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
 
 
 def _ports(planned: DockerPlan) -> dict[str, Any]:
-    """By node id, what is published for it: no plan of listeners has that."""
+    """The published ports by node id, which no plan of listeners has."""
     return {
         str(id): [
             {"container_port": it.container_port, "host_port": it.host_port, "host_ip": it.host_ip}

@@ -87,7 +87,7 @@ class Footprint:
 
     @property
     def machines(self) -> dict[str, Machines]:
-        """By role."""
+        """The machines by role."""
         found = {
             "broker": self.brokers,
             "controller": self.controllers,

@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def principal(self) -> str:
-        """As whom Kafka knows who shows it."""
+        """The principal, without `User:`, that Kafka gives to a client with it."""
         return principal(self.name, self.unit)
 
     @property

@@ -65,7 +65,7 @@ def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
 
 
 def principal(subject: x509.Name) -> str:
-    """As what Kafka knows who shows a certificate with this ``subject``, without `User:`.
+    """The principal, without `User:`, that Kafka gives to a certificate with ``subject``.
 
     Raises ValueError where that is empty or unknown.
     """

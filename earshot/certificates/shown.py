@@ -28,7 +28,7 @@ class ShownCertificate:
     """What it may be used for: brokers show it to each other as clients, too."""
 
     def document(self) -> dict[str, Any]:
-        """As JSON has it; `read` reads it back."""
+        """The certificate as JSON; `read` reads it back."""
         times = {"not_before": self.not_before, "not_after": self.not_after}
         names = {"dns": list(self.names.dns), "addresses": list(self.names.addresses)}
         return {**asdict(self), **{k: v.isoformat() for k, v in times.items()}, "names": names}

@@ -86,7 +86,7 @@ class WantedCertificates:
 
     @property
     def passwords(self) -> dict[str, str]:
-        """By user, the file with its password."""
+        """The file of each user's password, by user."""
         return {it: numbered(f"{it}.password", self.numbers.get(it, _FIRST)) for it in self.users}
 
     @property

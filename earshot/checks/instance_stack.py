@@ -166,7 +166,7 @@ class _Cluster:
         return self._brokers[id].holder
 
     def _was_said(self, finding: Finding) -> bool:
-        """By the same rule of the same listener; or that a host is computed."""
+        """Whether the same rule has found the listener before, or a host is computed."""
         if finding.state is FindingState.UNKNOWN and finding.node is None:
             return any(item.written.places for item in self._brokers.values())
         if finding.node is None:

@@ -189,7 +189,7 @@ def _to_all_interfaces(whole: Whole, broker: Broker, endpoint: Endpoint) -> Iter
 def _published_as_advertised(
     whole: Whole, broker: Broker, endpoint: Endpoint
 ) -> Iterator[RemedyLines]:
-    """Either what it advertises becomes what is published, or the other way round."""
+    """Lines that advertise the published address, and lines that publish the advertised one."""
     assert endpoint.advertised is not None
     there = endpoint.advertised
     published = broker.container.published_at(endpoint.bind.port)

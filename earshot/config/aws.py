@@ -238,12 +238,12 @@ class AwsSpec(ClusterSpec):
 
     @cached_property
     def subnets(self) -> tuple[Subnet, ...]:
-        """Of a new VPC; none where it is there already."""
+        """The subnets of a new VPC; none where the VPC exists already."""
         return () if self.vpc.id is not None else lay_out(self.vpc.cidr, self.vpc.zones)
 
     @cached_property
     def zone_of(self) -> dict[int, str]:
-        """By node id; brokers and separate controllers are each dealt out in turn."""
+        """Each node's zone by its id; brokers and separate controllers are spread in turn."""
         found: dict[int, str] = {}
         for ids in (list(self.ids), [id for id in self.controller_ids if id not in self.ids]):
             pinned = {id: zone for id, zone in self.pinned.items() if id in ids}

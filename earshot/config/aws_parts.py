@@ -150,7 +150,7 @@ class InstanceSpec(Frozen):
 
 
 def architecture_of(instance_type: str) -> Architecture:
-    """By the name: a `g` after the generation stands for Graviton, and so does the family a1.
+    """The architecture by the type's name: Graviton has a `g` after the generation, or family a1.
 
     Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
     """
@@ -218,7 +218,7 @@ class ZoneSpec(Frozen):
         return f"{self.record.format(id=id)}.{self.name}"
 
     def controller(self, id: int) -> str:
-        """Of a controller on an instance of its own."""
+        """The name of a controller on an instance of its own."""
         return f"controller-{id}.{self.name}"
 
 

@@ -254,7 +254,7 @@ class ClusterSpec(Frozen):
 
     @property
     def ids(self) -> Sequence[int]:
-        """Of the brokers, in their order."""
+        """The ids of the brokers, in their order."""
         return range(1, self.brokers + 1)
 
     @property

@@ -225,7 +225,7 @@ class DockerSpec(ClusterSpec):
 
     @model_validator(mode="after")
     def _narrow(self) -> Self:
-        """Without a name for others, a listener is for this host, unless the file names its own."""
+        """The specification; without `external`, listeners that name no host are for this one."""
         if len(self.hosts) == 1 and self.hosts[0].external is None:
             settled = tuple(
                 item if item.advertised.keys() >= set(self.ids) else item.narrowed()

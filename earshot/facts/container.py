@@ -45,7 +45,7 @@ class PublishedPort:
 
     @property
     def for_host_only(self) -> bool:
-        """Only processes on the host itself reach it."""
+        """Whether only processes on the host itself reach it."""
         return bool(self.host_ip) and is_loopback(self.host_ip)
 
     @property
@@ -112,7 +112,7 @@ class Container:
 
     @property
     def on_host_network(self) -> bool:
-        """It has no network of its own: its ports are the host's."""
+        """Whether it has no network of its own, so that its ports are the host's."""
         return self.network_mode == HOST_NETWORK
 
     @cached_property

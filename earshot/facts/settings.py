@@ -127,7 +127,7 @@ class StrictSettings:
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """As written, split: neither known nor distinct."""
+        """The roles as written, even unknown or repeated ones."""
         return tuple(re.split(r"\s*,\s*", self.text("process.roles", "").strip()))
 
     @cached_property
@@ -168,7 +168,7 @@ class StrictSettings:
 
     @cached_property
     def advertised(self) -> dict[str, Address]:
-        """As set; the listeners where nothing is."""
+        """The advertised listeners; where they are not set, the listeners."""
         if not self.has("advertised.listeners"):
             return self.listeners
         return self._read("advertised.listeners", self.grammar.read_listeners)
@@ -309,7 +309,7 @@ class BrokerSettings:
     release: tuple[int, int] | None
 
     def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
-        """As Kafka reads them; ``release`` stands for one that is not known."""
+        """The settings as Kafka reads them; ``release`` is assumed where none is known."""
         version = self.release or release or NEWEST
         return ForeignSettings(self.values, version, complete=self.complete)
 

@@ -65,7 +65,7 @@ class Coordinate:
 
     @classmethod
     def parse(cls, text: str) -> Coordinate:
-        """Of ``group:artifact:version`` or ``group:artifact``; raises EarshotError."""
+        """The coordinate ``group:artifact:version`` or ``group:artifact``; raises EarshotError."""
         parts = text.split(":")
         if len(parts) not in (2, 3) or not all(parts):
             raise EarshotError(

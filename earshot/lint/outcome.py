@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def counts(self) -> Counter[str]:
-        """Of `error`, `warning` and `note`; and of `ignored`, which are none of these."""
+        """How many there are of `error`, `warning`, `note`, and apart from these of `ignored`."""
         return Counter("ignored" if item.ignored else item.level for item in self.mistakes)
 
     @property
@@ -95,7 +95,7 @@ def where(mistake: Mistake) -> str:
 
 
 def said(mistake: Mistake) -> str:
-    """Of what, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
+    """The subject, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
     return f"{mistake.finding.subject}: {observed(mistake)}"
 
 

@@ -92,7 +92,7 @@ class KafkaGrammar:
 
     @property
     def _server(self) -> re.Pattern[str]:
-        """Up to 3.7, and in 3.9.1 and later ones of 3.9, anything may stand before the host."""
+        """The pattern of a server: up to 3.7, and from 3.9.1 on in 3.9, with any text before it."""
         loose = self.release < (3, 8) or self.release[:2] == (3, 9)
         return _SERVER_AFTER_ANYTHING if loose else _SERVER
 
@@ -102,7 +102,7 @@ def _split(text: str) -> list[str]:
 
 
 def _without_trailing_blanks(entries: list[str]) -> list[str]:
-    """As Java splits a text."""
+    """``entries`` without empty ones at the end, as Java splits a text."""
     while entries and not entries[-1]:
         entries.pop()
     return entries

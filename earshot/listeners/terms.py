@@ -69,7 +69,7 @@ class UnknownHost:
 
     @property
     def written(self) -> dict[str, str]:
-        """As `read` takes it."""
+        """The host in the form that `read` takes."""
         return {"what": self.what}
 
     @classmethod

@@ -71,7 +71,7 @@ class AwsPlan:
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
-        """By node id, its own, as far as they are known."""
+        """Each node's own addresses by its id, as far as they are known."""
         return {id: item.addresses for id, item in self.names.items()}
 
 

@@ -38,7 +38,7 @@ class VolumeMount:
     read_only: bool = False
 
     def inputs(self) -> dict[str, Any]:
-        """As an item of `volumes` of `docker.Container`."""
+        """The mount as an item of `volumes` of `docker.Container`."""
         read_only = {"readOnly": True} if self.read_only else {}
         return {"volumeName": self.volume, "containerPath": self.path, **read_only}
 

@@ -45,8 +45,8 @@ def ask(
     """What the validator of ``standpoint`` makes of ``contract`` after now.
 
     It has the deadline of ``options`` for it, once it runs; a new one is waited for as long as
-    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError with its last
-    status, where there is no answer in time, or none can be expected.
+    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError, with the
+    last status, where there is no answer in time, or none can be expected.
     """
     order = ValidationOrder(
         id=secrets.token_hex(8),

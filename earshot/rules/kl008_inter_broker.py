@@ -51,7 +51,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _alone(facts: ClusterFacts, node: Node) -> bool:
-    """It talks to nobody but itself, as the one node of apache/kafka's own defaults does."""
+    """Whether the node connects only to itself, as with apache/kafka's own defaults."""
     settings = facts.settings.get(node.id)
     return settings is not None and asks_itself_alone(settings.values)
 

@@ -74,7 +74,7 @@ class Case:
 
     @property
     def on_defaults(self) -> bool:
-        """Not one property is set, and the image has a whole configuration for that."""
+        """Whether no property is set, and the image has a whole configuration for that."""
         return self.family is Family.APACHE and not self.values
 
 

@@ -132,7 +132,7 @@ def _missing(
 
 
 def _is_given(name: str, container: Container, settings: BrokerSettings, demand: Demand) -> bool:
-    """As a variable, in a file or by a command that it names, or as a property from elsewhere."""
+    """Whether it is a variable, the text of a file, a command's output or a property."""
     env = container.env
     if demand.as_yes:
         return not is_known(env.get(name, "")) or bool(_YES.fullmatch(env.get(name, "")))

@@ -189,7 +189,7 @@ def _without_listener(broker: Broker, host_port: int) -> PublishedPort | None:
 def _to_nobody(
     deployment: Deployment, broker: Broker, endpoint: Endpoint, dead: PublishedPort
 ) -> Finding:
-    """No more than a warning where another container may bring clients to the advertised address,
+    """The finding; only a warning where another container may bring clients to the address,
     and of an image that is not known: something else may listen in it."""
     assert endpoint.advertised is not None
     is_inside = deployment.way(HOST, endpoint.advertised) is End.NOWHERE

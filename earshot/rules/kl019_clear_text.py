@@ -63,7 +63,7 @@ def enables_plain(view: StrictSettings, listener: str) -> bool:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Of a plan; on AWS the stack file has to give a reason for each such listener."""
+    """Findings about a plan; on AWS the stack file has to give a reason for each listener."""
     if facts.plan is None or facts.placement == "aws":
         return
     for node in facts.plan.nodes:

@@ -20,7 +20,7 @@ INPUTS = (KEY, "inter.broker.listener.name", "controller.listener.names")
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Of the listeners that the node itself connects to."""
+    """Objections to the listeners that the node itself connects to."""
     brokers = (view.inter_broker,) if view.is_broker else ()
     for name in dict.fromkeys((*brokers, *view.controllers)):
         own = f"listener.name.{name.lower()}.{KEY}"

@@ -160,7 +160,7 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 
 
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
-    """Where something is put into the container's file system."""
+    """The paths in the container's file system where something is mounted or copied."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
         for item in _items(inputs.get(key)):
             if isinstance(item, Mapping) and item.get(path):

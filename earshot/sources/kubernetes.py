@@ -152,7 +152,7 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
 
 
 def _is_core(resource: Resource, kind: str) -> bool:
-    """Of Kubernetes itself: others have a kind called Service too."""
+    """Whether it is Kubernetes's own ``kind``: others have a kind called Service too."""
     return resource.get("apiVersion") == "v1" and resource.get("kind") == kind
 
 
@@ -324,7 +324,7 @@ class _Variables:
         self._set(name, config_map.data[key], (*config_map.path, "data", key))
 
     def _set(self, name: str, value: object, path: Keys) -> None:
-        """No value is an empty one; what is no text is not known."""
+        """Sets one variable: no value is an empty text, and another type is not known."""
         self.values[name] = value if isinstance(value, str) else _unknown(name) if value else ""
         self.places[name] = path
 

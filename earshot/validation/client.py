@@ -132,7 +132,7 @@ def protocol_of(client: Mapping[str, str]) -> Protocol:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something failed, in a stable word (`error`) and in those of the program that failed."""
+    """A failure: a stable word for it (`error`), and the text of the program that failed."""
 
     error: str
     text: str
