@@ -7,6 +7,7 @@ import gc
 
 import pulumi
 
+from components.passwords import check_given
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
@@ -21,6 +22,7 @@ def main() -> None:
     project = Project.find()
     source = f"{project.stack_file(stack).relative_to(project.root)}, earshot:cluster"
     spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source)
+    check_given(spec, project, stack)
     own = PLACEMENTS[spec.placement].module("components", "stack")
     own.deploy(stack, spec, project.state_dir(stack))
 

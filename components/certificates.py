@@ -19,6 +19,7 @@ from pulumi.runtime import is_dry_run
 from components.checked import Props, on_lines_of_its_own
 from components.outputs import applied, known_or, with_run_errors
 from components.owner import OwnedProvider
+from components.passwords import given_to
 from components.writing import writing
 from earshot import cache
 from earshot.certificates.authority import Subject
@@ -39,6 +40,11 @@ class CertificatesProvider(OwnedProvider):
 
     _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
+    _config: Any = None
+
+    def configure(self, req: Any) -> None:
+        super().configure(req)
+        self._config = req.config
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         if isinstance(news["hosts"], Unknown):  # as long as a node's name is
@@ -46,7 +52,7 @@ class CertificatesProvider(OwnedProvider):
         changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         store = store_of(news)
         with on_lines_of_its_own():
-            wanted = _wanted(news)
+            wanted = _wanted(news, self._passwords)
             store.check(wanted, issued=bool(olds.get("certificates")))
         due = changed or bool(store.due(wanted, _now()))
         return DiffResult(changes=due or not _is_in_state(store, wanted, olds))
@@ -63,10 +69,15 @@ class CertificatesProvider(OwnedProvider):
     def _filled(self, props: Props) -> Props:
         store = store_of(props)
         with on_lines_of_its_own(), writing("certificates", store.folder):
-            held = store.fill(_wanted(props), _now())
+            held = store.fill(_wanted(props, self._passwords), _now())
             text = _of_validator(store, props)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
         return {**props, **_outputs(held)}
+
+    @property
+    def _passwords(self) -> dict[str, str]:
+        # read by this process itself: an input would be part of the state
+        return given_to(self._config) if self._config is not None else {}
 
 
 class Certificates(Resource, module="earshot", name="Certificates"):
@@ -149,7 +160,9 @@ def _hosts_of(plan: ClusterPlan) -> dict[str, list[str]]:
 
 
 def _kept(props: Props) -> Kept:
-    return store_of(props).kept(_wanted(props), _now()) if is_dry_run() else Kept({}, {})
+    if not is_dry_run():
+        return Kept({}, {})
+    return store_of(props).kept(_wanted(props, given_to()), _now())
 
 
 def store_of(props: Props) -> Store:
@@ -157,7 +170,7 @@ def store_of(props: Props) -> Store:
     return Store(Project.find().here(Path(props["root"])) / FOLDER)
 
 
-def _wanted(props: Props) -> WantedCertificates:
+def _wanted(props: Props, passwords: Mapping[str, str]) -> WantedCertificates:
     ids = [int(name.rpartition("-")[2]) for name in props["hosts"]]
     files = props.get("files")
     given = read_given(Files(**files), ids) if files else Given({}, "")
@@ -174,6 +187,7 @@ def _wanted(props: Props) -> WantedCertificates:
         private_ca=private_ca,
         authorities=tuple(map(int, props.get("authorities") or (1,))),
         numbers={user: int(it) for user, it in (props.get("numbers") or {}).items()},
+        given_passwords=passwords,
     )
 
 

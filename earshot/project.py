@@ -74,6 +74,8 @@ class Project:
         SpecError with every problem of a cluster that is described wrongly.
         """
         from earshot.config.document import read_spec  # of every placement: slow to import
+        from earshot.config.passwords import KEY as PASSWORDS
+        from earshot.config.passwords import check_encrypted
 
         path = self.stack_file(stack)
         shown = self._shown(path)
@@ -87,7 +89,10 @@ class Project:
         document = _read_yaml(path, shown)
         config = document.get("config") if isinstance(document, Mapping) else None
         if isinstance(config, Mapping) and CLUSTER_KEY in config:
-            return read_spec(config[CLUSTER_KEY], f"{shown}, {CLUSTER_KEY}")
+            spec = read_spec(config[CLUSTER_KEY], f"{shown}, {CLUSTER_KEY}")
+            if PASSWORDS in config:
+                check_encrypted(config[PASSWORDS], spec, f"{shown}, {PASSWORDS}")
+            return spec
         raise EarshotError(
             shown,
             observed=_missing(document, config),

@@ -196,3 +196,15 @@ def test_a_folder_instead_of_a_file_cannot_be_read(project: Project) -> None:
 )
 def test_a_path_of_the_checkout_this_one_came_from_is_found_here(path: str, expected: str) -> None:
     assert Project(Path("/p")).here(Path(path)) == Path(expected)
+
+
+def test_passwords_are_checked_with_the_cluster_and_without_decrypting_them(
+    project: Project,
+) -> None:
+    project.stack_file("local").write_text(GOOD + "  earshot:passwords: {app: {secure: v1:x}}\n")
+    with pytest.raises(EarshotError) as found:
+        project.read_cluster("local")
+    assert str(found.value) == (
+        "stacks/Pulumi.local.yaml, earshot:passwords: found for a cluster without `security`; "
+        "allowed: where that has users"
+    )

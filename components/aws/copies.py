@@ -5,8 +5,6 @@ What stands there is what instances have been given, so it goes before what lies
 
 from __future__ import annotations
 
-from typing import Any
-
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 from pulumi.output import Unknown
 
@@ -22,12 +20,6 @@ from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, s
 
 class AwsCertificatesProvider(CertificatesProvider):
     """Takes over what stands in parameters before it looks at its folder."""
-
-    _config: Any = None
-
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
 
     def diff(self, id: str, olds: Props, news: Props) -> DiffResult:
         if not isinstance(news["hosts"], Unknown):

@@ -6,7 +6,7 @@
     trusted.pem           all that are trusted, where that is not the first authority alone
     node-1.pem            key and certificate of a node
     app.pem               key and certificate of a user
-    app.password          the user's first password
+    app.password          the user's first password, or the one that configuration gives
     app@2.password        the one with number 2
     validator.properties  how earshot itself comes in
     users.json            users that the cluster may know, without secrets
@@ -69,6 +69,8 @@ class WantedCertificates:
     """The stack's own by number: the first one issues, and all are trusted."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """By user, which password it is to have, where that is not the first."""
+    given_passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By user, the password itself, where the stack's configuration has it."""
 
     @property
     def issuer(self) -> int:
@@ -144,8 +146,11 @@ class Store:
             for name, hosts in zip(stores, wanted.hosts.values(), strict=True)
             if self._is_due(name, hosts, own, wanted, now)
         ]
-        passwords = wanted.passwords.values()
-        missing = [name for name in passwords if not self._is_filled(name)]
+        missing = [
+            name
+            for user, name in wanted.passwords.items()
+            if not self._has_password(name, wanted.given_passwords.get(user))
+        ]
         made = [numbered(AUTHORITY, number) for number, it in held.items() if it is None]
         untrue = [TRUSTED] if wanted.trusts_more and (made or not self._trusts(wanted)) else []
         return [*made, *untrue, *stale, *missing, *self._surplus(wanted)]
@@ -179,9 +184,10 @@ class Store:
                 subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
                 made = issue(authority, subject, hosts, wanted.days, now)
                 self._write(f"{name}.pem", made.key + made.certificate)
-        for name in due:
-            if name in wanted.passwords.values():
-                self._write(name, secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
+        for user, name in wanted.passwords.items():
+            if name in due:
+                given = wanted.given_passwords.get(user)
+                self._write(name, (given or secrets.token_urlsafe(_PASSWORD_BYTES)) + "\n")
         return self.held(wanted)
 
     def kept(self, wanted: WantedCertificates, now: datetime) -> Kept:
@@ -249,8 +255,9 @@ class Store:
             )
         return found
 
-    def _is_filled(self, name: str) -> bool:
-        return (self.folder / name).exists() and self._read(name).strip() != ""
+    def _has_password(self, name: str, given: str | None) -> bool:
+        held = self._read(name).strip() if (self.folder / name).exists() else ""
+        return held != "" and held == (given or held)
 
     def _surplus(self, wanted: WantedCertificates) -> list[str]:
         """The files of those that nobody has any more."""

@@ -82,6 +82,21 @@ def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
     }
 
 
+def test_a_given_password_takes_the_place_of_the_one_that_is_there(store: Store) -> None:
+    given = replace(WANTED, given_passwords={"app": "given-by-hand", "nobody": "is-no-user"})
+    before = store.fill(WANTED, NOW).passwords
+    assert store.due(given, NOW) == ["app.password"]
+    assert store.kept(given, NOW).passwords == {"validator": before["validator"]}
+    after = store.fill(given, NOW).passwords
+    assert store.password("app") == "given-by-hand" and after["app"] != before["app"]
+    assert after["validator"] == before["validator"]
+    assert store.due(given, NOW) == store.due(WANTED, NOW) == []
+    assert "given-by-hand" not in repr(given)
+    later = replace(WANTED, numbers={"app": 2})
+    assert store.fill(later, NOW).passwords["app"] != after["app"]
+    assert store.fill(given, NOW).passwords == after
+
+
 def test_a_password_is_long_and_known_by_its_digest(store: Store) -> None:
     before = store.fill(WANTED, NOW).passwords
     assert len(store.password("app")) == 32 != len(set(store.password("app")))

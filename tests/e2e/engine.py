@@ -19,6 +19,7 @@ import yaml
 
 from components.local.process import stop
 from components.local.record import read_record, running
+from earshot.config.passwords import KEY as PASSWORDS
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.project import SHORT_LIVED, updating
 from toolchain.environment import variables
@@ -126,6 +127,8 @@ class Deployment:
         old = yaml.safe_load(self.stack_file.read_text()) if self.stack_file.exists() else {}
         if "encryptionsalt" in (old or {}):
             document["encryptionsalt"] = old["encryptionsalt"]
+        if given := ((old or {}).get("config") or {}).get(PASSWORDS):
+            document["config"][PASSWORDS] = given
         self.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
         config = Path(self.environment["PULUMI_OPTION_POLICY_PACK_CONFIG"])
         config.write_text(json.dumps(self.pack_config))

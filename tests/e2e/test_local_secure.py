@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from earshot.certificates.authority import read_certificate
+from earshot.config.passwords import KEY as PASSWORDS
 from earshot.listeners.properties import read_properties
 from earshot.report.json import read_report
 from earshot.validation.client import failure_of, translate
@@ -328,6 +329,49 @@ def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> 
     bare = {"bootstrap.servers": client["bootstrap.servers"]}
     assert refused(bare) in ("protocol", "disconnected", "timeout", "unreachable")
     assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+
+
+def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
+    stack: LocalSecured,
+) -> None:
+    made, old, pids = stack.deployment, stack.client(), stack.deployment.pids()
+    given = {"app": "Given,by=app's-hand", "validator": "Given-to:validator!"}
+    set_by = ["pulumi", "config", "set", "--secret", "--path", "--stack", made.stack]
+    for user, password in given.items():
+        subprocess.run(
+            [*set_by, f"{PASSWORDS}.{user}"],
+            input=password,
+            text=True,
+            cwd=made.folder,
+            env=made.environment,
+            check=True,
+        )
+    shown = made.pulumi("preview", "--diff").stdout
+    said: set[str] = set()
+    with watched(said):
+        shown += made.up("--diff")
+    assert made.pids() == pids
+    new = stack.client()
+    assert new["sasl.password"] == given["app"]
+    assert len(AdminClient(new).list_topics(timeout=10).brokers) == 3
+    assert refused(old) == "authentication"
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+    shown += made.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
+    assert not [it for it in given.values() if it in shown]
+    told = [text for text in said if any(it in text for it in given.values())]
+    # Pulumi's own way to the program and the pack, whose environments nobody else can read
+    assert {text for text in told if not text.startswith("{") or PASSWORDS not in text} == set()
+    own = {f".earshot/stacks/test/kafka/security/{user}.password" for user in given}
+    own.add(".earshot/stacks/test/kafka/security/validator.properties")
+    assert holders(made.folder, given) == own
+    subprocess.run(
+        ["pulumi", "config", "rm", "--stack", made.stack, PASSWORDS],
+        cwd=made.folder,
+        env=made.environment,
+        check=True,
+    )
+    made.up()
+    assert stack.client() == new  # it stays until there is another one
 
 
 def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanism(

@@ -1,0 +1,96 @@
+"""Passwords of users from the stack's configuration secrets: `earshot:passwords`.
+
+No message shows one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from earshot.config.cluster import ClusterSpec
+from earshot.errors import SpecError
+from earshot.listeners.problems import shown
+
+KEY = "earshot:passwords"
+_SECURE = "secure"
+"""The key of what Pulumi has encrypted in a stack file."""
+_USABLE = re.compile(r"[!-~]{8,128}")
+_ALLOWED = "8 to 128 printable ASCII characters without spaces"
+
+
+def read_passwords(value: object) -> dict[str, object]:
+    """By user, what Pulumi hands over as its password; ``value`` is JSON, or read from it."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return {str(name): it for name, it in value.items()} if isinstance(value, Mapping) else {}
+
+
+def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bool) -> None:
+    """Raises SpecError where what Pulumi hands over gives no passwords to users of ``spec``.
+
+    ``source`` says where it stands; ``secret``: at least a part of it is one.
+    """
+    found = read_passwords(value)
+    problems = list(_about_users(found, spec))
+    if not secret:
+        problems.append(_plain("USER"))
+    elif not found:
+        problems.append("found no map; allowed: a password by user, each set by " + _command())
+    for name, it in found.items():
+        if not isinstance(it, str) or not _USABLE.fullmatch(it):
+            problems.append(
+                f"{shown(name)}: is no password that may be given; allowed: {_ALLOWED}, "
+                f"set by {_command()}"
+            )
+    if problems:
+        raise SpecError.of(source, problems)
+
+
+def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
+    """The same of what a stack file has, where nothing is decrypted."""
+    if isinstance(written, Mapping) and isinstance(written.get(_SECURE), str):
+        return  # all of it is one secret
+    if not isinstance(written, Mapping):
+        raise SpecError.of(source, [_plain("USER")])
+    problems = [
+        *_about_users(written, spec),
+        *(
+            _plain(shown(name))
+            for name, it in written.items()
+            if not (isinstance(it, Mapping) and it.keys() == {_SECURE})
+        ),
+    ]
+    if problems:
+        raise SpecError.of(source, problems)
+
+
+def _about_users(found: Mapping[str, object], spec: ClusterSpec) -> Iterator[str]:
+    if spec.security is None:
+        yield "found for a cluster without `security`; allowed: where that has users"
+        return
+    for name in map(str, found):
+        if name not in spec.security.user_names:
+            yield f"found {shown(name)}, who is no user; allowed: " + ", ".join(
+                spec.security.user_names
+            )
+        elif name in spec.security.password_numbers:
+            yield (
+                f"{name}: found with security.password_numbers.{name}; allowed: one of them, for a "
+                "password that is given has no number"
+            )
+
+
+def _plain(name: str) -> str:
+    return (
+        f"{name}: is in plain text; allowed: a secret, set by {_command()}, which asks for it; "
+        "who has read the file knows this one, so take another"
+    )
+
+
+def _command() -> str:
+    return f"`pulumi config set --secret --path {KEY}.USER`"
