@@ -236,21 +236,19 @@ def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
         for key, value in stack.client(listener="EXTERNAL").items()
         if not key.startswith("sasl.")
     }
-    outcomes = {}
-    for name in ("app", "other"):
-        token = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
-        producer = Producer(
-            {**own, **token, "sasl.oauthbearer.config": f"principal={name}"}
-            | {"message.timeout.ms": 20_000}
-        )
-        producer.produce(
-            "app-tokens",
-            b"1",
-            on_delivery=lambda error, _, name=name: outcomes.update({name: error}),
-        )
+    token = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
+
+    def outcome(name: str) -> str:
+        came: list[Any] = []
+        named = {"sasl.oauthbearer.config": f"principal={name}", "message.timeout.ms": 20_000}
+        producer = Producer(own | token | named)
+        producer.produce("app-tokens", b"1", on_delivery=lambda error, _: came.append(error))
         producer.flush(25)
-    assert outcomes["app"] is None
-    assert outcomes["other"].name() == "TOPIC_AUTHORIZATION_FAILED"
+        (error,) = came
+        return "" if error is None else str(error.name())
+
+    assert outcome("app") == ""
+    assert outcome("other") == "TOPIC_AUTHORIZATION_FAILED"
 
 
 def without(settings: str, word: str) -> str:
