@@ -127,6 +127,7 @@ class LocalCluster(pulumi.ComponentResource):
 
     def _certificate(self, node: Node) -> dict[str, pulumi.Output[str]]:
         """The input by which a node is restarted with another certificate."""
+        # Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log: see docs/security.md
         if self._certificates is None:
             return {}
         return {"certificate": self._certificates.of_node(node.id)}
