@@ -6,6 +6,7 @@ keys never enter it: the output names the files that hold them.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pulumi
 from components.outputs import applied
 from earshot.certificates.client import public_properties
 from earshot.certificates.store import numbered
+from earshot.config.cluster import ClusterSpec
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import SecurityPlan
 from earshot.listeners.security import FOLDER, trusted_by
@@ -24,7 +26,7 @@ OUTPUT = "client_properties"
 
 
 def announce_clients(
-    spec: SecuritySpec | None,
+    spec: ClusterSpec,
     security: SecurityPlan | None,
     contract: Contract | pulumi.Output[Contract],
     root: Path,
@@ -33,16 +35,19 @@ def announce_clients(
 
     Paths in it start at the project's folder, so that all checkouts say the same.
     """
-    if spec is None or security is None:
+    if spec.security is None or security is None:
         return
+    way = partial(_ways_in, spec, spec.security)
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)
     trusted = trusted_by(security)
-    pulumi.export(OUTPUT, applied(contract, lambda it: _ways_in(spec, it, folder, trusted)))
+    pulumi.export(OUTPUT, applied(contract, lambda it: way(it, folder, trusted)))
 
 
-def _ways_in(spec: SecuritySpec, contract: Contract, folder: Path, trusted: str) -> dict[str, Any]:
+def _ways_in(
+    cluster: ClusterSpec, spec: SecuritySpec, contract: Contract, folder: Path, trusted: str
+) -> dict[str, Any]:
     """By user and listener, properties, and where the password lies if one is asked for."""
     found: dict[str, Any] = {}
     for user in spec.user_names:
@@ -50,7 +55,13 @@ def _ways_in(spec: SecuritySpec, contract: Contract, folder: Path, trusted: str)
         found[user] = {
             item.name: {
                 "properties": public_properties(
-                    folder, trusted, user, spec.mechanism, item.protocol, item.bootstrap
+                    folder,
+                    trusted,
+                    user,
+                    spec.mechanism,
+                    item.protocol,
+                    item.bootstrap,
+                    certified=cluster.asks_for_certificates(item.name),
                 )
             }
             | ({"password_file": str(folder / password)} if item.protocol.sasl else {})

@@ -137,7 +137,10 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
     )
     if not logins:
         return order
-    text = client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL)
+    # whatever the listener asks for, and without a file: orders are carried out elsewhere, too
+    text = client_properties(
+        store, VALIDATOR, mechanism, Protocol.SASL_SSL, certified=True, whole=True
+    )
     before = dict.fromkeys((VALIDATOR, *known))
     changes = {
         "passwords": {user: store.password(user) for user in news["passwords"]},

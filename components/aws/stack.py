@@ -62,7 +62,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
             found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
         )
     )
-    announce_clients(spec.security, planned.plan.security, contract, root)
+    announce_clients(spec, planned.plan.security, contract, root)
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))

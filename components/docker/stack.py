@@ -51,7 +51,7 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = state / "kafka" / FOLDER / VALIDATOR_FILE
-    announce_clients(spec.security, planned.plan.security, contract, state / "kafka")
+    announce_clients(spec, planned.plan.security, contract, state / "kafka")
     proof = prove(stack, spec, contract, cluster, state, standpoints, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
 

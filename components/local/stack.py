@@ -33,6 +33,6 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     if cluster.expires is not None:
         pulumi.export("certificates_expire", cluster.expires)
         client_config = planned.root / FOLDER / VALIDATOR_FILE
-    announce_clients(spec.security, planned.plan.security, contract, planned.root)
+    announce_clients(spec, planned.plan.security, contract, planned.root)
     proof = prove(stack, spec, contract, cluster, state, client_config=client_config)
     CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

@@ -18,13 +18,15 @@ def client_properties(
     protocol: Protocol | None = None,
     bootstrap: str = "",
     *,
+    certified: bool = False,
     whole: bool = False,
 ) -> str:
     """The text of a properties file with the credentials of ``user``, so it is a secret.
 
     For listeners of ``protocol``; for all of the stack's listeners, and then without
-    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. With ``whole`` it names
-    no other file. Raises EarshotError where the user has none.
+    `security.protocol`, where it is None. ``bootstrap`` is `host:port,…`. ``certified``: with a
+    certificate also where a password is asked for. With ``whole`` it names no other file. Raises
+    EarshotError where the user has none.
     """
     values = {"bootstrap.servers": bootstrap} if bootstrap else {}
     values |= {} if protocol is None else {"security.protocol": str(protocol)}
@@ -32,7 +34,7 @@ def client_properties(
         "ssl.truststore.type": "PEM",
         "ssl.truststore.certificates": store.authority(),
     }
-    if protocol is None or not protocol.sasl:
+    if protocol is None or not protocol.sasl or certified:
         values |= {"ssl.keystore.type": "PEM"} | _key_store(store.key_store(user), whole)
     if protocol is None or protocol.sasl:
         # Java's JAAS takes \\ and \" in quotes for the character itself; a password may be any
@@ -51,10 +53,13 @@ def public_properties(
     mechanism: Mechanism,
     protocol: Protocol,
     bootstrap: str,
+    *,
+    certified: bool = False,
 ) -> dict[str, str]:
     """What `client_properties` has for one listener, with files of ``folder`` for what they hold.
 
-    No secret, and so without `sasl.jaas.config`. ``trusted`` is the file with the authorities.
+    No secret, and so without `sasl.jaas.config`. ``trusted`` is the file with the authorities;
+    ``certified`` as above.
     """
     values = {
         "bootstrap.servers": bootstrap,
@@ -62,12 +67,12 @@ def public_properties(
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(folder / trusted),
     }
-    if protocol.sasl:
-        return values | {"sasl.mechanism": str(mechanism)}
-    return values | {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(folder / f"{user}.pem"),
-    }
+    if certified or not protocol.sasl:
+        values |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(folder / f"{user}.pem"),
+        }
+    return values | ({"sasl.mechanism": str(mechanism)} if protocol.sasl else {})
 
 
 def _key_store(file: Path, whole: bool) -> dict[str, str]:

@@ -21,7 +21,8 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
     not have.
     """
     project = Project.find()
-    security = project.read_cluster(stack).security
+    cluster = project.read_cluster(stack)
+    security = cluster.security
     if security is None:
         raise EarshotError(
             f"stack {stack_name(stack)}",
@@ -44,6 +45,7 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         security.mechanism,
         chosen.protocol,
         chosen.bootstrap,
+        certified=cluster.asks_for_certificates(listener),
     )
     try:
         cache.write(output, text, OWNER_ALONE)

@@ -174,8 +174,18 @@ class ClusterSpec(Frozen):
         refuse(list(self._security_problems()))
         return self
 
+    def asks_for_certificates(self, listener: str) -> bool:
+        """Whether clients on ``listener`` of a secured cluster have a certificate at hand."""
+        return any(item.name == listener and item.asks_for_certificates for item in self.listeners)
+
     def _security_problems(self) -> Iterator[str]:
         if self.security is None:
+            for item in self.listeners:
+                if item.client_auth is not None:
+                    yield (
+                        f"listeners.{item.name}.client_auth: found {item.client_auth} without "
+                        "`security`; allowed: with it, or ssl.client.auth in `extra`"
+                    )
             return
         if not self.SECURES:
             yield (

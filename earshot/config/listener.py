@@ -12,7 +12,7 @@ from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_host, parse_address
 from earshot.listeners.model import BindHost, Frozen, ListenerName, Port
 from earshot.listeners.problems import refuse, shown
-from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, ClientAuth, Protocol, Scope
 
 _ID = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 
@@ -31,6 +31,9 @@ class ListenerSpec(Frozen):
     protocol: Protocol = Protocol.PLAINTEXT
     bind: BindHost | None = None
     """Interface address to bind; default: what the placement thinks right for the scopes."""
+    client_auth: ClientAuth | None = None
+    """Where there is `security`, whether clients show certificates; default: they do on SSL
+    listeners, and do not on SASL_SSL listeners."""
     advertised: dict[int, str] = Field(default_factory=dict)
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
 
@@ -74,6 +77,13 @@ class ListenerSpec(Frozen):
                 problems.append(f"{id}: {error.line}")
         refuse(problems)
         return found
+
+    @property
+    def asks_for_certificates(self) -> bool:
+        """Whether clients have a certificate at hand, where the cluster is secured."""
+        if self.client_auth is None:
+            return self.protocol is Protocol.SSL
+        return self.client_auth is not ClientAuth.NONE
 
     def widened(self) -> Self:
         """The same listener, for clients beyond this host where it was for those on it."""

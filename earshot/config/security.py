@@ -20,7 +20,7 @@ from earshot.listeners.security import (
     is_token_url,
     token_listener,
 )
-from earshot.listeners.terms import Mechanism, Protocol
+from earshot.listeners.terms import ClientAuth, Mechanism, Protocol
 
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
@@ -254,6 +254,14 @@ def security_problems(
             yield (
                 f"listeners.{item.name}.protocol: found {item.protocol} in a cluster with "
                 f"`security`, whose clients say who they are; allowed: {', '.join(allowed)}"
+            )
+        elif item.protocol is Protocol.SSL and item.client_auth not in (
+            None,
+            ClientAuth.REQUIRED,
+        ):
+            yield (
+                f"listeners.{item.name}.client_auth: found {item.client_auth} with {Protocol.SSL}, "
+                f"where a certificate alone says who a client is; allowed: {ClientAuth.REQUIRED}"
             )
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (

@@ -19,7 +19,15 @@ from earshot.listeners.address import (
     check_listener_name,
 )
 from earshot.listeners.problems import shown
-from earshot.listeners.terms import ANY_IPV4, Mechanism, Protocol, Role, Scope, UnknownHost
+from earshot.listeners.terms import (
+    ANY_IPV4,
+    ClientAuth,
+    Mechanism,
+    Protocol,
+    Role,
+    Scope,
+    UnknownHost,
+)
 
 
 class Frozen(BaseModel):
@@ -97,6 +105,8 @@ class Listener(Frozen):
     bind_port: Port
     host: Host
     port: Port
+    client_auth: ClientAuth | None = None
+    """None: what `security` has for its protocol."""
 
     @property
     def known(self) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from earshot.listeners.terms import Protocol
+from earshot.listeners.terms import ClientAuth, Protocol
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Node, SecurityPlan
@@ -117,6 +117,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     if security is None:
         return {}
     protocols = {item.name: item.protocol for item in node.listeners}
+    asked = {item.name: item.client_auth for item in node.listeners}
     # a broker connects to the quorum with what it has for the quorum's listener
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values: dict[str, str] = {}
@@ -124,7 +125,8 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
         if not protocol.tls:
             continue
         prefix = f"listener.name.{name.lower()}."
-        values[_client_auth(name)] = "none" if protocol.sasl else "required"
+        usual = ClientAuth.NONE if protocol.sasl else ClientAuth.REQUIRED
+        values[_client_auth(name)] = str(asked.get(name) or usual)
         if protocol.sasl:
             mechanism = str(security.mechanism)
             tokens = any(token_listener(key) == name.lower() for key in dict(plan.extra))

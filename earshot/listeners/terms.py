@@ -39,6 +39,14 @@ class Mechanism(StrEnum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
+class ClientAuth(StrEnum):
+    """Whether a listener with TLS asks clients for a certificate: Kafka's `ssl.client.auth`."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
 class Scope(StrEnum):
     """Whom a listener is for; the order is from the narrowest to the widest client scope."""
 

@@ -300,6 +300,17 @@ def test_a_client_gets_what_its_listener_asks_for(
     assert {key: values[key] for key in kept} == {key: expected[key] for key in kept}
 
 
+def test_a_client_gets_a_certificate_beside_a_password_where_both_are_asked_for(
+    store: Store,
+) -> None:
+    text = client_properties(
+        store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL, certified=True
+    )
+    given = translate(read_properties(text).values)
+    assert given["sasl.password"] == store.password("app")
+    assert given["ssl.key.location"] == str(store.folder / "app.pem")
+
+
 def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:
     text = client_properties(store, "validator", Mechanism.SCRAM_SHA_256)
     given = translate(read_properties(text).values)

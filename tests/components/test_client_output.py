@@ -22,12 +22,14 @@ LISTENERS = [
 SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}], "password_numbers": {"app": 3}}
 
 
-def announced(root: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[str, Any]:
+def announced(
+    root: Path, monkeypatch: pytest.MonkeyPatch, client_auth: str | None = None, **more: Any
+) -> dict[str, Any]:
     spec = read_spec(
         {
             "placement": "local",
             "external_host": "kafka.example.com",
-            "listeners": LISTENERS,
+            "listeners": [LISTENERS[0], LISTENERS[1] | {"client_auth": client_auth}],
             "security": SECURITY | more,
         },
         "test",
@@ -37,7 +39,7 @@ def announced(root: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[
     assert plan.security is not None
     exported: dict[str, Any] = {}
     monkeypatch.setattr(pulumi, "export", exported.__setitem__)
-    announce_clients(spec.security, plan.security, Contract.of(plan, "s", "local"), root)
+    announce_clients(spec, plan.security, Contract.of(plan, "s", "local"), root)
     found: dict[str, Any] = exported[OUTPUT]
     return found
 
@@ -74,6 +76,16 @@ def test_each_user_is_told_how_to_come_in_and_where_its_secrets_lie(
     }
     own = found["validator"]["EXTERNAL"]
     assert own["password_file"] == f"{folder}/validator.password"
+
+
+@pytest.mark.parametrize("client_auth", ["requested", "required"])
+def test_a_certificate_is_named_where_it_is_asked_for_beside_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client_auth: str
+) -> None:
+    root = cluster_folder(tmp_path, monkeypatch)
+    found = announced(root, monkeypatch, client_auth)["app"]["EXTERNAL"]["properties"]
+    assert found["ssl.keystore.location"] == ".earshot/stacks/s/kafka/security/app.pem"
+    assert found["sasl.mechanism"] == "SCRAM-SHA-512"
 
 
 def test_where_nodes_trust_more_than_one_authority_the_file_has_all(

@@ -248,6 +248,38 @@ def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], told: 
     assert refusal(secured(**changes)) == told
 
 
+def asking(internal: str | None, external: str | None, **changes: Any) -> dict[str, Any]:
+    """A secured cluster whose listeners ask for certificates so."""
+    document = secured(**changes)
+    for item, value in zip(document["listeners"], (internal, external), strict=True):
+        item["client_auth"] = value
+    return document
+
+
+@pytest.mark.parametrize("external", ["none", "requested", "required", None])
+def test_clients_with_passwords_show_certificates_where_a_listener_says_so(
+    external: str | None,
+) -> None:
+    spec = read_spec(asking("required", external), "x")
+    assert spec.asks_for_certificates("INTERNAL")
+    assert spec.asks_for_certificates("EXTERNAL") == (external in ("requested", "required"))
+
+
+@pytest.mark.parametrize("internal", ["none", "requested"])
+def test_a_certificate_is_required_where_nothing_else_says_who_a_client_is(internal: str) -> None:
+    assert refusal(asking(internal, None)) == (
+        f"x: listeners.INTERNAL.client_auth: found {internal} with SSL, where a certificate alone "
+        "says who a client is; allowed: required"
+    )
+
+
+def test_without_security_nobody_is_asked_for_a_certificate() -> None:
+    assert refusal(asking(None, "required", security=None)) == (
+        "x: listeners.EXTERNAL.client_auth: found required without `security`; allowed: with it, "
+        "or ssl.client.auth in `extra`"
+    )
+
+
 def test_listeners_without_tls_are_named_all_at_once() -> None:
     names = {"INTERNAL": "internal", "EXTERNAL": "host"}
     listeners = [

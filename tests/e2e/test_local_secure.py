@@ -543,7 +543,7 @@ SUBJECT = "CN=b{node},O=Example\\, Inc."
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: LocalSecured, tmp_path: Path
 ) -> None:
-    """It brings the cluster up anew."""
+    """It brings the cluster up anew, with a listener that asks for certificates and passwords."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
         entries = stack.settings(node)["advertised.listeners"].split(",")
@@ -560,6 +560,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
+    external = stack.deployment.cluster["listeners"][1]
+    external["client_auth"] = "required"
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
@@ -570,6 +572,11 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     assert not [it for name, it in stack.secrets.items() if it in exported]
     assert PASSWORD not in exported
+    client = stack.client()
+    AdminClient(client).list_topics(timeout=10)
+    bare = {key: it for key, it in client.items() if not key.startswith(("ssl.key", "ssl.cert"))}
+    assert refused(bare) == "client-certificate"
+    del external["client_auth"]
 
 
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(

@@ -15,7 +15,7 @@ from earshot.listeners.security import (
     token_listener,
     token_options,
 )
-from earshot.listeners.terms import Mechanism, Protocol, Role, Scope
+from earshot.listeners.terms import ClientAuth, Mechanism, Protocol, Role, Scope
 
 
 def listener(name: str, protocol: Protocol, scope: Scope) -> Listener:
@@ -107,6 +107,15 @@ def test_a_broker_has_settings_for_each_listener_and_for_the_quorum() -> None:
         "listener.name.controller.ssl.client.auth": "required",
         **stores(1),
         **COMMON,
+    }
+
+
+def test_a_listener_says_itself_whether_clients_show_certificates() -> None:
+    own = BROKER.listeners[1].model_copy(update={"client_auth": ClientAuth.REQUESTED})
+    node = BROKER.model_copy(update={"listeners": (BROKER.listeners[0], own)})
+    assert secured(node) == {
+        **secured(BROKER),
+        "listener.name.external.ssl.client.auth": "requested",
     }
 
 

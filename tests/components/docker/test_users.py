@@ -91,4 +91,6 @@ def test_a_node_makes_users_in_a_container_on_the_brokers_network(
     assert order.bootstrap == "kafka-1:19092" and order.logins == {1: "kafka-1:9092"}
     assert order.passwords == {user: store.password(user) for user in ("validator", "app")}
     assert order.client["sasl.password"] == store.password("validator")
+    assert order.client["ssl.key.pem"] in store.key_store("validator").read_text()
+    assert not any(key.endswith(".location") for key in order.client)
     assert outs == props, "and none of it is in the state"

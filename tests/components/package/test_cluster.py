@@ -219,7 +219,8 @@ PARTS = {
     cluster_args.KafkaDistribution: KafkaRelease,
     cluster_args.AwsClusterArgs: AwsSpec,
 }
-OWN = {"placement", "gate", "validation", "prove", "drained", "remove", "security", "validator"}
+SECURED = {"security", "client_auth"}
+OWN = {"placement", "gate", "validation", "prove", "drained", "remove", "validator", *SECURED}
 """What a stack of ours can say, and a component cannot."""
 
 
