@@ -356,6 +356,10 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     shown += made.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
     assert not [it for it in given.values() if it in shown]
+    decrypted = json.loads(made.pulumi("stack", "export", "--show-secrets").stdout)
+    resources = decrypted["deployment"]["resources"]
+    holding = {it["type"] for it in resources if given["app"] in json.dumps(it)}
+    assert holding == {"pulumi:providers:pulumi-python"}  # Pulumi's own, encrypted
     told = [text for text in said if any(it in text for it in given.values())]
     # Pulumi's own way to the program and the pack, whose environments nobody else can read
     assert {text for text in told if not text.startswith("{") or PASSWORDS not in text} == set()
