@@ -58,7 +58,7 @@ def _ways_in(
                     folder,
                     trusted,
                     user,
-                    spec.mechanism,
+                    cluster.mechanism(item.name, spec),
                     item.protocol,
                     item.bootstrap,
                     certified=cluster.asks_for_certificates(item.name),

@@ -20,7 +20,7 @@ from earshot.certificates.store import Store
 from earshot.config.security import SecuritySpec
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
-from earshot.listeners.terms import Mechanism, Protocol
+from earshot.listeners.terms import Mechanism, Protocol, read_mechanisms
 from earshot.users.access import grants
 from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
@@ -75,6 +75,7 @@ class Users(Resource, module="earshot", name="Users"):
         provider: UsersProvider,
         name: str,
         spec: SecuritySpec,
+        mechanisms: Sequence[Mechanism],
         root: Path,
         cluster_id: pulumi.Output[str],
         passwords: pulumi.Output[Mapping[str, str]],
@@ -88,7 +89,7 @@ class Users(Resource, module="earshot", name="Users"):
             "root": str(root),
             "cluster_id": cluster_id,
             "users": {item.name: list(item.prefixes) for item in spec.users},
-            "mechanism": str(spec.mechanism),
+            "mechanism": ",".join(mechanisms),
             "passwords": passwords,
             **reached,
         }
@@ -123,29 +124,31 @@ def _order(known: Known, olds: Props, news: Props, access: Mapping[str, str]) ->
 
     All passwords are given, whether they are new or not: the cluster may be.
     """
-    store, mechanism = store_of(news), Mechanism(news["mechanism"])
+    store, mechanisms = store_of(news), read_mechanisms(news["mechanism"])
     old, new = grants(known), grants(news["users"])
-    earlier = Mechanism(olds.get("mechanism") or mechanism)
+    earlier = read_mechanisms(olds.get("mechanism") or news["mechanism"])
     logins = {int(id): at for id, at in news["logins"].items()}
     order = UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
         forbidden=tuple(item for item in old if item not in new),
         allowed=tuple(new),
-        mechanism=mechanism,
-        earlier=earlier,
+        mechanisms=mechanisms,
     )
     if not logins:
         return order
     # whatever the listener asks for, and without a file: orders are carried out elsewhere, too
     text = client_properties(
-        store, VALIDATOR, mechanism, Protocol.SASL_SSL, certified=True, whole=True
+        store, VALIDATOR, mechanisms[0], Protocol.SASL_SSL, certified=True, whole=True
     )
     before = dict.fromkeys((VALIDATOR, *known))
     changes = {
         "passwords": {user: store.password(user) for user in news["passwords"]},
         "gone": tuple(
-            it for it in before if earlier is not mechanism or it not in news["passwords"]
+            (user, kind)
+            for kind in dict.fromkeys((*earlier, *mechanisms))
+            for user in before
+            if kind not in mechanisms or user not in news["passwords"]
         ),
         "logins": logins,
         "client": translate(read_properties(text).values),

@@ -23,7 +23,7 @@ from earshot.certificates.copies import copied
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
-from earshot.listeners.terms import Mechanism
+from earshot.listeners.terms import Mechanism, read_mechanisms
 from earshot.placement.aws_secrets import (
     COPY_PARAMETER,
     TRUSTED_PARAMETER,
@@ -154,7 +154,10 @@ def _known_from_now_on(olds: Props, news: Props) -> Props:
     known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
     users = merged(merged(remembered(store), known["users"]), news["users"])
     remember(store, users)
-    return {"users": users, "mechanisms": sorted({*known["mechanisms"], news["mechanism"]})}
+    return {
+        "users": users,
+        "mechanisms": sorted({*known["mechanisms"], *news["mechanism"].split(",")}),
+    }
 
 
 def _content(store: Store, props: Props) -> str:
@@ -173,19 +176,20 @@ def _content(store: Store, props: Props) -> str:
 
 def _users(store: Store, props: Props) -> str:
     """What leads from whatever the cluster may know to what is wanted."""
-    known, wanted, mechanism = props["known"], props["users"], Mechanism(props["mechanism"])
+    known, wanted = props["known"], props["users"]
+    mechanisms = read_mechanisms(props["mechanism"])
     old, new = grants(known["users"]), grants(wanted)
     forbidden = [item for item in old if item not in new]
     if not props["logs_in"]:
-        return lines(forbidden, new, {}, mechanism, [])
+        return lines(forbidden, new, {}, mechanisms, [])
     gone = [
         (user, Mechanism(kind))
         for kind in known["mechanisms"]
         for user in (VALIDATOR, *known["users"])
-        if kind != mechanism or user not in (VALIDATOR, *wanted)
+        if kind not in mechanisms or user not in (VALIDATOR, *wanted)
     ]
     passwords = {user: store.password(user) for user in (VALIDATOR, *wanted)}
-    return lines(forbidden, new, passwords, mechanism, gone)
+    return lines(forbidden, new, passwords, mechanisms, gone)
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ class Secured:
         if makes_users(self._shared.spec, id):
             users = _version(
                 json.dumps([item.model_dump(mode="json") for item in self._security.users]),
-                str(self._security.mechanism),
+                self._mechanisms,
                 self._passwords,
             )
             secrets.append(self._of_users(users))
@@ -74,6 +74,10 @@ class Secured:
         return _version(found, secret.id.apply(str))
 
     @property
+    def _mechanisms(self) -> str:
+        return ",".join(self._shared.spec.mechanisms(self._security))
+
+    @property
     def _passwords(self) -> pulumi.Output[str]:
         """What differs where any user's password does."""
         return _version(*map(self.certificates.password_of, self._security.user_names))
@@ -82,7 +86,7 @@ class Secured:
         return self._secret(
             USERS_PARAMETER,
             version,
-            mechanism=str(self._security.mechanism),
+            mechanism=self._mechanisms,
             users={item.name: list(item.prefixes) for item in self._security.users},
             logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
         )

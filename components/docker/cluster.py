@@ -181,6 +181,7 @@ class DockerCluster(pulumi.ComponentResource):
             DockerUsersProvider(),
             self.stack,
             self._spec.security,
+            self._spec.mechanisms(self._spec.security),
             self._root,
             self.cluster_id,
             self._certificates.passwords,

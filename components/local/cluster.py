@@ -112,6 +112,7 @@ class LocalCluster(pulumi.ComponentResource):
                 LocalUsersProvider(),
                 name,
                 spec.security,
+                spec.mechanisms(spec.security),
                 local.root,
                 self.cluster_id,
                 self._certificates.passwords,

@@ -42,7 +42,7 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
     text = client_properties(
         Store(project.credentials_file(stack).parent),
         user,
-        security.mechanism,
+        cluster.mechanism(listener, security),
         chosen.protocol,
         chosen.bootstrap,
         certified=cluster.asks_for_certificates(listener),

@@ -15,7 +15,7 @@ from earshot.listeners.model import Frozen, ListenerName, Port, whole_number
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.secrets import INSTEAD, reveals
-from earshot.listeners.terms import DEFAULT_KAFKA, Protocol, Scope
+from earshot.listeners.terms import DEFAULT_KAFKA, Mechanism, Protocol, Scope
 
 MAX_BROKERS = 1000
 FIRST_SEPARATE_CONTROLLER = 10_001
@@ -178,14 +178,25 @@ class ClusterSpec(Frozen):
         """Whether clients on ``listener`` of a secured cluster have a certificate at hand."""
         return any(item.name == listener and item.asks_for_certificates for item in self.listeners)
 
+    def mechanisms(self, security: SecuritySpec) -> tuple[Mechanism, ...]:
+        """All by which users log in, that of ``security`` first."""
+        own = (item.mechanism for item in self.listeners if item.mechanism is not None)
+        return tuple(dict.fromkeys((security.mechanism, *own)))
+
+    def mechanism(self, listener: str, security: SecuritySpec) -> Mechanism:
+        """That by which users log in on ``listener``."""
+        own = (item.mechanism for item in self.listeners if item.name == listener)
+        return next(own, None) or security.mechanism
+
     def _security_problems(self) -> Iterator[str]:
         if self.security is None:
             for item in self.listeners:
-                if item.client_auth is not None:
-                    yield (
-                        f"listeners.{item.name}.client_auth: found {item.client_auth} without "
-                        "`security`; allowed: with it, or ssl.client.auth in `extra`"
-                    )
+                for key in ("mechanism", "client_auth"):
+                    if (value := getattr(item, key)) is not None:
+                        yield (
+                            f"listeners.{item.name}.{key}: found {value} without `security`; "
+                            "allowed: with it; without it `extra` has Kafka's own settings"
+                        )
             return
         if not self.SECURES:
             yield (

@@ -12,7 +12,7 @@ from earshot.errors import AddressError
 from earshot.listeners.address import Address, check_host, parse_address
 from earshot.listeners.model import BindHost, Frozen, ListenerName, Port
 from earshot.listeners.problems import refuse, shown
-from earshot.listeners.terms import CLIENT_SCOPES, ClientAuth, Protocol, Scope
+from earshot.listeners.terms import CLIENT_SCOPES, ClientAuth, Mechanism, Protocol, Scope
 
 _ID = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 
@@ -31,6 +31,8 @@ class ListenerSpec(Frozen):
     protocol: Protocol = Protocol.PLAINTEXT
     bind: BindHost | None = None
     """Interface address to bind; default: what the placement thinks right for the scopes."""
+    mechanism: Mechanism | None = None
+    """Where there is `security`, how users log in here; default: as `security` says."""
     client_auth: ClientAuth | None = None
     """Where there is `security`, whether clients show certificates; default: they do on SSL
     listeners, and do not on SASL_SSL listeners."""

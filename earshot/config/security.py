@@ -263,6 +263,11 @@ def security_problems(
                 f"listeners.{item.name}.client_auth: found {item.client_auth} with {Protocol.SSL}, "
                 f"where a certificate alone says who a client is; allowed: {ClientAuth.REQUIRED}"
             )
+        if item.mechanism is not None and not item.protocol.sasl:
+            yield (
+                f"listeners.{item.name}.mechanism: found {item.mechanism} with {item.protocol}, "
+                f"where nobody logs in; allowed: with {Protocol.SASL_SSL}"
+            )
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
             f"controllers.protocol: found {controllers} in a cluster with `security`; "

@@ -105,6 +105,8 @@ class Listener(Frozen):
     bind_port: Port
     host: Host
     port: Port
+    mechanism: Mechanism | None = None
+    """None: that of `security`."""
     client_auth: ClientAuth | None = None
     """None: what `security` has for its protocol."""
 

@@ -117,7 +117,7 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
     if security is None:
         return {}
     protocols = {item.name: item.protocol for item in node.listeners}
-    asked = {item.name: item.client_auth for item in node.listeners}
+    own = {item.name: item for item in node.listeners}
     # a broker connects to the quorum with what it has for the quorum's listener
     protocols.setdefault(plan.controller, plan.controller_protocol)
     values: dict[str, str] = {}
@@ -126,13 +126,17 @@ def security_settings(plan: ClusterPlan, node: Node) -> dict[str, str]:
             continue
         prefix = f"listener.name.{name.lower()}."
         usual = ClientAuth.NONE if protocol.sasl else ClientAuth.REQUIRED
-        values[_client_auth(name)] = str(asked.get(name) or usual)
+        item = own.get(name)
+        values[_client_auth(name)] = str((item and item.client_auth) or usual)
         if protocol.sasl:
-            mechanism = str(security.mechanism)
+            # earshot comes in by the one of `security` on all of them
+            asked = (item and item.mechanism) or security.mechanism
+            mechanisms = [str(it) for it in dict.fromkeys((asked, security.mechanism))]
             tokens = any(token_listener(key) == name.lower() for key in dict(plan.extra))
-            enabled = (mechanism, OAUTHBEARER) if tokens else (mechanism,)
+            enabled = [*mechanisms, OAUTHBEARER] if tokens else mechanisms
             values[f"{prefix}sasl.enabled.mechanisms"] = ",".join(enabled)
-            values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
+            for mechanism in mechanisms:
+                values[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = _LOGIN
     principals = security.principals or (principal(NODE, NODES),)
     if _is_open(plan):
         principals = (*principals, ANONYMOUS)

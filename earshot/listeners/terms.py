@@ -39,6 +39,11 @@ class Mechanism(StrEnum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
+def read_mechanisms(text: str) -> tuple[Mechanism, ...]:
+    """Those that states name in one text, with commas between them."""
+    return tuple(map(Mechanism, text.split(",")))
+
+
 class ClientAuth(StrEnum):
     """Whether a listener with TLS asks clients for a certificate: Kafka's `ssl.client.auth`."""
 

@@ -108,6 +108,7 @@ def _listener(item: ListenerSpec, id: int, names: NodeNames) -> Listener:
         bind_port=port,
         host=host,
         port=advertised_port,
+        mechanism=item.mechanism,
         client_auth=item.client_auth,
     )
 

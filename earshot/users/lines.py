@@ -23,7 +23,7 @@ def lines(
     forbidden: Iterable[Grant],
     allowed: Iterable[Grant],
     passwords: Mapping[str, str],
-    mechanism: Mechanism,
+    mechanisms: Sequence[Mechanism],
     gone: Iterable[tuple[str, Mechanism]],
 ) -> str:
     """The lines, in their order; whoever reads them has the ``passwords``, which are by user.
@@ -31,16 +31,16 @@ def lines(
     ``gone`` are those who can no longer log in by a password of that mechanism.
     """
     found = [*_permissions("remove", forbidden), *_permissions("add", allowed)]
-    found += [_password(user, mechanism, text) for user, text in passwords.items()]
+    found += [_password(user, mechanisms, text) for user, text in passwords.items()]
     for user, kind in gone:
         # Kafka deletes none that is not there
-        found.append(_password(user, kind, secrets.token_urlsafe()))
+        found.append(_password(user, (kind,), secrets.token_urlsafe()))
         found.append(f"remove {user} {kind}")
     return "\n".join(found)
 
 
-def _password(user: str, mechanism: Mechanism, password: str) -> str:
-    values = {str(mechanism): f"iterations={ITERATIONS},password={password}"}
+def _password(user: str, mechanisms: Sequence[Mechanism], password: str) -> str:
+    values = {str(it): f"iterations={ITERATIONS},password={password}" for it in mechanisms}
     text = write_properties(NodeSettings(values))
     return f"password {user} {base64.b64encode(text.encode()).decode()}"
 

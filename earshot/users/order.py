@@ -25,13 +25,11 @@ class UsersOrder(Frozen):
     """Librdkafka's settings, of a node."""
     forbidden: tuple[Grant, ...] = ()
     allowed: tuple[Grant, ...] = ()
-    mechanism: Mechanism
+    mechanisms: tuple[Mechanism, ...]
     passwords: dict[str, str] = Field(default_factory=dict, repr=False)
-    """By user, of everybody."""
-    earlier: Mechanism
-    """That of the passwords which users in ``gone`` have."""
-    gone: tuple[str, ...] = ()
-    """Who can no longer log in by a password of ``earlier``."""
+    """By user, of everybody, for each of the mechanisms."""
+    gone: tuple[tuple[str, Mechanism], ...] = ()
+    """Who can no longer log in by a password of that mechanism."""
     logins: dict[int, str] = Field(default_factory=dict)
     """By broker, the host:port where users log in; none: no listener asks for a password."""
     client: dict[str, Any] = Field(default_factory=dict, repr=False)
@@ -45,6 +43,8 @@ def carry_out(order: UsersOrder) -> None:
     access.allow(order.allowed)
     if not order.logins:
         return
-    access.set_passwords(order.passwords, order.mechanism)
-    access.remove_users(order.gone, order.earlier)
+    for mechanism in order.mechanisms:
+        access.set_passwords(order.passwords, mechanism)
+    for mechanism in dict.fromkeys(kind for _, kind in order.gone):
+        access.remove_users([user for user, kind in order.gone if kind is mechanism], mechanism)
     await_logins(order.logins, order.client)

@@ -275,8 +275,28 @@ def test_a_certificate_is_required_where_nothing_else_says_who_a_client_is(inter
 
 def test_without_security_nobody_is_asked_for_a_certificate() -> None:
     assert refusal(asking(None, "required", security=None)) == (
-        "x: listeners.EXTERNAL.client_auth: found required without `security`; allowed: with it, "
-        "or ssl.client.auth in `extra`"
+        "x: listeners.EXTERNAL.client_auth: found required without `security`; allowed: with it; "
+        "without it `extra` has Kafka's own settings"
+    )
+
+
+def test_a_listener_has_a_mechanism_of_its_own() -> None:
+    document = secured()
+    document["listeners"][1]["mechanism"] = "SCRAM-SHA-256"
+    spec = read_spec(document, "x")
+    assert spec.security is not None
+    assert spec.mechanism("EXTERNAL", spec.security) == "SCRAM-SHA-256"
+    assert spec.mechanism("INTERNAL", spec.security) == "SCRAM-SHA-512"
+    assert spec.mechanisms(spec.security) == ("SCRAM-SHA-512", "SCRAM-SHA-256")
+    assert read_spec(secured(), "x").mechanisms(spec.security) == ("SCRAM-SHA-512",)
+
+
+def test_a_mechanism_is_for_listeners_where_users_log_in() -> None:
+    document = secured()
+    document["listeners"][0]["mechanism"] = "SCRAM-SHA-256"
+    assert refusal(document) == (
+        "x: listeners.INTERNAL.mechanism: found SCRAM-SHA-256 with SSL, where nobody logs in; "
+        "allowed: with SASL_SSL"
     )
 
 

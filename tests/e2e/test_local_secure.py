@@ -566,6 +566,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     hand_over(certs, hosts, SUBJECT)
     external = stack.deployment.cluster["listeners"][1]
     external["client_auth"] = "required"
+    common = stack.deployment.cluster["security"]["mechanism"]
+    external["mechanism"] = ({"SCRAM-SHA-256", "SCRAM-SHA-512"} - {common}).pop()
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
@@ -577,10 +579,11 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert not [it for name, it in stack.secrets.items() if it in exported]
     assert PASSWORD not in exported
     client = stack.client()
+    assert client["sasl.mechanism"] == external["mechanism"]
     AdminClient(client).list_topics(timeout=10)
     bare = {key: it for key, it in client.items() if not key.startswith(("ssl.key", "ssl.cert"))}
     assert refused(bare) == "client-certificate"
-    del external["client_auth"]
+    del external["client_auth"], external["mechanism"]
 
 
 def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(

@@ -82,6 +82,9 @@ def test_a_jvm_without_machine_code_for_aes_prefers_another_cipher() -> None:
     assert sorted(found.split(",")) == sorted(COMMON["ssl.cipher.suites"].split(","))
 
 
+LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
 def stores(node: int) -> dict[str, str]:
     return {
         "ssl.keystore.type": "PEM",
@@ -116,6 +119,17 @@ def test_a_listener_says_itself_whether_clients_show_certificates() -> None:
     assert secured(node) == {
         **secured(BROKER),
         "listener.name.external.ssl.client.auth": "requested",
+    }
+
+
+def test_a_listener_takes_its_own_mechanism_and_that_by_which_earshot_comes_in() -> None:
+    own = BROKER.listeners[1].model_copy(update={"mechanism": Mechanism.SCRAM_SHA_512})
+    node = BROKER.model_copy(update={"listeners": (BROKER.listeners[0], own)})
+    external, login = "listener.name.external.", f"{LOGIN} required;"
+    assert secured(node) == {
+        **secured(BROKER),
+        f"{external}sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256",
+        f"{external}scram-sha-512.sasl.jaas.config": login,
     }
 
 

@@ -19,8 +19,7 @@ SECRET = "not to be shown"
 ORDER = UsersOrder(
     bootstrap="kafka-1:19092",
     access={"ssl.key.pem": SECRET},
-    mechanism=Mechanism.SCRAM_SHA_512,
-    earlier=Mechanism.SCRAM_SHA_512,
+    mechanisms=(Mechanism.SCRAM_SHA_512,),
 )
 Given = tuple[list[str], Mapping[str, bytes], Sequence[str]]
 

@@ -55,7 +55,7 @@ def run(script: Path, told: str, fails: str = "") -> subprocess.CompletedProcess
 
 def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Path) -> None:
     text = lines(
-        [], grants({"app": ["a-"]})[1:], {"app": PASSWORD}, MECHANISM, [("old", MECHANISM)]
+        [], grants({"app": ["a-"]})[1:], {"app": PASSWORD}, [MECHANISM], [("old", MECHANISM)]
     )
     done = run(script, text)
     assert done.returncode == 0, done.stderr
@@ -82,7 +82,7 @@ def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Pat
 
 @pytest.mark.parametrize("tool", ["kafka-acls.sh", "kafka-configs.sh"])
 def test_what_fails_is_tried_again_later(script: Path, tool: str) -> None:
-    text = lines([], grants({}), {"app": PASSWORD}, MECHANISM, [])
+    text = lines([], grants({}), {"app": PASSWORD}, [MECHANISM], [])
     assert run(script, text, fails=tool).returncode != 0
 
 

@@ -16,7 +16,7 @@ MECHANISM = Mechanism.SCRAM_SHA_512
 
 
 def test_permissions_are_arguments_of_kafkas_tool() -> None:
-    found = lines(grants({"old": ["o-"]})[1:], grants({"app": ["a-", "b."]}), {}, MECHANISM, [])
+    found = lines(grants({"old": ["o-"]})[1:], grants({"app": ["a-", "b."]}), {}, [MECHANISM], [])
     prefixed = "--force --resource-pattern-type prefixed"
     assert found.splitlines() == [
         (
@@ -41,17 +41,23 @@ def test_permissions_are_arguments_of_kafkas_tool() -> None:
 
 @given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1))
 def test_any_password_reaches_kafka_as_it_is(password: str) -> None:
-    (line,) = lines([], [], {"app": password}, MECHANISM, []).splitlines()
+    (line,) = lines([], [], {"app": password}, [MECHANISM], []).splitlines()
     what, user, text = line.split(" ")
     assert (what, user) == ("password", "app")
     values = read_properties(base64.b64decode(text).decode()).values
     assert values == {"SCRAM-SHA-512": f"iterations={ITERATIONS},password={password}"}
 
 
+def test_a_password_is_given_for_each_mechanism_at_once() -> None:
+    (line,) = lines([], [], {"app": "secret"}, list(Mechanism), []).splitlines()
+    values = read_properties(base64.b64decode(line.split(" ")[2]).decode()).values
+    assert values == dict.fromkeys(Mechanism, f"iterations={ITERATIONS},password=secret")
+
+
 def test_who_is_gone_gets_a_password_that_nobody_knows_before_it_is_removed() -> None:
     """Kafka removes none that is not there, and there may be none."""
     gone = [("old", Mechanism.SCRAM_SHA_256)]
-    first, second = (lines([], [], {}, MECHANISM, gone).splitlines() for _ in range(2))
+    first, second = (lines([], [], {}, [MECHANISM], gone).splitlines() for _ in range(2))
     assert [line.split()[:2] for line in first] == [["password", "old"], ["remove", "old"]]
     assert first[1] == second[1] == "remove old SCRAM-SHA-256"
     assert first[0] != second[0]

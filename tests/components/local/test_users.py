@@ -98,7 +98,6 @@ def test_users_are_made_after_their_permissions(root: Path, logins: list[Any]) -
         ("forbid", []),
         ("allow", ALLOWED),
         ("set", ["app", "validator"], "SCRAM-SHA-512"),
-        ("remove", [], "SCRAM-SHA-512"),
     ]
     assert logins == [{1: "localhost:2"}]
 
@@ -137,7 +136,8 @@ def test_who_leaves_while_the_stack_is_down_loses_everything(
         LocalUsersProvider().create(new)
     assert asked[1].asked[1] == ("forbid", ALLOWED[1:])
     assert asked[1].asked[-1] == ("remove", ["app"], "SCRAM-SHA-512")
-    assert asked[2].asked[1] == ("forbid", []) and asked[2].asked[-1][1] == []
+    assert asked[2].asked[1] == ("forbid", [])
+    assert asked[2].asked[-1] == ("set", ["validator"], "SCRAM-SHA-512")
     assert (root / "security" / "users.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -149,17 +149,14 @@ def test_a_first_listener_with_passwords_gives_them_to_everybody(
     old, new = users(root, outs, logins={}), users(root, outs)
     assert LocalUsersProvider().diff("", old, new).changes
     LocalUsersProvider().update("", old, new)
-    assert asked[1].asked[-2:] == [
-        ("set", ["app", "validator"], "SCRAM-SHA-512"),
-        ("remove", [], "SCRAM-SHA-512"),
-    ]
+    assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
 def test_another_cluster_gets_all_passwords(root: Path, logins: list[Any]) -> None:
     old = users(root, made(root))
     LocalUsersProvider().create(old)
     LocalUsersProvider().update("", old, {**old, "cluster_id": "new"})
-    assert asked[1].asked[-2] == ("set", ["app", "validator"], "SCRAM-SHA-512")
+    assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
 def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: list[Any]) -> None:
@@ -169,6 +166,23 @@ def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: 
     assert asked[0].asked[-2:] == [
         ("set", ["app", "validator"], "SCRAM-SHA-256"),
         ("remove", ["validator", "app"], "SCRAM-SHA-512"),
+    ]
+
+
+def test_a_listener_with_a_mechanism_of_its_own_gives_everybody_a_password_of_both(
+    root: Path, logins: list[Any]
+) -> None:
+    old = users(root, made(root))
+    both = {**old, "mechanism": "SCRAM-SHA-512,SCRAM-SHA-256"}
+    LocalUsersProvider().update("", old, both)
+    assert asked[0].asked[-2:] == [
+        ("set", ["app", "validator"], "SCRAM-SHA-512"),
+        ("set", ["app", "validator"], "SCRAM-SHA-256"),
+    ]
+    LocalUsersProvider().update("", both, {**old, "users": {}, "passwords": {"validator": "x"}})
+    assert asked[1].asked[-2:] == [
+        ("remove", ["app"], "SCRAM-SHA-512"),
+        ("remove", ["validator", "app"], "SCRAM-SHA-256"),
     ]
 
 

@@ -219,7 +219,7 @@ PARTS = {
     cluster_args.KafkaDistribution: KafkaRelease,
     cluster_args.AwsClusterArgs: AwsSpec,
 }
-SECURED = {"security", "client_auth"}
+SECURED = {"security", "mechanism", "client_auth"}
 OWN = {"placement", "gate", "validation", "prove", "drained", "remove", "validator", *SECURED}
 """What a stack of ours can say, and a component cannot."""
 
