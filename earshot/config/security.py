@@ -228,7 +228,7 @@ class SecuritySpec(Frozen):
 
     @property
     def user_names(self) -> tuple[str, ...]:
-        """Of everybody who logs in: the validator and the users."""
+        """Of all who log in: the validator and the users."""
         return (VALIDATOR, *(item.name for item in self.users))
 
 
@@ -240,7 +240,7 @@ def security_problems(
 ) -> Iterator[str]:
     """Why listeners and free properties do not go with `security`, a text each.
 
-    Whoever comes without TLS or credentials is anonymous, and may do nothing where permissions
+    A client without TLS or credentials is anonymous, and may do nothing where permissions
     are checked: nodes could not work together, and no client could do anything.
     """
     allowed = (Protocol.SSL, Protocol.SASL_SSL)

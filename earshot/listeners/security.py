@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 AUTHORITY = "ca.pem"
-"""The file, in a secured node's folder, with the authority that everybody trusts."""
+"""The file, in a secured node's folder, with the authority that all nodes and clients trust."""
 TRUSTED = "trusted.pem"
 """In its place, where nodes trust others than the stack's first authority alone."""
 NODE, NODES = "node", "nodes"
@@ -55,7 +55,7 @@ _STORES = (
 OAUTHBEARER = "OAUTHBEARER"
 """Logins by tokens, which `extra` describes; earshot itself comes in by SCRAM beside it."""
 ANONYMOUS = "ANONYMOUS"
-"""Whom Kafka takes everybody for who comes without TLS and without a login."""
+"""The user that a client without a certificate and without a login is to Kafka."""
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _COMPUTED = ("ssl.", "sasl.", "listener.name.", "authorizer.", "super.users", "principal.builder.")
 _COMPUTED_KEYS = ("allow.everyone.if.no.acl.found", "connections.max.reauth.ms")
@@ -162,7 +162,7 @@ def _ciphers(security: SecurityPlan) -> Sequence[str]:
 
 
 def _is_open(plan: ClusterPlan) -> bool:
-    """Whether somebody comes in without saying who it is: as long as a cluster that was in plain
+    """Whether clients come in without saying who they are: as long as a cluster that was in plain
     text changes, and where its quorum stays so. They may do what they could do before."""
     found = {
         plan.controller_protocol,

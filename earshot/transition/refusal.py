@@ -22,7 +22,7 @@ def check(current: ClusterPlan, wanted: ClusterPlan) -> None:
 
 
 def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
-    """The error where every order of steps passes a state in which somebody is sent nowhere."""
+    """The error where every order of steps passes a state in which a client is sent nowhere."""
     taken = list(takeovers(current, wanted))
     if taken:
         first = taken[0]
@@ -145,7 +145,7 @@ def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str,
 
 
 def _own_security(plan: ClusterPlan) -> list[str]:
-    """What a plan without `security` has of TLS, logins and permissions, as far as it tells."""
+    """What a plan without `security` has of TLS, logins and permissions, as far as it shows."""
     found = {
         f"{it.name} ({it.protocol})"
         for it in of_brokers(plan)

@@ -65,7 +65,7 @@ _OF_VALIDATOR = (
 
 
 def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
-    """What everybody may do: ``users`` holds prefixes by name; the validator, its own topics."""
+    """What all users may do: ``users`` holds prefixes by name; the validator, its own topics."""
     found: list[Grant] = [(VALIDATOR, "topic", PREFIX)]
     return found + [
         (user, kind, prefix) for user, them in users.items() for prefix in them for kind in _KINDS
@@ -99,7 +99,7 @@ class UserAccess:
     """A secured cluster's users and permissions, through one of its brokers."""
 
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
-        """``settings`` are librdkafka's, of somebody who may change both."""
+        """``settings`` are librdkafka's, of a client that may change both."""
         given = {**settings, "bootstrap.servers": bootstrap, "log_level": 0}
         self._admin = AdminClient(given, logger=_SILENT)
 

@@ -26,7 +26,7 @@ def lines(
     mechanisms: Sequence[Mechanism],
     gone: Iterable[tuple[str, Mechanism]],
 ) -> str:
-    """The lines, in their order; whoever reads them has the ``passwords``, which are by user.
+    """The lines, in their order; their reader gets the ``passwords``, which are by user.
 
     ``gone`` are those who can no longer log in by a password of that mechanism.
     """

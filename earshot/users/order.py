@@ -27,7 +27,7 @@ class UsersOrder(Frozen):
     allowed: tuple[Grant, ...] = ()
     mechanisms: tuple[Mechanism, ...]
     passwords: dict[str, str] = Field(default_factory=dict, repr=False)
-    """By user, of everybody, for each of the mechanisms."""
+    """Of all users, by name, for each of the mechanisms."""
     gone: tuple[tuple[str, Mechanism], ...] = ()
     """Who can no longer log in by a password of that mechanism."""
     logins: dict[int, str] = Field(default_factory=dict)
