@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.config.listener import ListenerSpec
-from earshot.config.security import SecuritySpec, security_problems
+from earshot.config.security import SecuritySpec, security_problems, token_problems
 from earshot.listeners.model import Frozen, ListenerName, Port, whole_number
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, shown
@@ -189,6 +189,7 @@ class ClusterSpec(Frozen):
         return next(own, None) or security.mechanism
 
     def _security_problems(self) -> Iterator[str]:
+        yield from token_problems(self.extra)
         if self.security is None:
             for item in self.listeners:
                 for key in ("mechanism", "client_auth"):

@@ -232,6 +232,13 @@ class SecuritySpec(Frozen):
         return (VALIDATOR, *(item.name for item in self.users))
 
 
+def token_problems(extra: Mapping[str, str]) -> Iterator[str]:
+    """Why what ``extra`` says of tokens cannot be an option of a JVM, a text each."""
+    for key, value in extra.items():
+        if is_token_url(key) and not _TOKEN_URL.fullmatch(value):
+            yield f"extra: {key}: found {shown(value)}; allowed: a URL of https, http or file"
+
+
 def security_problems(
     listeners: Iterable[ListenerSpec],
     inter_broker: str,
@@ -283,5 +290,3 @@ def security_problems(
                 f"extra: found {key}, and no listener {name.upper()} with logins; allowed: "
                 f"{', '.join(sorted(logins)) or 'none, as no listener is SASL_SSL'}"
             )
-        if is_token_url(key) and not _TOKEN_URL.fullmatch(extra[key]):
-            yield f"extra: {key}: found {shown(extra[key])}; allowed: a URL of https, http or file"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -186,7 +185,7 @@ def _containers(
         name = spec.name_of(node.id)
         values = environment(made, node)
         if options := token_options(dict(made.extra)):
-            values["KAFKA_OPTS"] = shlex.join(options)
+            values["KAFKA_OPTS"] = " ".join(options)  # scripts of images take no quotes away
         containers[node.id] = NodeContainer(
             node_id=node.id,
             host=spec.host_of[node.id],

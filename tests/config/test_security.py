@@ -232,6 +232,16 @@ def test_without_security_protocols_are_the_users_own() -> None:
             ),
         ),
         (
+            {
+                "security": None,
+                "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'},
+            },
+            (
+                "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a\"b'; allowed: a "
+                "URL of https, http or file"
+            ),
+        ),
+        (
             {"extra": {"sasl.oauthbearer.jwks.endpoint.url": "https://a b"}},
             (
                 "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a b'; allowed: a URL "

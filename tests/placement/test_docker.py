@@ -66,6 +66,14 @@ def test_inputs_are_those_of_the_provider() -> None:
     }
 
 
+def test_a_broker_may_fetch_keys_of_tokens_from_where_its_settings_say() -> None:
+    url = "https://a/keys?x=1&y"
+    made = planned(extra={"sasl.oauthbearer.jwks.endpoint.url": url})
+    option = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}"
+    assert made.containers[1].environment["KAFKA_OPTS"] == option
+    assert "KAFKA_OPTS" not in planned().containers[1].environment
+
+
 @pytest.mark.parametrize(("heap", "small"), [("256m", True), ("512m", False), ("1g", False)])
 def test_a_small_heap_gets_a_small_log_cleaner(heap: str, small: bool) -> None:
     environment = planned(heap=heap).containers[1].environment

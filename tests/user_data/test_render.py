@@ -274,6 +274,19 @@ def test_kafka_logs_to_the_journal(version: str, file: str, option: str) -> None
     assert "SystemMaxUse=" in written["/etc/systemd/journald.conf.d/kafka.conf"]
 
 
+def test_a_broker_may_fetch_keys_of_tokens_from_where_its_settings_say() -> None:
+    keys = {"sasl.oauthbearer.jwks.endpoint.url": "https://a/keys%20"}
+    service = f"{UNITS}/kafka.service"
+    plan = PLAN.model_copy(update={"extra": tuple(keys.items())})
+    lines = files(user_data(plan, ONE, boot()))[service].splitlines()
+    usual = "KAFKA_OPTS=-XX:+ExitOnOutOfMemoryError"
+    assert [line for line in lines if "KAFKA_OPTS=" in line] == [
+        f"Environment={usual}",
+        f'Environment="{usual} -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/keys%%20"',
+    ]
+    assert "allowed.urls" not in files(user_data(PLAN, ONE, boot()))[service]
+
+
 def test_the_check_speaks_the_listeners_protocol() -> None:
     own = node(protocol=Protocol.SSL)
     given = boot(client={"ssl.truststore.location": "/run/kafka/secrets/ca.pem"})

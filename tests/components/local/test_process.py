@@ -339,8 +339,11 @@ def test_a_node_is_formatted_once_and_runs_until_its_settings_change(
         assert process.start(first, "id") == made, "it runs so already"
         (directory / "log").mkdir()
         (directory / "log" / "meta.properties").touch()
-        other = process.start(replace(first, properties="a=c"), "id")
-        assert calls(directory, 3) == [formats, runs, runs]
+        keys = "sasl.oauthbearer.jwks.endpoint.url=https://a/keys"
+        other = process.start(replace(first, properties=keys), "id")
+        allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/keys"
+        asks = command((*start_options(first.java, jars), allowed), "kafka.Kafka")
+        assert calls(directory, 3) == [formats, runs, asks]
         assert not psutil.pid_exists(made.pid)
         assert other == running(directory) != made
         while (directory / "console.log").read_text() != "ran\n" * 2:
