@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -25,6 +25,8 @@ SHARED_TICK_SECONDS = 10.0
 """For parallel steps, which cannot redraw one line."""
 SHOWN_LINES = 15
 STOP_SECONDS = 10
+INTERRUPT_SECONDS = 1.0
+"""How long an interrupt of parallel steps may go unnoticed."""
 _label: ContextVar[str] = ContextVar("label", default="")
 """The prefix of this thread's lines."""
 
@@ -88,7 +90,7 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
     with ThreadPoolExecutor(len(jobs)) as pool:
         try:
             running = [pool.submit(do, name, job) for name, job in jobs.items()]
-            wait(running, return_when=FIRST_EXCEPTION)
+            _wait_for(running)
             if any(job.done() and job.exception() for job in running):
                 group.end()
             wait(running)
@@ -99,6 +101,18 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
     for error in errors:
         if not isinstance(error, Cancelled):
             raise error
+
+
+def _wait_for(running: Sequence[Future[None]]) -> None:
+    """Return once all have ended or one has failed.
+
+    Python handles an interrupt in the main thread, which one that arrives just before it sleeps
+    does not wake up: so it never sleeps for long.
+    """
+    waiting = True
+    while waiting:
+        ended, others = wait(running, INTERRUPT_SECONDS, return_when=FIRST_EXCEPTION)
+        waiting = bool(others) and not any(job.exception() for job in ended)
 
 
 @contextlib.contextmanager

@@ -164,6 +164,20 @@ progress.together({{"a": job("a"), "b": job("b")}})
             os.kill(int(file.read_text()), 0)
 
 
+def test_an_interrupt_that_wakes_nobody_is_noticed(tmp_path: Path) -> None:
+    """As one does that arrives just before the main thread sleeps."""
+    finished = tmp_path / "finished"
+
+    def interrupt_while_the_main_thread_sleeps() -> None:
+        time.sleep(0.3)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        job(tmp_path, f"sleep 20; touch {finished}")()
+
+    with pytest.raises(KeyboardInterrupt):
+        progress.together({"a": interrupt_while_the_main_thread_sleeps})
+    assert not finished.exists()
+
+
 def test_an_impatient_user_leaves_no_command_behind(tmp_path: Path) -> None:
     """More interruptions while commands that do not listen are ended."""
     code = f"""
