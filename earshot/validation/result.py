@@ -69,7 +69,7 @@ class Cell(Frozen):
     reason: str = ""
     """Why the cell was skipped or is inconclusive."""
     latency_ms: float | None = None
-    """Send to acknowledgement of the second record of a client, with acks=all, by the doctor."""
+    """Send to acknowledgement (acks=all) of the quickest record after the first, by the doctor."""
 
     @property
     def failed_stage(self) -> Stage | None:
