@@ -25,6 +25,8 @@ def own_range() -> range:
 
 _kept: set[int] = set()
 """No longer given to anybody else of this process."""
+_next = random.randrange(EACH)
+"""Where in `own_range` the next search begins."""
 
 
 def kept_ports(length: int, blocks: int) -> list[int]:
@@ -36,23 +38,29 @@ def kept_ports(length: int, blocks: int) -> list[int]:
 
 def free_ports(count: int) -> list[int]:
     """``count`` ports of `own_range` that nobody listens on at this moment."""
-    found: list[int] = []
-    for port in random.sample(own_range(), EACH):
-        if len(found) == count:
-            return found
-        if port not in _kept and is_free(port):
-            found.append(port)
-    raise AssertionError(f"no {count} free ports on this machine")
+    return [_run(1)[0] for _ in range(count)]
 
 
 def consecutive_ports(length: int, blocks: int) -> list[int]:
     """The first ports of ``blocks`` disjoint runs of ``length`` + 1 free ports each."""
-    whole = (length + 1) * blocks
-    for start in random.sample(own_range()[: EACH - whole], EACH - whole):
-        run = range(start, start + whole)
-        if _kept.isdisjoint(run) and all(map(is_free, run)):
-            return [start + (length + 1) * index for index in range(blocks)]
-    raise AssertionError("no run of free ports on this machine")
+    return list(_run((length + 1) * blocks)[:: length + 1])
+
+
+def _run(length: int) -> range:
+    """Free ports in a row, of those whose last use is longest ago.
+
+    A client that an earlier test has left behind tries its brokers' ports again and again, and
+    would be one of whoever listens there next.
+    """
+    global _next
+    mine = own_range()
+    for step in range(EACH):
+        start = (_next + step) % EACH
+        run = mine[start : start + length]
+        if len(run) == length and _kept.isdisjoint(run) and all(map(is_free, run)):
+            _next = start + length
+            return run
+    raise AssertionError(f"no {length} free ports in a row on this machine")
 
 
 def is_free(port: int) -> bool:
