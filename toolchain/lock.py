@@ -47,6 +47,7 @@ def _compile(uv: str, source: str | Path, target: Path, *options: str) -> None:
     progress.run(
         [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11",
          "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-annotate",
+         "--no-strip-extras",
          "--custom-compile-command", "make lock", "--upgrade", *extras,
          source, "--output-file", target],
         log=LOGS / "lock.log",
