@@ -200,9 +200,12 @@ def _wait(futures: Mapping[Any, Future[Any]], what: str) -> None:
 def _result(future: Future[Any], what: str) -> Any:
     try:
         return future.result(SECONDS)
-    except (KafkaException, TimeoutError) as error:
-        raise EarshotError(
-            f"the cluster's {what}",
-            observed=f"cannot be read or changed ({failure_of(error).text})",
-            remedy="see the brokers' logs, then run the same command again",
-        ) from None
+    except TimeoutError:
+        reason = f"no answer after {SECONDS:g} s"
+    except KafkaException as error:
+        reason = failure_of(error).text
+    raise EarshotError(
+        f"the cluster's {what}",
+        observed=f"cannot be read or changed ({reason})",
+        remedy="see the brokers' logs, then run the same command again",
+    )

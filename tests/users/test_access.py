@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
+from earshot.errors import EarshotError
+from earshot.users import access
 from earshot.users.access import bindings, grants
 
 
@@ -38,3 +44,25 @@ def test_the_validator_may_do_no_more_than_a_validation_needs() -> None:
         AclOperation.READ,
         AclOperation.WRITE,
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (None, "no answer after 0.01 s"),
+        (KafkaException(KafkaError(KafkaError._TIMED_OUT, "no broker")), "no broker"),
+    ],
+)
+def test_why_the_cluster_cannot_be_changed_is_said(
+    error: Exception | None, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "SECONDS", 0.01)
+    future: Future[None] = Future()
+    if error is not None:
+        future.set_exception(error)
+    with pytest.raises(EarshotError) as caught:
+        access._wait({"one": future}, "permissions")
+    assert str(caught.value) == (
+        f"the cluster's permissions: cannot be read or changed ({reason})\n"
+        "  fix: see the brokers' logs, then run the same command again"
+    )
