@@ -48,7 +48,7 @@ class _Cloud(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == APPROVAL_TYPE:
-            outputs["judged"] = outputs["digest"]
+            outputs["approved_digest"] = outputs["digest"]
         if args.typ == INSTANCE:
             self.instances.append(outputs)
         if not args.custom or not self._known:

@@ -17,6 +17,7 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components import owner
+from components.formerly import formerly
 from components.outputs import applied, kept, without_dependencies
 from earshot.listeners.model import ClusterPlan
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 GATE_TYPE = "earshot:gate:AdvertisedListeners"
 APPROVAL_TYPE = "pulumi:providers:pulumi-python"
-GATE_APPROVAL_TYPE = "pulumi-python:dynamic/earshot:GateSeal"
+GATE_APPROVAL_TYPE = "pulumi-python:dynamic/earshot:GateApproval"
 
 Addresses = Mapping[int, tuple[str, ...]]
 Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
@@ -140,13 +141,13 @@ class ApprovalProvider(pulumi.ProviderResource):
     Of other resources it takes the old outputs where `--target` or `--exclude` leaves them out.
     """
 
-    judged: pulumi.Output[str]
+    approved_digest: pulumi.Output[str]
 
     def __init__(self, name: str, gate: AdvertisedListeners) -> None:
         super().__init__(
             "pulumi-python",
             name,
-            {"digest": gate.digest, "judged": NOBODY},
+            {"digest": gate.digest, "approved_digest": NOBODY},
             pulumi.ResourceOptions(parent=gate),
         )
 
@@ -169,12 +170,12 @@ _SealProvider = _GateApprovalProvider
 """The name in states that earlier releases wrote."""
 
 
-class GateApproval(Resource, module="earshot", name="GateSeal"):  # as states have it
+class GateApproval(Resource, module="earshot", name="GateApproval"):
     """Registered only where the pack has evaluated the gate in this run."""
 
     def __init__(self, name: str, gate: AdvertisedListeners) -> None:
         approval = ApprovalProvider(name, gate)
-        self.approved = pulumi.Output.all(approval.judged, gate.digest).apply(
+        self.approved = pulumi.Output.all(approval.approved_digest, gate.digest).apply(
             lambda both: approved(*both)
         )
         """The gate's digest. A resource with this input is not registered before the pack has
@@ -182,8 +183,8 @@ class GateApproval(Resource, module="earshot", name="GateSeal"):  # as states ha
         super().__init__(
             _GateApprovalProvider(),
             name,
-            {"digest": self.approved, "judged": self.approved},
-            pulumi.ResourceOptions(parent=gate, provider=approval),
+            {"digest": self.approved},
+            formerly("GateSeal", pulumi.ResourceOptions(parent=gate, provider=approval)),
         )
 
 

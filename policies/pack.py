@@ -117,7 +117,7 @@ def _same_listeners(evaluations: Evaluations) -> Policy:
             report(f"{text}\n  fix: render the user data from the plan", None)
 
     return ResourceValidationPolicy(
-        "as-judged",
+        "as-approved",
         "An instance behind the gate boots with the listeners that the gate was checked for.",
         validate,
         EnforcementLevel.MANDATORY,
@@ -157,7 +157,7 @@ def _approval(evaluations: Evaluations) -> Policy:
         wanted = part(args.props, "digest", None)
         if not isinstance(wanted, str) or not evaluations.has_evaluated(wanted):
             return None
-        return {**args.props, "judged": wanted}
+        return {**args.props, "approved_digest": wanted}
 
     return ResourceValidationPolicy(
         "approval",

@@ -15,6 +15,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
 
 from components.aws.ssm import reader
 from components.checked import CheckedProvider, Props
+from components.formerly import formerly
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
@@ -225,7 +226,7 @@ class ChangePreflightProvider(CheckedProvider):
         return str(olds["kafka_version"]) if served else ""
 
 
-class ChangePreflight(Resource, module="earshot", name="AwsGround"):
+class ChangePreflight(Resource, module="earshot", name="ChangePreflight"):
     """Checks before any instance is touched."""
 
     def __init__(
@@ -238,4 +239,5 @@ class ChangePreflight(Resource, module="earshot", name="AwsGround"):
     ) -> None:
         """``reports`` are the parameters in which the nodes report."""
         props = {**held.to_props(), "region": region, "reports": list(reports)}
-        super().__init__(ChangePreflightProvider(), name, props, opts)
+        known = formerly("AwsGround", opts or pulumi.ResourceOptions())
+        super().__init__(ChangePreflightProvider(), name, props, known)

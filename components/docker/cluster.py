@@ -19,6 +19,7 @@ from components.docker.on_engines import WantedStack
 from components.docker.preflight import ImagePreflight
 from components.docker.providers import EnginePreflightProvider, ReadinessProvider
 from components.docker.stop_preflight import StopPreflightProvider, digest
+from components.formerly import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 LOGS = {"max-size": "50m", "max-file": "3"}
 
 
-class EnginePreflight(Resource, module="earshot", name="DockerGround"):
+class EnginePreflight(Resource, module="earshot", name="EnginePreflight"):
     """What must hold on the engines before anything is touched."""
 
     deployment: pulumi.Output[str]
@@ -234,7 +235,7 @@ class DockerCluster(pulumi.ComponentResource):
                 "deployment": None,
                 "remove": self._spec.remove,
             },
-            pulumi.ResourceOptions(parent=self._gate),
+            formerly("DockerGround", pulumi.ResourceOptions(parent=self._gate)),
         )
 
     def _address(self, node: Node) -> ContainerAddress:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi.dynamic import Resource
 
+from components.formerly import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.local import access, quorum
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from components.certificates import Certificates
 
 
-class LocalPreflight(Resource, module="earshot", name="LocalGround"):
+class LocalPreflight(Resource, module="earshot", name="LocalPreflight"):
     """Checks before any node is touched; also decides the cluster's id."""
 
     cluster_id: pulumi.Output[str]
@@ -86,7 +87,7 @@ class LocalCluster(pulumi.ComponentResource):
                 "cluster_id": None,
                 **self._access,
             },
-            pulumi.ResourceOptions(parent=gate),
+            formerly("LocalGround", pulumi.ResourceOptions(parent=gate)),
         )
         self.cluster_id = self._preflight.cluster_id
         self.incarnations: dict[str, pulumi.Output[str]] = {}

@@ -115,12 +115,8 @@ def test_behind_a_gate_that_was_checked_the_broker_is_registered(preview: bool) 
     assert shown.keys() == {"placement", "plan", "addresses", "containers"}
     assert (shown["placement"], shown["addresses"]) == ("local", {"1": ["::1"]})
     known_by = told(shown)
-    assert engine.inputs(APPROVAL_TYPE) == {"digest": known_by, "judged": "nobody"}
-    assert (
-        engine.inputs(GATE_APPROVAL_TYPE)["digest"]
-        == engine.inputs(GATE_APPROVAL_TYPE)["judged"]
-        == known_by
-    )
+    assert engine.inputs(APPROVAL_TYPE) == {"digest": known_by, "approved_digest": "nobody"}
+    assert engine.inputs(GATE_APPROVAL_TYPE)["digest"] == known_by
     assert engine.inputs(BROKER) == {"gate": known_by}
 
 
@@ -163,33 +159,33 @@ def test_containers_are_checked_alike_as_values_and_as_outputs() -> None:
 def test_what_a_preview_does_not_know_is_left_to_the_update() -> None:
     hidden: Any = {**CONTAINER, "name": Unknown()}  # type: ignore[no-untyped-call]
     engine = run(Engine(silent, preview=True), containers={1: pulumi.Output.from_input(hidden)})
-    assert engine.inputs(APPROVAL_TYPE) == {"digest": UNKNOWN, "judged": "nobody"}
+    assert engine.inputs(APPROVAL_TYPE) == {"digest": UNKNOWN, "approved_digest": "nobody"}
     assert engine.inputs(BROKER) == {"gate": UNKNOWN}
 
 
-OLD = {"digest": "a", "judged": "a"}
+OLD = {"digest": "a"}
 
 
 @pytest.mark.parametrize(
     ("olds", "news", "changes"),
     [
         (OLD, OLD, False),
-        (OLD, {"digest": "b", "judged": "b"}, True),
+        (OLD, {"digest": "b"}, True),
         ({}, OLD, True),
-        ({"judged": "a"}, OLD, True),
-        (OLD, {"digest": Unknown(), "judged": Unknown()}, True),  # type: ignore[no-untyped-call]
+        ({"digest": "a", "judged": "a"}, OLD, False),
+        (OLD, {"digest": Unknown()}, True),  # type: ignore[no-untyped-call]
     ],
     ids=["same", "another", "without state", "of an earlier release", "unknown"],
 )
-def test_a_seal_changes_with_what_was_checked(
+def test_an_approval_changes_with_what_was_checked(
     olds: dict[str, Any], news: dict[str, Any], changes: bool
 ) -> None:
     found = _GateApprovalProvider().diff("approved", olds, news)
     assert (found.changes, found.replaces) == (changes, None)
 
 
-def test_a_seal_keeps_what_it_is_given() -> None:
-    provider, news = _GateApprovalProvider(), {"digest": "b", "judged": "b"}
+def test_an_approval_keeps_what_it_is_given() -> None:
+    provider, news = _GateApprovalProvider(), {"digest": "b"}
     made = provider.create(news)
     assert (made.id, made.outs) == ("approved", news)
     assert provider.update("approved", OLD, news).outs == news

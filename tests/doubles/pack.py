@@ -28,12 +28,12 @@ def silent(asked: dict[str, Any]) -> dict[str, Any]:
 
 def approving(asked: dict[str, Any]) -> dict[str, Any]:
     """A pack that has checked what it is asked about."""
-    return {**asked, "judged": asked["digest"]}
+    return {**asked, "approved_digest": asked["digest"]}
 
 
 def saying(word: str) -> Answer:
     """A pack that answers for the digest ``word``, whatever it is asked about."""
-    return lambda asked: {**asked, "judged": word}
+    return lambda asked: {**asked, "approved_digest": word}
 
 
 class Engine(mocks.MockMonitor):

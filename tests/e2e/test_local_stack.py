@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -379,6 +380,34 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     assert removed.returncode == 0, removed.stdout
     stack.up()
     assert stack.pids() == before
+
+
+EARLIER = {
+    "earshot:GateApproval": "earshot:GateSeal",
+    "earshot:LocalPreflight": "earshot:LocalGround",
+    '"approved_digest"': '"judged"',
+}
+"""What 0.1.0 called some types and an input."""
+
+
+def test_a_state_of_an_earlier_release_is_gone_on_with(stack: Deployment, tmp_path: Path) -> None:
+    before, state = stack.pids(), stack.pulumi("stack", "export").stdout
+    known = urns(state)
+    for now, then in EARLIER.items():
+        assert now in state
+        state = state.replace(now, then)
+    file = tmp_path / "state.json"
+    file.write_text(state)
+    imported = stack.pulumi("stack", "import", "--file", str(file))
+    assert imported.returncode == 0, imported.stdout
+    output = stack.up()
+    assert not [word for word in ("created", "deleted", "replaced") if word in output]
+    assert stack.pids() == before
+    assert urns(stack.pulumi("stack", "export").stdout) == known
+
+
+def urns(state: str) -> set[str]:
+    return {item["urn"] for item in json.loads(state)["deployment"]["resources"]}
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:

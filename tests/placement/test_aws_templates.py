@@ -110,6 +110,6 @@ def test_the_pack_accepts_nothing_that_the_rules_do_not(name: str) -> None:
     config = json.loads((POLICIES / "config" / f"{name}.json").read_text())
     levels = {key: level for key, level in config.items() if key != "names"}
     rules = {rule.id.lower() for rule in RULES}
-    assert {key.removesuffix("-stack") for key in levels} <= {"as-judged", *rules}
+    assert {key.removesuffix("-stack") for key in levels} <= {"as-approved", *rules}
     assert set(levels.values()) <= {"mandatory"}
     assert ("retry" in config["names"]) is (template(name)["naming"] == "zone")

@@ -130,8 +130,8 @@ def test_an_instance_boots_with_what_was_checked_and_with_nothing_else(
             assert pack.analyze(INSTANCE, {"userData": data}, name=f"{name}-{id}", **where) == {}
         other = text.replace("10-0-0-1", "10-0-0-2").replace("broker-", "borker-")
         found = another.analyze(INSTANCE, {"userData": other}, name=f"other-{id}", **where)
-        assert set(found) == {"as-judged"}
-        (said,) = found["as-judged"]
+        assert set(found) == {"as-approved"}
+        (said,) = found["as-approved"]
         assert said.startswith(f"node {id}: /etc/kafka/server.properties has advertised.listeners=")
 
 

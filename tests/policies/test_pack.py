@@ -144,10 +144,10 @@ def test_a_host_that_is_not_known_yet_is_neither_passed_nor_stopped() -> None:
 
 def test_what_was_checked_in_this_run_is_approved() -> None:
     pack, checked = Pack(), gate(planned())
-    props = {"digest": digest(checked), "judged": NOBODY}
+    props = {"digest": digest(checked), "approved_digest": NOBODY}
     assert pack.remediate(APPROVAL_TYPE, props) is None
     pack.analyze(GATE_TYPE, checked)
-    approved = {"digest": digest(checked), "judged": digest(checked)}
+    approved = {"digest": digest(checked), "approved_digest": digest(checked)}
     assert pack.remediate(APPROVAL_TYPE, props) == approved
 
 
@@ -157,10 +157,14 @@ def test_what_was_checked_in_this_run_is_approved() -> None:
 def test_what_differs_from_what_was_checked_is_not_approved(other: dict[str, Any]) -> None:
     pack = Pack()
     pack.analyze(GATE_TYPE, gate(planned()))
-    assert pack.remediate(APPROVAL_TYPE, {"digest": digest(other), "judged": NOBODY}) is None
+    assert (
+        pack.remediate(APPROVAL_TYPE, {"digest": digest(other), "approved_digest": NOBODY}) is None
+    )
 
 
-@pytest.mark.parametrize("props", [{}, {"digest": UNKNOWN, "judged": NOBODY}, {"version": "3.259"}])
+@pytest.mark.parametrize(
+    "props", [{}, {"digest": UNKNOWN, "approved_digest": NOBODY}, {"version": "3.259"}]
+)
 def test_other_providers_of_the_package_are_left_alone(props: dict[str, Any]) -> None:
     pack = Pack()
     pack.analyze(GATE_TYPE, gate(planned()))

@@ -24,7 +24,7 @@ ADDRESS = "aws:ec2/eip:Eip"
 ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 ATTACHMENT = "aws:ec2/volumeAttachment:VolumeAttachment"
 GATE = gate.GATE_TYPE
-GROUND = "pulumi-python:dynamic/earshot:AwsGround"
+CHANGE_PREFLIGHT = "pulumi-python:dynamic/earshot:ChangePreflight"
 GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 INSTANCE = "aws:ec2/instance:Instance"
@@ -77,7 +77,7 @@ class Answers(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == gate.APPROVAL_TYPE:
-            outputs["judged"] = outputs["digest"]
+            outputs["approved_digest"] = outputs["digest"]
         if self.preview and args.custom:
             return "", outputs
         turn = int("".join(filter(str.isdigit, args.name)) or 0) % 200

@@ -14,8 +14,8 @@ from components.aws.changes import ChangePreflightProvider, HeldStack, problems
 from earshot.errors import EarshotError
 from earshot.user_data.node_report import NodeReport, NodeState
 from tests.components.aws.registered import (
+    CHANGE_PREFLIGHT,
     GATE,
-    GROUND,
     INSTANCE,
     PREFLIGHT,
     VOLUME,
@@ -236,7 +236,7 @@ def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
 def test_nothing_that_holds_data_is_touched_before() -> None:
     for answers in (Answers(), Answers(preview=True)):
         engine = registered(read_aws(**SEPARATE), answers)
-        first, preflight = engine.one(GROUND), engine.one(PREFLIGHT)
+        first, preflight = engine.one(CHANGE_PREFLIGHT), engine.one(PREFLIGHT)
         assert first.is_below(engine.one(GATE)) and preflight.is_below(engine.one(GATE))
         assert preflight.depends_on(first)
         for kind in (INSTANCE, VOLUME):

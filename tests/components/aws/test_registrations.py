@@ -35,7 +35,16 @@ SETTINGS: dict[str, Any] = {
     "volume": {"iops": 4000, "throughput": 250},
     **OWN_ZONE,
 }
-COMPUTED = {"contract", "digest", "gate", "judged", "plan", "properties", "source", "state_dir"}
+COMPUTED = {
+    "contract",
+    "digest",
+    "gate",
+    "approved_digest",
+    "plan",
+    "properties",
+    "source",
+    "state_dir",
+}
 """Inputs that others' tests compare, or that differ from one run to the next."""
 LONG = {"incarnations", "key", "userData", "user_data"}
 """Of which only so much is compared that it is there."""
@@ -53,6 +62,7 @@ def shown(seen: Sequence[Any]) -> dict[str, dict[str, Any]]:
             "retain": bool(request.retainOnDelete),
             "delete_first": bool(request.deleteBeforeReplace),
             "ignore": list(request.ignoreChanges),
+            "formerly": [it.spec.type for it in request.aliases if "earshot" in it.spec.type],
         }
         after = {name for urn in request.dependencies for end, name in known.items()
                  if urn.endswith(end)}  # fmt: skip

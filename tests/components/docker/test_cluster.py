@@ -31,7 +31,7 @@ IMAGE = "docker:index/remoteImage:RemoteImage"
 PROVIDER = "pulumi:providers:docker"
 STOP = "pulumi-python:dynamic/earshot:DockerStopPreflight"
 READY = "pulumi-python:dynamic/earshot:DockerReadiness"
-GROUND = "pulumi-python:dynamic/earshot:DockerGround"
+ENGINE_PREFLIGHT = "pulumi-python:dynamic/earshot:EnginePreflight"
 PREFLIGHT = "pulumi-python:dynamic/earshot:DockerPreflight"
 IDENTITY = "pulumi-python:dynamic/earshot:ClusterIdentity"
 CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
@@ -81,12 +81,12 @@ class _Answers(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == gate.APPROVAL_TYPE:
-            outputs["judged"] = outputs["digest"]
+            outputs["approved_digest"] = outputs["digest"]
         if self.preview and args.custom:
             return "", outputs
         if args.typ == IMAGE:
             outputs["imageId"] = "sha256:abc"
-        if args.typ == GROUND:
+        if args.typ == ENGINE_PREFLIGHT:
             outputs["deployment"] = "made-up"
         if args.typ == IDENTITY:
             outputs["cluster_id"] = OWN_ID
@@ -172,13 +172,13 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
         str(id): container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
     }
     asked = engine.of(gate.APPROVAL_TYPE)["s"].inputs
-    assert asked == {"digest": gate.digest(shown), "judged": gate.NOBODY}
+    assert asked == {"digest": gate.digest(shown), "approved_digest": gate.NOBODY}
     assert pulumi.contains_unknowns(engine.of(CONTAINER)["broker-1"].inputs["envs"])
 
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
     deployed(extra={"num.io.threads": "4"})
-    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(GROUND).values()
+    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(ENGINE_PREFLIGHT).values()
     assert secret_inputs(shown.request) == {"plan", "containers"}
     assert secret_inputs(on_engines.request) == {"plan"}
     for item in engine.of(CONTAINER).values():
@@ -191,7 +191,7 @@ def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None
 
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     deployed()
-    (on_engines,) = engine.of(GROUND).values()
+    (on_engines,) = engine.of(ENGINE_PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == engine.of(gate.GATE_APPROVAL_TYPE)["s"].inputs["digest"]
     made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
@@ -333,7 +333,7 @@ def test_listeners_with_tls_are_waited_for_as_far_as_one_can(engine: Engine) -> 
 def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
     deployed(gate="off")
     assert engine.of(gate.GATE_APPROVAL_TYPE) == {}
-    assert engine.of(GROUND)["s"].inputs["gate"] == "off"
+    assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["gate"] == "off"
     assert len(engine.of(CONTAINER)) == 3
 
 

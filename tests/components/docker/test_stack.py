@@ -15,7 +15,13 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement import plan_docker
 from earshot.transition import memory
-from tests.components.docker.test_cluster import CONTAINER, GROUND, PREFLIGHT, Engine, _Answers
+from tests.components.docker.test_cluster import (
+    CONTAINER,
+    ENGINE_PREFLIGHT,
+    PREFLIGHT,
+    Engine,
+    _Answers,
+)
 
 BEGUN = "pulumi-python:dynamic/earshot:BegunChange"
 PROVED = "pulumi-python:dynamic/earshot:ProvedChange"
@@ -68,7 +74,7 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
         assert f"REPL://kafka-{id}:19192" in listeners
     asked = engine.of(PREFLIGHT)["s"].inputs
     assert asked["last"]["inter_broker"] == "REPL" and asked["plan"]["inter_broker"] == "INTERNAL"
-    assert engine.of(GROUND)["s"].inputs["remove"] == "unused"
+    assert engine.of(ENGINE_PREFLIGHT)["s"].inputs["remove"] == "unused"
 
 
 def test_an_old_listener_has_the_port_of_what_was_proved() -> None:

@@ -18,7 +18,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.transition.steps import transition
 from tests.components.local.nodes import node, recorded
-from tests.e2e.ports import free_ports
+from tests.e2e.ports import consecutive_ports
 from tests.transition.pairs import planned
 
 LISTENS = """
@@ -39,7 +39,7 @@ def plan(ports: list[int], *names: str) -> ClusterPlan:
 
 @pytest.fixture
 def ports() -> list[int]:
-    return free_ports(2)
+    return consecutive_ports(1, 2)
 
 
 @pytest.fixture

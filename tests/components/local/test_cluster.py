@@ -15,7 +15,7 @@ from earshot.placement import plan_local
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
 
-PREFLIGHT = "pulumi-python:dynamic/earshot:LocalGround"
+PREFLIGHT = "pulumi-python:dynamic/earshot:LocalPreflight"
 NODE = "pulumi-python:dynamic/earshot:LocalNode"
 CERTIFICATES = "pulumi-python:dynamic/earshot:Certificates"
 USERS = "pulumi-python:dynamic/earshot:Users"
@@ -29,7 +29,7 @@ class Answers(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = dict(args.inputs)
         if args.typ == APPROVAL_TYPE and self.checks:
-            outputs["judged"] = outputs["digest"]
+            outputs["approved_digest"] = outputs["digest"]
         if args.typ == PREFLIGHT:
             outputs["cluster_id"] = "id"
         if args.typ == CERTIFICATES:
@@ -92,7 +92,7 @@ def test_the_pack_is_asked_about_all_that_the_gate_shows(engine: Engine) -> None
     deployed()
     (shown,), (asked,), (approval,) = map(engine.of, (GATE_TYPE, APPROVAL_TYPE, GATE_APPROVAL_TYPE))
     wanted = digest(plain_inputs(shown))
-    assert plain_inputs(asked) == {"digest": wanted, "judged": "nobody"}
+    assert plain_inputs(asked) == {"digest": wanted, "approved_digest": "nobody"}
     assert plain_inputs(approval)["digest"] == wanted
     assert plain_inputs(engine.of(PREFLIGHT)[0])["gate"] == wanted
 
@@ -137,7 +137,7 @@ def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_the
     order = [item.type.partition("/earshot:")[2] for item in engine.seen]
     kinds = [kind for kind in order if kind.startswith(("Local", "Certificates", "Users"))]
     assert kinds == [
-        "LocalGround",
+        "LocalPreflight",
         "Certificates",
         "LocalNode",
         "LocalReadiness",
