@@ -7,20 +7,21 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import psutil
-import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from earshot.certificates.store import Store
 from earshot.listeners.properties import read_properties
 from earshot.report.json import read_report
-from earshot.validation.client import Errors, translate
+from earshot.validation.client import Errors, failure_of, translate
 from earshot.validation.result import Report
 from tests.e2e.engine import Deployment
 
@@ -126,11 +127,27 @@ def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
 
 
 def refused(settings: Mapping[str, Any]) -> str:
-    """The word for why a client gets no metadata."""
-    errors = Errors()
+    """The word for why a client gets no metadata; its connections have ended then."""
+    errors, end = Errors(), time.monotonic() + 20
     given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
     admin = AdminClient(given)
-    with pytest.raises(KafkaException) as caught:
-        admin.list_topics(timeout=3)
-    admin.poll(0)
-    return errors.explain(caught.value).error
+    while True:
+        try:
+            admin.list_topics(timeout=1)
+        except KafkaException as error:
+            admin.poll(0)
+            if errors.first() is not None or time.monotonic() > end:
+                return errors.explain(error).error
+        else:
+            raise AssertionError("it gets metadata")
+
+
+def denied(future: Future[Any]) -> str:
+    """The word for why a request of an admin client fails.
+
+    An error that is raised holds whatever its callers hold, clients too, until Python looks for
+    cycles: meanwhile they connect again and again.
+    """
+    error = future.exception(20)
+    assert isinstance(error, KafkaException), "it is done"
+    return failure_of(error).error
