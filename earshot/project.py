@@ -128,8 +128,10 @@ class Project:
             return ResolverPolicy()
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(document, dict):
+                raise ValueError(f"it is a {type(document).__name__}")
             return read_policy(document.get("names", {}))
-        except (OSError, ValueError, AttributeError) as reason:
+        except (OSError, ValueError, RecursionError) as reason:
             raise EarshotError(
                 self._shown(path),
                 observed=f"cannot be read as a configuration of the pack ({reason})",

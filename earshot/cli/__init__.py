@@ -11,6 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -35,6 +36,9 @@ EXTRAS = {
 
 def main() -> NoReturn:
     """The console script."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever has started this process
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))
@@ -56,7 +60,8 @@ def run(arguments: Sequence[str]) -> int:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         if code in STOPPED:
             _say(STOPPED[code])
-        return code
+        # the reader of a help text has gone away: no fault, but the library ends with 1
+        return 0 if isinstance(ending.__context__, BrokenPipeError) else code
     except KeyboardInterrupt:
         _say(STOPPED[INTERRUPTED])
         return INTERRUPTED

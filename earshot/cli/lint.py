@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.cli.output import emit, formats, save
+from earshot.cli.output import emit, formats, refuse_read, save
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
@@ -63,6 +63,9 @@ def run(
     """
     targets = formats(output, format, SUFFIXES)
     _refuse_folder(choice.write_baseline)
+    written = [*output, *((choice.write_baseline,) if choice.write_baseline else ())]
+    if any(file.is_file() for file in written):
+        refuse_read(written, (*choose(paths).files, *choice.together))
     known = _known(choice)
     shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
     outcome, known = _outcome(paths, choice, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -59,11 +59,32 @@ def show(report: Report, files: dict[Path, Format], format: Format | None) -> No
     emit(render(report, printed, Terminal.of(sys.stdout)))
 
 
+def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
+    """Raises EarshotError where one of ``files``, which shall be written, is among ``read``."""
+    there = [file for file in files if file.is_file()]
+    sources = {item.resolve() for item in read} if there else set()
+    for file in there:
+        if file.resolve() in sources:
+            raise EarshotError(
+                f"output {file}", observed="is a file that is read", allowed="another file"
+            )
+
+
 def save(file: Path, text: str, mode: int = 0o644) -> None:
     """``text`` in ``file``, complete or not at all, with permissions ``mode``. Raises
-    EarshotError."""
+    EarshotError.
+
+    A symbolic link is followed; into a device or a pipe, as `/dev/stdout` may be one, the text is
+    written.
+    """
     try:
-        cache.write(file, text, mode)
+        if _is_stdout(file):
+            emit(text)
+        elif file.exists() and not file.is_file():
+            with file.open("w", encoding="utf-8") as opened:
+                opened.write(text)
+        else:
+            cache.write(file.resolve(), text, mode)
     except OSError as reason:
         raise EarshotError(
             f"file {file}", observed=f"cannot be written ({reason.strerror})"
@@ -76,8 +97,24 @@ def emit(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # the interpreter flushes once more at its end, and would complain then
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
+    except OSError as reason:
+        _leave_stdout()
+        raise EarshotError(
+            "stdout", observed=f"cannot be written ({reason.strerror or reason})"
+        ) from None
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _leave_stdout() -> None:
+    # the interpreter flushes once more at its end, and would complain then
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_stdout(file: Path) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):  # ValueError: no file stands behind stdout
+        return False

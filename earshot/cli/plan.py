@@ -17,6 +17,7 @@ from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.finding import FindingState
 from earshot.rules.grouped import grouped
+from earshot.sources.files import text_of
 from earshot.validation.contract import Contract, read_contract
 
 NOT_MADE = "(made by the first update)"
@@ -74,6 +75,8 @@ def run(
 def _steps(stack: str, against: str) -> int:
     project = Project.find()
     name, state = stack_name(against), project.state_dir(against)
+    if not state.is_dir():
+        project.read_cluster(against)  # which refuses the name of no stack
     planned = plan_stack(project.read_cluster(stack), name, state)
     emit(steps.describe(name, state, planned.plan, Terminal.of(sys.stdout)))
     return 0
@@ -162,7 +165,7 @@ def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
     if given := getattr(spec, "cluster_id", None):
         return str(given)
     file = project.contract_file(stack)
-    return read_contract(file.read_text(), str(file)).cluster_id if file.exists() else None
+    return read_contract(text_of(file), str(file)).cluster_id if file.exists() else None
 
 
 def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import Address, parse_address
 from earshot.project import Project, stack_name
+from earshot.sources.files import text_of
 from earshot.validation.client_file import read_client_file
 from earshot.validation.contract import Contract, read_contract
 
@@ -93,7 +94,7 @@ def stack_contract(project: Project, stack: str) -> Contract:
     """The contract that the last update of ``stack`` left, or that Pulumi holds."""
     file = project.contract_file(stack)
     if file.exists():
-        return read_contract(_text(file), str(file))
+        return read_contract(text_of(file), str(file))
     missing = EarshotError(
         f"stack {stack_name(stack)}",
         observed=f"has no contract yet: {file} does not exist",
@@ -126,19 +127,8 @@ def stack_contract(project: Project, stack: str) -> Contract:
 
 def _contract_in(name: str) -> Contract:
     if name == "-":
-        return read_contract(sys.stdin.read(), "stdin")
-    return read_contract(_text(Path(name)), name)
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as reason:
-        raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return _bytes(file).decode()
-    except UnicodeDecodeError:
-        raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
+        try:
+            return read_contract(sys.stdin.read(), "stdin")
+        except UnicodeDecodeError:
+            raise EarshotError("stdin", observed="is no UTF-8 text") from None
+    return read_contract(text_of(Path(name)), name)

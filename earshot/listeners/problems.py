@@ -118,8 +118,9 @@ def _child(value: object, part: int | str) -> object:
 def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys of the model at ``location`` below ``model``."""
     for part in location:
-        if isinstance(part, str):
-            model = _model_in(_by_key(model)[part].annotation) or model
+        field = _by_key(model).get(part) if isinstance(part, str) else None
+        if field is not None:  # else it is the index or key of a list or map of models
+            model = _model_in(field.annotation) or model
     return list(_by_key(model))
 
 

@@ -618,3 +618,74 @@ def test_doctor_of_a_port_where_nobody_listens(capsys: pytest.CaptureFixture[str
         assert run(["doctor", "--bootstrap", f"127.0.0.1:{port}", "--format", "json"]) == 1
     report = read_report(capsys.readouterr().out, "stdout")
     assert [cell.cause.kind for cell in report.cells if cell.cause] == ["refused"]
+
+
+def test_a_contract_that_cannot_be_read_is_one_error_of_the_plan(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.root / "stacks").mkdir(exist_ok=True)
+    project.stack_file("mine").write_text(STACK)
+    file = project.contract_file("mine")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"\xff\xfe")
+    assert run(["plan", "-s", "mine"]) == 2
+    assert capsys.readouterr().err == f"error: file {file}: is no UTF-8 text\n"
+    file.unlink()
+    file.mkdir()
+    assert run(["plan", "-s", "mine"]) == 2
+    assert capsys.readouterr().err == f"error: file {file}: cannot be read (Is a directory)\n"
+
+
+def test_an_unknown_key_of_an_address_in_a_contract_is_one_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(docker_contract().to_json())
+    name = next(iter(document["brokers"][0]["advertised"]))
+    document["brokers"][0]["advertised"][name]["tls"] = True
+    (tmp_path / "new.json").write_text(json.dumps(document))
+    assert run(["doctor", "--contract", str(tmp_path / "new.json")]) == 2
+    error = capsys.readouterr().err
+    assert f"advertised.{name}.tls: is no key that earshot knows; allowed: host, port" in error
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [("<&-", "error: stdin: "), ("< bytes", "error: stdin: is no UTF-8 text")],
+)
+def test_a_contract_on_stdin_that_is_none_is_one_error(
+    tmp_path: Path, stdin: str, message: str
+) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    done = shell(f"doctor --contract - {stdin}", tmp_path, PYTHONIOENCODING="utf-8:strict")
+    assert (done.returncode, done.stderr[: len(message)]) == (2, message)
+
+
+def test_a_stdout_that_is_closed_is_no_fault(tmp_path: Path) -> None:
+    done = shell("rules >&-", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_stdout_that_is_full_is_one_error(tmp_path: Path) -> None:
+    done = shell("rules > /dev/full", tmp_path)
+    said = "error: stdout: cannot be written (No space left on device)\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("words", ["--help", "plan --help", "lint --help"])
+def test_a_reader_of_the_help_may_go_away(tmp_path: Path, words: str) -> None:
+    done = shell(f"{words} 2>&1 | true; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def shell(words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`earshot` as a shell starts it."""
+    start = f"{sys.executable} -c 'from earshot.cli import main; main()'"
+    return subprocess.run(
+        ["bash", "-c", f"{start} {words}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -532,3 +532,28 @@ def test_nothing_heavy_is_loaded() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--format", "json", "-o", "a.yml"], ["--write-baseline", "a.yml"], ["-o", "link.json"]],
+)
+def test_a_file_that_is_checked_is_not_written_over(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("a.yml", "kafka KL017\n")
+    Path("link.json").symlink_to("a.yml")
+    assert run(["lint", "a.yml", *options]) == 2
+    out, error = capsys.readouterr()
+    assert (out, error) == (
+        "",
+        f"error: output {options[-1]}: is a file that is read\n  allowed: another file\n",
+    )
+    assert Path("a.yml").read_text() == "kafka KL017\n"
+
+
+def test_another_file_is_written_over(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka KL017\n")
+    write("a.json", "old")
+    assert run(["lint", "a.yml", "-o", "a.json"]) == 1
+    assert "KL017" in Path("a.json").read_text()

@@ -110,3 +110,11 @@ def test_steps_stand_alone(
     assert run(["plan", "-s", "mine", "--against", "mine", *other]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith("error: --against: stands beside")
+
+
+def test_the_name_of_no_stack_is_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack(project, INTERNAL)
+    assert run(["plan", "-s", "mine", "--against", "nope"]) == 2
+    assert "error: stack nope: Pulumi.nope.yaml does not exist" in capsys.readouterr().err
