@@ -69,9 +69,9 @@ class Adoption:
 
     @property
     def exit_code(self) -> int:
-        """1 where something is undecided or a rule is broken, else 0."""
+        """1 where something is undecided, a rule is broken or no stack came of it, else 0."""
         broken = any(item.is_certain_error for item in self.mistakes)
-        return 1 if broken or self.undecided else 0
+        return 1 if broken or self.undecided or self.document is None else 0
 
 
 def adopt_compose(
@@ -167,6 +167,10 @@ def _questions(broker: KafkaBroker) -> Iterator[Question]:
         for name, why in _unread(broker.values.get(key), key != "listeners"):
             remedy = "fix it in the source, and adopt that"
             yield Question(broker.name, broker.id, name or "?", f"{key}: {why}", remedy)
+    for name in _self_named(broker.values):
+        why = "advertises the machine's own name, which the source does not show"
+        remedy = "set advertised.listeners in the source, and adopt that"
+        yield Question(broker.name, broker.id, name, why, remedy)
     for listener in broker.listeners:
         if not listener.audience.scopes:
             yield Question(
@@ -185,6 +189,16 @@ def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
             yield entry.name, f"{entry.error.object} {entry.error.observed}"
         elif is_advertised and not entry[1].host:
             yield entry[0], f"{entry[0]}://:{entry[1].port} has no host"
+
+
+def _self_named(values: Mapping[str, str]) -> Iterator[str]:
+    """Listeners without a host, where Kafka advertises what the machine is called."""
+    if {"advertised.listeners", "advertised.host.name", "host.name"} & values.keys():
+        return
+    for entry in read_listeners(values.get("listeners", "")):
+        if isinstance(entry, Bad) or entry[1].host or entry[0] in controller_names(values):
+            continue
+        yield entry[0]
 
 
 def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:

@@ -7,21 +7,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
 from earshot.adopt.report import as_json, as_text
 from earshot.adopt.stack_file import stack_file
-from earshot.cli.output import emit, save
+from earshot.cli.output import emit, refuse_read, save
 from earshot.errors import EarshotError
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import Linted, Mistake
-from earshot.lint.places import in_compose, in_properties
+from earshot.lint.overrides import laid_over
+from earshot.lint.places import in_files, in_properties
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.report.terminal import Terminal
-from earshot.sources.compose import read_compose
+from earshot.sources.compose import is_compose, read_compose
 from earshot.sources.files import beside, text_of, variables_for
 
+Texts = Sequence[tuple[str, str]]
+"""Files as text and name."""
 COMPOSE = (".yml", ".yaml")
 PROPERTIES = (".properties",)
 _SCOPE_FORM = f"NAME={'|'.join(CLIENT_SCOPES)}, several joined with +"
@@ -39,7 +43,13 @@ def run(
     """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError."""
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
-    adoption = _less_ignored(_adopt(file, env_file, services, read_scopes(scopes)), file)
+    over = _laid_over(file)
+    read = (file, *(Path(name) for _, name in over), *((env_file,) if env_file else ()))
+    if output is not None:
+        refuse_read((output,), read)
+    adoption = _less_ignored(
+        _adopt(file, over, env_file, services, read_scopes(scopes)), file, over
+    )
     emit(as_json(adoption) if json else as_text(adoption, Terminal.of(sys.stdout)))
     if adoption.document is not None:
         if output is not None:
@@ -65,7 +75,19 @@ def read_scopes(texts: Sequence[str]) -> Scopes:
     return found
 
 
-def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: Scopes) -> Adoption:
+def _laid_over(file: Path) -> list[tuple[str, str]]:
+    """The files that `docker compose` lays over ``file`` by itself: text and name of each."""
+    texts = [(text_of(item), str(item)) for item in laid_over(file)]
+    return [item for item in texts if is_compose(*item)]
+
+
+def _adopt(
+    file: Path,
+    over: Texts,
+    env_file: Path | None,
+    services: Sequence[str],
+    scopes: Scopes,
+) -> Adoption:
     if file.suffix in PROPERTIES:
         for option, given in (("--service", services), ("--env-file", env_file)):
             if given:
@@ -78,18 +100,19 @@ def _adopt(file: Path, env_file: Path | None, services: Sequence[str], scopes: S
             allowed=", ".join((*COMPOSE, *PROPERTIES)),
         )
     text, environment = text_of(file), variables_for(file, os.environ, env_file)
-    compose = read_compose(text, file.name, environment, beside(file))
-    as_checked = read_compose(text, file.name, environment, beside(file), lenient=True)
-    return adopt_compose(compose, as_checked, str(file), services, scopes)
+    read = partial(read_compose, text, file.name, environment, beside(file), over=over)
+    adoption = adopt_compose(read(), read(lenient=True), str(file), services, scopes)
+    notes = (f"{name} is laid over it, as `docker compose` does" for _, name in over)
+    return replace(adoption, notes=(*notes, *adoption.notes))
 
 
-def _less_ignored(adoption: Adoption, file: Path) -> Adoption:
+def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
     """``adoption`` without the mistakes that a comment in the file ignores, which become notes."""
     text, shown, mistakes = text_of(file), str(file), adoption.mistakes
     placed = (
         ((item, in_properties(text, shown, item)) for item in mistakes)
         if file.suffix in PROPERTIES
-        else in_compose(text, shown, mistakes)
+        else in_files(((text, shown), *over), mistakes)
     )
     linted = Linted(shown, "", tuple(Mistake(item, place) for item, place in placed))
     found = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes

@@ -197,3 +197,56 @@ services:
     assert [item["rule"] for item in found["mistakes"]] == ["KL017"] * code
     where = "KL017, container kafka, listener PLAINTEXT: "
     assert [item for item in found["notes"] if "KL017" in item] == ([where + note] if note else [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "broker.id=0\nzookeeper.connect=localhost:2181\n",
+        (
+            "node.id=1\nprocess.roles=broker,controller\ncontroller.quorum.voters=1@localhost:9093\n"
+            "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER\n"
+        ),
+    ],
+)
+def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
+    folder: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stock.properties").write_text(text)
+    assert run(["adopt", "stock.properties", "-o", "out.yaml"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "advertises the machine's own name, which the source does not show" in shown
+    assert "set advertised.listeners in the source, and adopt that" in shown
+    assert "no client is sent to it" not in shown
+    assert not Path("out.yaml").exists()
+
+
+@pytest.mark.parametrize("output", ["two_listeners.yml", "link.yml", "used.env"])
+def test_a_file_that_is_read_is_not_written_over(
+    folder: Path, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("used.env").write_text("A=1\n")
+    Path("link.yml").symlink_to("two_listeners.yml")
+    before = Path(output).read_text()
+    assert run(["adopt", "two_listeners.yml", "--env-file", "used.env", "-o", output]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"error: output {output}: is a file that is read\n  allowed: another file\n",
+    )
+    assert Path(output).read_text() == before
+
+
+def test_what_docker_compose_lays_over_a_file_counts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy("two_listeners.yml", "docker-compose.yml")
+    service = next(iter(yaml.safe_load(Path("docker-compose.yml").read_text())["services"]))
+    override = {"services": {service: {"environment": {"KAFKA_NUM_IO_THREADS": "7"}}}}
+    Path("docker-compose.override.yml").write_text(yaml.safe_dump(override))
+    run(["adopt", "docker-compose.yml", "--format", "json"])
+    shown = json.loads(capsys.readouterr().out)
+    over = "docker-compose.override.yml is laid over it, as `docker compose` does"
+    assert over in shown["notes"]
+    Path("docker-compose.override.yml").write_text("volumes: {}\n")  # no service: nothing to lay
+    run(["adopt", "docker-compose.yml", "--format", "json"])
+    assert over not in json.loads(capsys.readouterr().out)["notes"]
