@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from earshot.checks.deployment import kafka_refusals
 from earshot.checks.security_advice import advice_on_settings
 from earshot.facts.settings import NEWEST, BrokerSettings
-from earshot.listeners.properties import read_properties
+from earshot.listeners.properties import malformed_keys, read_properties
+from earshot.rules import kl002_kafka
 from earshot.rules.finding import Finding
 
 OLDEST = (3, 9)
@@ -37,6 +38,9 @@ def mistakes_in_properties(
 ) -> tuple[Finding, ...]:
     """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
     stops there."""
+    for key in malformed_keys(text):
+        said = "has a \\u without four hexadecimal digits; Java loads no such file"
+        return (kl002_kafka.RULE.finding(f"{key}: {said}", "a backslash twice", inputs=(key,)),)
     return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
 
 

@@ -16,6 +16,8 @@ from earshot.names.kinds import NameKind, ip_of, kind_of
 HOST_NETWORK = "host"
 DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
 SHARED_CONFIG = "/mnt/shared/config"
+START_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts", "/etc/kafka/docker")
+"""Where the images have the scripts that read their variables."""
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)
 
 
@@ -109,6 +111,11 @@ class Container:
     def has_file(self) -> bool:
         """A properties file may be mounted where apache/kafka reads one."""
         return any(path.startswith(SHARED_CONFIG) for path in self.mounts)
+
+    @property
+    def has_own_script(self) -> bool:
+        """Whether a start script of its image may have been replaced by a mounted one."""
+        return any(path.startswith(START_SCRIPTS) for path in self.mounts)
 
     @property
     def on_host_network(self) -> bool:

@@ -17,12 +17,14 @@ from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among
 from earshot.sources.dotenv import is_env_file
-from earshot.sources.files import beside, text_of, variables_for
+from earshot.sources.files import PROPERTIES, beside, text_of, variables_for
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
 from earshot.yaml_document import read_yaml_documents
 
-PROPERTIES = ".properties"
+_ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
+"""Empty documents at the end of a file."""
+_INCLUDE = re.compile(r"^include[ \t]*:", re.MULTILINE)
 _TEMPLATE = re.compile(r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b", re.MULTILINE)
 _OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)
 _IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
@@ -73,7 +75,7 @@ def _properties(text: str, shown: str, said: Said) -> Linted:
 
 
 def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
-    shown = str(file)
+    shown, text = str(file), _ENDS.sub("", text)
     if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
         why = "is a template: check what it renders (`helm template`, `docker compose config`)"
         return Linted(shown, "", unchecked=(why,))
@@ -123,7 +125,12 @@ def _compose(
         if not is_compose(content, name):
             return _other_than_compose(content, name)
     compose = read_compose(
-        text, file.name, variables_for(file, variables), beside(file), lenient=True, over=over
+        text,
+        file.name,
+        variables_for(file, variables, keep=True),
+        beside(file),
+        lenient=True,
+        over=over,
     )
     services = tuple(
         replace(item, release=said.release) for item in running(compose.services, said.profiles)
@@ -142,12 +149,16 @@ def _other_than_compose(text: str, shown: str) -> Linted:
         from earshot.lint import other_files
 
         return other_files.redpanda(text, shown)
+    if _INCLUDE.search(text):
+        why = "includes other files, which are not read: check those, or the output of "
+        return Linted(shown, "", unchecked=(f"{why}`docker compose config`",))
     return Linted(shown, "", unchecked=("is no Compose file",))
 
 
 def _unknown(compose: Compose) -> list[str]:
     """What the file leaves open, each once."""
     found = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
+    found += [f"{item}, which Compose refuses: it is not known" for item in compose.malformed]
     for service in compose.services:
         found += [
             f"service {service.name}: {what} could not be read"

@@ -11,6 +11,7 @@ from earshot.lint.places import in_env_file, in_properties
 from earshot.rules.kl002_redpanda import refusals
 from earshot.sources.dotenv import read_env_file
 from earshot.sources.redpanda import listeners_in
+from earshot.sources.substitution import Variables
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 
 Release = tuple[int, int] | None
@@ -24,7 +25,7 @@ def variables(text: str, shown: str, known: Mapping[str, str], release: Release)
 
     Raises EarshotError where it is none.
     """
-    found = read_env_file(text, shown, known, keep=True)
+    found = read_env_file(text, shown, Variables(known, keep=True))
     if not are_of_broker(found):
         return Linted(shown, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(found, release) or advice_in_variables(found, release)

@@ -33,7 +33,6 @@ from earshot.rules.finding import Finding
 from earshot.rules.kl014_image import RULE as KL014
 
 KRAFT_ONLY = (4, 0)
-_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts")
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
 _YES = re.compile(r"1|yes|true", re.IGNORECASE | re.ASCII)
 
@@ -60,8 +59,8 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
     demands = [item for item in DEMANDS if item.holds(known, settings.values)]
     for demand in demands:
         yield from _refused(container, demand)
-    if any(path.startswith(_SCRIPTS) for path in container.mounts):
-        return  # its script may be another
+    if container.has_own_script:
+        return
     if plain and settings.values.get("process.roles"):
         yield from _cluster_id(container, known)
     as_given = plain and not container.unknown

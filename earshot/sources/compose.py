@@ -24,7 +24,7 @@ from earshot.facts.container import (
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_port
 from earshot.sources.compose_tags import Keys, tagged, untagged, without
-from earshot.sources.dotenv import read_env_file
+from earshot.sources.dotenv import read_env_file, read_raw_env_file
 from earshot.sources.substitution import Variables
 from earshot.yaml_document import read_yaml_texts
 
@@ -73,6 +73,8 @@ class Compose:
 
     services: tuple[Service, ...]
     missing: tuple[str, ...]
+    malformed: tuple[str, ...] = ()
+    """Where `$` stands in a form that Compose refuses, and what is wrong with it."""
 
 
 def read_compose(
@@ -111,18 +113,20 @@ def read_compose(
         replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
         for name, section in whole.items()
     )
-    return Compose(services, tuple(files.variables.missing))
+    return Compose(services, tuple(files.variables.missing), tuple(files.variables.malformed))
 
 
 def running(services: Sequence[Service], profiles: Collection[str]) -> tuple[Service, ...]:
     """Those of ``services`` that Compose starts with ``profiles``: all that have none, and those
-    of one that is named (`*` names all). Where none is named these are all: any may be started."""
+    of one that is named (`*` names all). Where none is named these are all: any may be started.
+    What runs in no container (`replicas: 0`) is none of them."""
+    started = tuple(item for item in services if item.replicas != "0")
     if not profiles:
-        return tuple(services)
+        return started
     return tuple(
         # what is chosen runs with the others: none of them is an alternative any more
         replace(item, container=replace(item.container, profiles=()))
-        for item in services
+        for item in started
         if not item.container.profiles
         or "*" in profiles
         or set(item.container.profiles) & set(profiles)
@@ -335,12 +339,13 @@ class _Files:
                     raise
                 unknown.append("env_file")
                 continue
-            found |= read_env_file(text, path, self.variables.values)
+            read = read_raw_env_file if entry.get("format") == "raw" else read_env_file
+            found |= read(text, path, self.variables)
         for name, value in _map(section.get("environment"), f"{where}.environment").items():
             if value is not None:
                 found[name] = str(value)
-            elif name in self.variables.values:  # handed through from the caller's environment
-                found[name] = self.variables.values[name]
+            elif (handed := self.variables.handed_through(name)) is not None:
+                found[name] = handed
         return found
 
 
@@ -355,9 +360,10 @@ class _Walk:
         if isinstance(value, str):
             try:
                 return self.variables.substitute(value, f"{self.shown}: {'.'.join(path)}")
-            except EarshotError:
+            except EarshotError as error:
                 if not self.variables.keep:
                     raise
+                self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
                 return value  # its dollar sign says that it is not known
         if isinstance(value, Mapping):
             return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}

@@ -89,6 +89,7 @@ def settings_of(service: Service) -> BrokerSettings:
         family in _TOLD
         and not _is_confluent_local(container.image)
         and "CUSTOM_INIT_SCRIPT" not in container.env
+        and not container.has_own_script
         and not (container.unknown or service.is_built or service.command or container.has_file)
         and not any("properties" in path for path in container.mounts)
     )
@@ -146,7 +147,7 @@ def _derives_no_more(container: Container) -> bool:
 
 def _has_unread_variables(container: Container) -> bool:
     """Whether some of its variables are set where nobody has read them, or not known yet."""
-    return bool(_UNREAD & set(container.unknown))
+    return bool(_UNREAD & set(container.unknown)) or container.has_own_script
 
 
 def _with_port(container: Container) -> Container:

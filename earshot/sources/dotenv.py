@@ -9,7 +9,7 @@ know escapes, and other values may name variables. python-dotenv reads otherwise
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 from earshot.errors import EarshotError
 from earshot.sources.substitution import Variables
@@ -28,19 +28,15 @@ def is_env_file(name: str) -> bool:
     return name.startswith(".env.") or name.endswith(".env")
 
 
-def read_env_file(
-    text: str, shown: str, known: Mapping[str, str], *, keep: bool = False
-) -> dict[str, str]:
+def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
     """The variables of a file; ``known`` are those that its values may name besides its own.
 
-    A name alone on its line takes its value from ``known``, or is left out; to ``keep`` is to leave
-    what nobody has set as `${NAME}`. Raises EarshotError.
+    A name alone on its line takes its value from ``known``, or is left out. What is missing, and
+    whether that is kept as `${NAME}`, is the business of ``known``. Raises EarshotError.
     """
     found: dict[str, str] = {}
-    lines = iter(enumerate(text.splitlines(), 1))
+    lines = _lines(text)
     for number, line in lines:
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
         match = _LINE.fullmatch(line)
         if match is None:
             raise EarshotError(
@@ -50,8 +46,7 @@ def read_env_file(
             )
         name, value = match["name"], match["value"]
         if match["sign"] is None:
-            if name in known:
-                found[name] = known[name]
+            found |= _handed_through(name, known)
             continue
         while _is_open(value):  # a quoted value may go on for lines
             following = next(lines, None)
@@ -60,10 +55,41 @@ def read_env_file(
                     f"{shown}, line {number}", observed="has a quote that is not closed"
                 )
             value += "\n" + following[1]
-        found[name] = _value(
-            value, Variables({**found, **known}, keep=keep), f"{shown}, line {number}"
-        )
+        variables = Variables({**found, **known.values}, keep=known.keep)
+        found[name] = _value(value, variables, f"{shown}, line {number}")
+        known.missing.update(variables.missing)
     return found
+
+
+def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
+    """The same of an `env_file` with `format: raw`: what follows `=` is the value as it stands.
+
+    Source: the Compose Specification, and kvfile of Docker's CLI. Raises EarshotError.
+    """
+    found: dict[str, str] = {}
+    for number, line in _lines(text):
+        name, sign, value = line.lstrip().partition("=")
+        if not name or re.search(r"\s", name):
+            raise EarshotError(
+                f"{shown}, line {number}",
+                observed="is no assignment",
+                allowed="NAME=value, or a comment after #",
+            )
+        found |= {name: value} if sign else _handed_through(name, known)
+    return found
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, but for blank ones, comments and the mark that Windows puts
+    before UTF-8."""
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line
+
+
+def _handed_through(name: str, known: Variables) -> dict[str, str]:
+    value = known.handed_through(name)
+    return {} if value is None else {name: value}
 
 
 def _is_open(value: str) -> bool:

@@ -8,12 +8,23 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.sources.dotenv import read_env_file
+from earshot.sources.substitution import Variables
+
+PROPERTIES = ".properties"
 
 
 def text_of(file: Path) -> str:
-    """Its text; raises EarshotError where it cannot be read."""
+    """Its text; raises EarshotError where it cannot be read.
+
+    A properties file that is no UTF-8 is in ISO-8859-1, as which Java reads every one.
+    """
     try:
-        return file.read_text(encoding="utf-8")
+        try:
+            return file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            if file.suffix != PROPERTIES:
+                raise
+            return file.read_text(encoding="latin-1")
     except OSError as reason:
         raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
     except UnicodeDecodeError:
@@ -36,13 +47,19 @@ def beside(file: Path) -> Callable[[str], str]:
 
 
 def variables_for(
-    file: Path, environment: Mapping[str, str], env_file: Path | None = None
+    file: Path,
+    environment: Mapping[str, str],
+    env_file: Path | None = None,
+    *,
+    keep: bool = False,
 ) -> dict[str, str]:
     """Those of the environment, and below them those of ``env_file``, or of `.env` beside it.
 
-    Raises EarshotError.
+    To ``keep`` is to leave what the file names and nobody has set as `${NAME}`. Raises
+    EarshotError.
     """
     dotenv = env_file or file.parent / ".env"
     if env_file is None and not dotenv.is_file():
         return dict(environment)
-    return read_env_file(text_of(dotenv), str(dotenv), environment) | dict(environment)
+    known = Variables(environment, keep=keep)
+    return read_env_file(text_of(dotenv), str(dotenv), known) | dict(environment)

@@ -16,6 +16,7 @@ from earshot.listeners.secrets import before_secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATOR = re.compile(r":?[-?+]")
+_KEPT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 MAX_DEPTH = 20
 ALLOWED = "$X, ${X}, ${X:-default}, ${X:?message}, ${X:+other}, and $$ for a dollar sign"
 
@@ -28,6 +29,8 @@ class Variables:
     missing: dict[str, None] = field(default_factory=dict)
     keep: bool = False
     """Leave a variable that nobody has set as `${NAME}`: its value is not known here."""
+    malformed: dict[str, None] = field(default_factory=dict)
+    """Where a form stands that compose does not know, and what is wrong with it."""
 
     def substitute(self, text: str, where: str = "") -> str:
         """``text`` with every variable replaced; one that is not set becomes empty.
@@ -37,6 +40,20 @@ class Variables:
         if "$" not in text:
             return text
         return _Substitution(self, text, where).whole()
+
+    def value(self, name: str) -> str:
+        """That of one variable; where nobody has set it, it is missing and empty, or `${NAME}`."""
+        found = self.values.get(name)
+        if found is None:
+            self.missing[name] = None
+            return f"${{{name}}}" if self.keep else ""
+        if self.keep:  # a value may have been kept by another file, such as `.env`
+            self.missing.update(dict.fromkeys(_KEPT.findall(found)))
+        return found
+
+    def handed_through(self, name: str) -> str | None:
+        """The value of a variable that a file names without one; None where it is not set then."""
+        return self.value(name) if self.keep or name in self.values else None
 
 
 class _Substitution:
@@ -71,13 +88,13 @@ class _Substitution:
         if self.text.startswith("{", self.at):
             self.at += 1
             return self._braced(depth)
-        return self._plain(self._name())
+        return self.variables.value(self._name())
 
     def _braced(self, depth: int) -> str:
         name = self._name()
         if self.text.startswith("}", self.at):
             self.at += 1
-            return self._plain(name)
+            return self.variables.value(name)
         operator = _OPERATOR.match(self.text, self.at)
         if operator is None:
             raise self._error("has a form that compose does not know")
@@ -94,7 +111,7 @@ class _Substitution:
         if kind == "+":
             return rest if there else ""
         if not there and self.variables.keep:
-            return self._plain(name)
+            return self.variables.value(name)
         if not there:
             raise EarshotError(
                 self.where or f"variable {name}",
@@ -110,11 +127,6 @@ class _Substitution:
             raise self._error("has a $ that no variable's name follows")
         self.at = match.end()
         return match[0]
-
-    def _plain(self, name: str) -> str:
-        if name not in self.variables.values:
-            self.variables.missing[name] = None
-        return self.variables.values.get(name, f"${{{name}}}" if self.variables.keep else "")
 
     def _error(self, observed: str) -> EarshotError:
         return EarshotError(

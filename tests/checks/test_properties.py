@@ -157,3 +157,15 @@ def test_port_0_stands_for_whichever_is_free() -> None:
 def test_any_text_is_checked(text: str) -> None:
     assert is_of_broker(text) in (True, False)
     assert all(isinstance(item, Finding) for item in mistakes_in_properties(text))
+
+
+def test_a_file_that_java_does_not_load_is_one_mistake() -> None:
+    found = mistakes_in_properties("log.dirs=C:\\users\\kafka\n" + KRAFT.replace("1@", ""))
+    assert [(item.rule, item.observed, item.inputs) for item in found] == [
+        (
+            "KL002",
+            "log.dirs: has a \\u without four hexadecimal digits; Java loads no such file",
+            ("log.dirs",),
+        )
+    ]
+    assert mistakes_in_properties("log.dirs=C:\\\\users\\u006bafka\n" + KRAFT) == ()

@@ -200,3 +200,77 @@ def test_any_text_is_checked_or_refused_in_one_clear_error(
     assert bool(found.kind) or (found.unchecked and not found.mistakes)
     for item in found.mistakes:
         assert item.place.file == str(file) and item.place.line >= 1
+
+
+REACHED = """\
+services:
+  kafka:
+    image: confluentinc/cp-kafka:7.6.0
+    ports: ["9092:9092"]
+    env_file: k.env
+    environment:
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: IN://:19092,OUT://:9092
+      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: IN:PLAINTEXT,OUT:PLAINTEXT
+      KAFKA_INTER_BROKER_LISTENER_NAME: IN
+"""
+OPEN = "HOST_IP is not set: what depends on it is not known"
+
+
+@pytest.mark.parametrize(
+    ("env", "dotenv", "more"),
+    [
+        ("KAFKA_ADVERTISED_LISTENERS=IN://kafka:19092,OUT://${HOST_IP}:9092", "", ""),
+        ("", "ADV=${HOST_IP}", "IN://kafka:19092,OUT://${ADV}:9092"),
+    ],
+)
+def test_an_address_that_a_file_of_variables_leaves_open_is_not_blamed(
+    tmp_path: Path, env: str, dotenv: str, more: str
+) -> None:
+    (tmp_path / "k.env").write_text(env + "\n")
+    (tmp_path / ".env").write_text(dotenv + "\n")
+    text = REACHED + (f"      KAFKA_ADVERTISED_LISTENERS: {more}\n" if more else "")
+    found = checked(tmp_path, text)
+    assert (said(found), found.unchecked) == ([], (OPEN,))
+
+
+def test_a_variable_that_is_handed_through_is_not_taken_for_absent(tmp_path: Path) -> None:
+    (tmp_path / "k.env").write_text("")
+    found = checked(tmp_path, REACHED + "      KAFKA_ADVERTISED_LISTENERS:\n")
+    open_end = "KAFKA_ADVERTISED_LISTENERS is not set: what depends on it is not known"
+    assert (said(found), found.unchecked) == ([], (open_end,))
+
+
+@pytest.mark.parametrize("mounted", ["bash-config", "configure"])
+def test_a_start_script_of_one_s_own_may_set_what_is_missing(tmp_path: Path, mounted: str) -> None:
+    text = REACHED.replace("    env_file: k.env\n", "    volumes: [VOLUME]\n")
+    text = text.replace("IN://:19092,OUT://:9092", "IN://0.0.0.0:19092,OUT://0.0.0.0:9092")
+    script = f"./{mounted}:/etc/confluent/docker/{mounted}"
+    assert said(checked(tmp_path, text.replace("VOLUME", script))) == []
+    assert said(checked(tmp_path, text.replace("VOLUME", "./data:/var/lib/kafka/data"))) != []
+
+
+def test_a_variable_in_a_form_that_compose_refuses_is_named(tmp_path: Path) -> None:
+    text = REACHED.replace("    env_file: k.env\n", "")
+    address = "IN://kafka:19092,OUT://${A:9092"
+    found = checked(tmp_path, f"{text}      KAFKA_ADVERTISED_LISTENERS: {address}\n")
+    why = "has a form that compose does not know (at character 27), which Compose refuses"
+    where = "services.kafka.environment.KAFKA_ADVERTISED_LISTENERS"
+    assert (said(found), found.unchecked) == ([], (f"{where} {why}: it is not known",))
+
+
+@pytest.mark.parametrize("end", ["---\n", "---\n---\n", "...\n", "--- \n\n"])
+def test_an_empty_document_at_the_end_is_none(tmp_path: Path, end: str) -> None:
+    assert said(checked(tmp_path, COMPOSE + end)) == [("KL015", "kafka", 7, 7)]
+
+
+def test_a_file_that_only_includes_others_is_said_to_do_so(tmp_path: Path) -> None:
+    found = checked(tmp_path, "include:\n  - kafka.yml\n")
+    why = "includes other files, which are not read: check those, or the output of "
+    assert (found.kind, found.unchecked) == ("", (f"{why}`docker compose config`",))
+
+
+def test_properties_with_a_letter_of_latin_1_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_bytes("# Brücke\n".encode("latin-1") + PROPERTIES.encode())
+    assert check(file, {}).kind == "properties file"

@@ -195,7 +195,7 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
     [
         ("a: kafka\n---\nb: c\n", "holds several YAML documents: no Compose file"),
         ("---\na: !Ref kafka\n---\nb: c\n", "holds several YAML documents: no Compose file"),
-        ("---\n---\n", "holds several YAML documents: no Compose file"),
+        ("---\n---\n", "is no Compose file"),
         ("---\na: kafka\n", "is no Compose file"),
         ("{apiVersion: v1, kind: Service, metadata: {name: kafka}}\n", NO_BROKER),
         ("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}\n", NO_BROKER),

@@ -458,7 +458,34 @@ def test_a_variable_that_nobody_has_set_stays_where_it_is_not_known() -> None:
 
 
 def test_a_form_that_compose_does_not_know_stays_as_it_is() -> None:
-    assert lenient_container("environment: {A: 'x$'}").env == {"A": "x$"}
+    found = lenient("services: {k: {image: a, environment: {A: 'x$', B: '${C:9092', D: $$}}}")
+    assert found.services[0].container.env == {"A": "x$", "B": "${C:9092", "D": "$"}
+    assert found.malformed == (
+        "services.k.environment.A has a $ that no variable's name follows (at character 3)",
+        "services.k.environment.B has a form that compose does not know (at character 4)",
+    )
+
+
+@pytest.mark.parametrize("text", ["environment: [A]", "environment: {A: }", "env_file: k.env"])
+def test_what_is_handed_through_and_not_set_here_is_not_known(text: str) -> None:
+    body = f"services: {{k: {{image: a, {text}}}}}"
+    found = lenient(body, files={"k.env": "A\n"})
+    assert (found.services[0].container.env, found.missing) == ({"A": "${A}"}, ("A",))
+    assert lenient(body, {"A": "1"}, {"k.env": "A\n"}).services[0].container.env == {"A": "1"}
+    strict = read(body, files={"k.env": "A\n"})
+    assert (strict.services[0].container.env, strict.missing) == ({}, ())
+
+
+def test_a_variable_of_an_env_file_that_nobody_has_set_is_not_known() -> None:
+    body = "services: {k: {image: a, env_file: k.env, environment: {B: '$C'}}}"
+    found = lenient(body, {"C": "x${D}"}, {"k.env": "A=${HOST_IP}:1\n"})
+    assert found.services[0].container.env == {"A": "${HOST_IP}:1", "B": "x${D}"}
+    assert set(found.missing) == {"HOST_IP", "D"}
+
+
+def test_an_env_file_may_be_raw() -> None:
+    body = "services: {k: {image: a, env_file: [{path: k.env, format: raw}]}}"
+    assert read(body, files={"k.env": "A='$x'\n"}).services[0].container.env == {"A": "'$x'"}
 
 
 @pytest.mark.parametrize(
@@ -698,6 +725,14 @@ def test_which_services_run_with_profiles(profiles: tuple[str, ...], names: str)
     found = running(services, profiles)
     assert "".join(item.name for item in found) == names
     assert not profiles or not any(item.container.profiles for item in found)
+
+
+@pytest.mark.parametrize("text", ["deploy: {replicas: 0}", "scale: 0"])
+@pytest.mark.parametrize("profiles", [(), ("x",)])
+def test_what_runs_in_no_container_does_not_run(text: str, profiles: tuple[str, ...]) -> None:
+    body = f"services: {{a: {{image: i, {text}}}, b: {{image: i, scale: 1}}}}"
+    services = read_compose(body, "a.yml", {}, dict[str, str]().__getitem__).services
+    assert [item.name for item in running(services, profiles)] == ["b"]
 
 
 # https://docs.docker.com/reference/compose-file/merge/#reset-value

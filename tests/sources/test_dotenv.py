@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.dotenv import read_env_file
+from earshot.sources.dotenv import read_env_file, read_raw_env_file
+from earshot.sources.substitution import Variables
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ from earshot.sources.dotenv import read_env_file
     ],
 )
 def test_lines(line: str, expected: dict[str, str]) -> None:
-    assert read_env_file(line, ".env", {"KNOWN": "k"}) == expected
+    assert read_env_file(line, ".env", Variables({"KNOWN": "k"})) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,18 +52,47 @@ def test_lines(line: str, expected: dict[str, str]) -> None:
 )
 def test_what_cannot_be_read_is_named_with_its_line(text: str, message: str) -> None:
     with pytest.raises(EarshotError, match="line") as caught:
-        read_env_file(text, ".env", {})
+        read_env_file(text, ".env", Variables({}))
     assert str(caught.value).startswith(message)
 
 
 @given(st.from_regex(r"[A-Z_]{1,8}", fullmatch=True), st.text(alphabet="ab c#:/$,", max_size=20))
 def test_single_quotes_keep_everything(name: str, value: str) -> None:
-    assert read_env_file(f"{name}='{value}'", ".env", {}) == {name: value}
+    assert read_env_file(f"{name}='{value}'", ".env", Variables({})) == {name: value}
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        assert isinstance(read_env_file(text, ".env", {}), dict)
+        assert isinstance(read_env_file(text, ".env", Variables({})), dict)
     except EarshotError as error:
         assert str(error).startswith(".env, line ")
+
+
+def test_the_mark_of_windows_before_a_file_is_no_name() -> None:
+    assert read_env_file("\ufeffA=b", ".env", Variables({})) == {"A": "b"}
+    assert read_raw_env_file("\ufeffA=b", ".env", Variables({})) == {"A": "b"}
+
+
+def test_what_nobody_has_set_is_kept_and_missing_where_it_is_not_known() -> None:
+    known = Variables({"SET": "s"}, keep=True)
+    found = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", known)
+    assert found == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}
+    assert list(known.missing) == ["B", "C"]
+
+
+def test_a_raw_file_keeps_what_stands_there() -> None:
+    text = "# c\n\n A=' $x # y \nB=\"\nKNOWN\nC\nD="
+    assert read_raw_env_file(text, "k.env", Variables({"KNOWN": "k"})) == {
+        "A": "' $x # y ",
+        "B": '"',
+        "KNOWN": "k",
+        "D": "",
+    }
+
+
+@pytest.mark.parametrize("line", ["=b", "A B=c", "export A=b"])
+def test_a_raw_file_knows_no_other_form(line: str) -> None:
+    with pytest.raises(EarshotError) as caught:
+        read_raw_env_file(f"OK=1\n{line}", "k.env", Variables({}))
+    assert str(caught.value).startswith("k.env, line 2: is no assignment\n  allowed: NAME=value")

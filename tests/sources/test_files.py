@@ -39,3 +39,17 @@ def test_the_environment_counts_before_the_file(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("C=3\n")
     assert variables_for(file, {"A": "1"}) == {"A": "1", "B": "2"}
     assert variables_for(file, {"A": "1"}, tmp_path / "other") == {"A": "1", "C": "3"}
+
+
+def test_what_a_dotenv_leaves_open_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A=x$B\n")
+    assert variables_for(tmp_path / "compose.yml", {}) == {"A": "x"}
+    assert variables_for(tmp_path / "compose.yml", {}, keep=True) == {"A": "x${B}"}
+
+
+def test_properties_may_be_in_the_encoding_that_java_reads(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_bytes("# Brücke\nbroker.id=1\n".encode("latin-1"))
+    assert text_of(file) == "# Brücke\nbroker.id=1\n"
+    file.write_bytes("# Brücke\n".encode())
+    assert text_of(file) == "# Brücke\n"
