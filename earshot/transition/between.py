@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from earshot.listeners.model import ClusterPlan, Node
-from earshot.listeners.terms import Scope
-from earshot.transition.reach import of_brokers, protocols
+from earshot.transition.reach import is_internal, protocols
 
 
 def candidates(current: ClusterPlan, wanted: ClusterPlan) -> tuple[ClusterPlan, ...]:
@@ -38,8 +37,12 @@ def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]
         if protocols(old, name) != protocols(new, name)
     }
     if used != next_used:
-        # what brokers are to use must be there with its new protocol before they use it
-        both = side_by_side(old, new, changed - {next_used})
+        # what brokers are to use must be there with its new protocol before they use it, and what
+        # they use stays theirs until then
+        keeping = changed - {next_used}
+        if is_internal(old, used) and not is_internal(new, used):
+            keeping |= {used}
+        both = side_by_side(old, new, keeping)
         yield both
         yield both.model_copy(update={"inter_broker": next_used})
     elif used not in changed:
@@ -57,12 +60,7 @@ def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str
     stays = [name for name in new.listener_names if name in old.listener_names]
     others = [name for name in (*new.listener_names, *old.listener_names) if name not in stays]
     for name in (*stays, *others):
-        if name not in changed and all(
-            Scope.INTERNAL in item.scopes
-            for plan in (old, new)
-            for item in of_brokers(plan)
-            if item.name == name
-        ):
+        if name not in changed and is_internal(old, name) and is_internal(new, name):
             return name
     return None
 
@@ -70,7 +68,7 @@ def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str
 def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -> ClusterPlan:
     """The listeners of both plans, which have the same nodes; brokers use that of ``old``.
 
-    What both have is as in ``new``, but with the protocol of ``old`` for those in ``keeping``.
+    What both have is as in ``new``, but as in ``old`` for those in ``keeping``.
     """
     nodes = tuple(_node(old.node(node.id), node, new.controller, keeping) for node in new.nodes)
     extra = tuple(sorted((dict(old.extra) | dict(new.extra)).items()))

@@ -2,7 +2,8 @@
 
 A broker connects to another one through the listener that its own `inter.broker.listener.name`
 names, at the address that the other has registered for it. While brokers are restarted in turn,
-some run the old plan and some the new one, so each must offer what the others use.
+some run the old plan and some the new one, so each must offer what the others use, at an address
+that is meant for brokers.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from earshot.listeners.model import ClusterPlan, Listener
-from earshot.listeners.terms import Protocol
+from earshot.listeners.model import ClusterPlan, Listener, Node
+from earshot.listeners.terms import Protocol, Scope
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,13 @@ def reaches(one: ClusterPlan, other: ClusterPlan) -> bool:
         len(used) == 1
         and used == protocols(other, name)
         and all(node.listener(name) for node in other.brokers)
+        and (is_internal(other, name) or not is_internal(one, name))
     )
+
+
+def is_internal(plan: ClusterPlan, name: str) -> bool:
+    """Whether the listener ``name`` of every broker is for brokers, too."""
+    return all(Scope.INTERNAL in item.scopes for item in of_brokers(plan) if item.name == name)
 
 
 def protocols(plan: ClusterPlan, name: str) -> set[Protocol]:
@@ -77,10 +84,22 @@ def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
     nodes = {node.id: node for node in before.nodes}
     for node in after.nodes:
         if node.id in nodes:
-            held = {item.bind_port: item.name for item in nodes[node.id].listeners}
-            for item in node.listeners:
-                if (old := held.get(item.bind_port, item.name)) != item.name:
-                    yield Takeover(node.id, item.bind_port, old, item.name)
+            held, wanted = _ports(nodes[node.id]), _ports(node)
+            taken = (
+                Takeover(node.id, key[1], held[key], name)
+                for key, name in wanted.items()
+                if held.get(key, name) != name
+            )
+            yield from dict.fromkeys(taken)
+
+
+def _ports(node: Node) -> dict[tuple[bool, int], str]:
+    """The listener at each port, of the node itself, and of where clients outside find it."""
+    found = {(False, item.bind_port): item.name for item in node.listeners}
+    for item in node.listeners:
+        if {Scope.HOST, Scope.EXTERNAL} & set(item.scopes):
+            found[(True, item.port)] = item.name
+    return found
 
 
 def clashes(plan: ClusterPlan) -> bool:

@@ -48,9 +48,9 @@ def changed(old: Document, chance: random.Random) -> Document:
     """``old`` after one to four changes that an operator may want, sensible or not."""
     new = {**old, "listeners": [dict(item) for item in old["listeners"]]}
     for _ in range(chance.randint(1, 4)):
-        chance.choice((_renamed, _renamed, _moved, _secured, _added, _removed, _used, _grown))(
-            new, chance
-        )
+        chance.choice(
+            (_renamed, _renamed, _moved, _secured, _added, _removed, _used, _grown, _rescoped)
+        )(new, chance)
     return new
 
 
@@ -108,6 +108,15 @@ def _removed(new: Document, chance: random.Random) -> None:
 def _used(new: Document, chance: random.Random) -> None:
     internal = [it["name"] for it in new["listeners"] if "internal" in it["scopes"]]
     new["inter_broker"] = chance.choice(internal)
+
+
+def _rescoped(new: Document, chance: random.Random) -> None:
+    item = chance.choice(new["listeners"])
+    item["scopes"] = chance.choice(SCOPES)
+    if "internal" not in item["scopes"] and new.get("inter_broker") == item["name"]:
+        del new["inter_broker"]
+    if not any("internal" in it["scopes"] for it in new["listeners"]):
+        item["scopes"] = ["internal"]
 
 
 def _grown(new: Document, chance: random.Random) -> None:

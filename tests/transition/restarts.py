@@ -1,7 +1,7 @@
 """A model of brokers that are restarted one at a time: who must reach whom, and who cannot.
 
 It knows nothing of how steps are found: it reads the settings that brokers are started with, as
-Kafka does.
+Kafka does, and which listeners have addresses that other brokers can resolve.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
+from earshot.listeners.terms import Scope
 
 ALL = 6
 """Of so many brokers every mixture is looked at; of more, `SAMPLE` of them."""
@@ -31,6 +32,8 @@ class Broker:
     uses: Offer
     ports: tuple[tuple[str, str], ...]
     """Each listener's name and the port that it binds."""
+    internal: frozenset[str]
+    """The listeners whose addresses are meant for brokers."""
 
     @classmethod
     def of(cls, plan: ClusterPlan, id: int) -> Broker:
@@ -46,6 +49,7 @@ class Broker:
             frozenset((name, protocols[name]) for name in names),
             (used, protocols.get(used, "")),
             tuple((name, address.rpartition(":")[2]) for name, address in binds),
+            frozenset(it.name for it in plan.node(id).listeners if Scope.INTERNAL in it.scopes),
         )
 
 
@@ -64,6 +68,8 @@ def sent_nowhere(state: Mapping[int, Broker], clients: Iterable[Offer]) -> Itera
     for one, other in itertools.permutations(state.values(), 2):
         if one.uses not in other.offers:
             yield f"broker {one.id} is sent to {one.uses} of broker {other.id}"
+        elif one.uses[0] not in other.internal:
+            yield f"broker {one.id} cannot resolve {one.uses} of broker {other.id}"
     for offer in clients:
         for broker in state.values():
             if offer not in broker.offers:

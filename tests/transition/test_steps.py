@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from earshot import plan as as_planned
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.terms import Mechanism
@@ -191,6 +192,94 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
     steps = transition(BEFORE, more)
     assert [len(step.plan.nodes) for step in steps] == [3, 3, 4]
     assert [step.restarts for step in steps] == [(1, 2, 3)] * 3
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "expected", "uses"),
+    [
+        (
+            BEFORE,
+            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
+            [
+                "REPL added",
+                "brokers reach each other through REPL",
+                "INTERNAL at other addresses",
+            ],
+            ["INTERNAL", "REPL", "REPL"],
+        ),
+        (
+            BEFORE,
+            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL | {"scopes": ["internal"]}),
+            [
+                "EXTERNAL at other addresses",
+                "brokers reach each other through EXTERNAL",
+                "INTERNAL at other addresses",
+            ],
+            ["INTERNAL", "EXTERNAL", "EXTERNAL"],
+        ),
+        (
+            plan(INTERNAL, EXTERNAL, REPL, inter_broker="INTERNAL"),
+            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
+            ["brokers reach each other through REPL", "INTERNAL at other addresses"],
+            ["REPL", "REPL"],
+        ),
+    ],
+)
+def test_what_brokers_use_keeps_its_address_until_they_use_another_one(
+    current: ClusterPlan, wanted: ClusterPlan, expected: list[str], uses: list[str]
+) -> None:
+    steps = transition(current, wanted)
+    assert texts(steps) == expected
+    assert [step.plan.inter_broker for step in steps] == uses
+    assert [_hosts(step.plan) for step in steps] == [{"b1.internal.example"}] * len(steps)
+
+
+def _hosts(of: ClusterPlan) -> set[object]:
+    """What broker 1 advertises to the others."""
+    return {it.host for it in of.node(1).listeners if it.name == of.inter_broker}
+
+
+PUBLISHED = {1: 39092, 2: 39093, 3: 39094}
+OTHERS = {1: 49092, 2: 49093, 3: 49094}
+
+
+def on_docker(external: dict[int, int], public: dict[int, int] | None) -> ClusterPlan:
+    """Brokers in containers, of which clients outside know the published ports alone."""
+    listeners = [INTERNAL, EXTERNAL | {"published": external}]
+    if public:
+        listeners.append(
+            {"name": "PUBLIC", "port": 9192, "scopes": ["external"], "published": public}
+        )
+    hosts = [{"external": "kafka.example.org"}]
+    return as_planned({"placement": "docker", "hosts": hosts, "listeners": listeners})
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "reason"),
+    [
+        (
+            on_docker(PUBLISHED, OTHERS),
+            on_docker(OTHERS, PUBLISHED),
+            "port 49092 of node 1, 49093 of node 2 and more would go from PUBLIC to EXTERNAL",
+        ),
+        (
+            on_docker(PUBLISHED, None),
+            on_docker(OTHERS, PUBLISHED),
+            "port 39092 of node 1, 39093 of node 2, 39094 of node 3 would go from EXTERNAL to PUBL",
+        ),
+    ],
+)
+def test_a_published_port_is_not_handed_over_in_one_go(
+    current: ClusterPlan, wanted: ClusterPlan, reason: str
+) -> None:
+    with pytest.raises(EarshotError) as refusal:
+        transition(current, wanted)
+    assert refusal.value.observed.startswith(reason)
+
+
+def test_a_port_within_a_container_is_no_published_one() -> None:
+    wanted = on_docker({1: 19092, 2: 19093, 3: 19094}, None)
+    assert texts(transition(on_docker(PUBLISHED, None), wanted)) == ["EXTERNAL at other addresses"]
 
 
 def test_one_broker_alone_reaches_nobody_and_needs_one_step_to_use_another_listener() -> None:
