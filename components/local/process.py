@@ -17,6 +17,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -45,6 +46,8 @@ from earshot.listeners.security import token_options
 FORMAT_SECONDS = 120
 KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.2
+_ROOM = 1 << 20
+"""Bytes: settings, a record and what the JVM says take a tenth of it."""
 _UMASK = 0o077
 """Kafka's umask: its logs contain the secrets in `extra`."""
 
@@ -78,6 +81,19 @@ def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> 
     parts = [properties, heap, kafka_version]
     text = "\0".join([*parts, certificate] if certificate else parts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_room(launch: Launch) -> None:
+    """Raises EarshotError where the files of a start would find no room on the disk.
+
+    Asked while the node still runs: without them it could not be started as before either.
+    """
+    with (
+        writing(f"node {launch.id}", launch.directory),
+        tempfile.TemporaryFile(dir=launch.directory) as file,
+    ):
+        file.write(bytes(_ROOM))
+        file.flush()
 
 
 def start(launch: Launch, cluster_id: str) -> Record:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from components.local import quorum
-from components.local.process import Launch, start, stop
+from components.local.process import Launch, check_room, start, stop
 from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
 from earshot.errors import EarshotError
@@ -49,6 +49,8 @@ def restart(
         previous = None  # the node did not run so
     if before is not None and serving:
         _check_others(root, launch.id)
+    if before is not None:
+        check_room(launch)
     stop(launch.directory, grace(root))
     try:
         record = start(launch, cluster_id)
@@ -93,6 +95,9 @@ def _put_back(
     try:
         stop(previous.directory, GRACE_ALONE)
         start(previous, cluster_id)
+    except EarshotError as error:
+        return f"it could not be started again as it was: {error.line}"
+    try:
         _await(root, previous, cluster_id, client, progress)
     except EarshotError as error:
         return f"it was started again as it was, and {error.line}"

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ import psutil
 import pytest
 
 from components.local import process
-from components.local.process import Launch
+from components.local.process import Launch, check_room
 from components.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
@@ -432,3 +433,19 @@ def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
 
 def test_a_node_without_logs_says_so(tmp_path: Path) -> None:
     assert process.last_words(tmp_path) == "  (it wrote no log)"
+
+
+def test_room_for_a_start_is_asked_for_and_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = launch(directory=tmp_path)
+    check_room(wanted)
+    assert list(tmp_path.iterdir()) == []
+
+    def full(**_: object) -> object:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(EarshotError, match=r"cannot be written .No space left on device") as caught:
+        check_room(wanted)
+    assert caught.value.remedy.startswith("free space on that disk")

@@ -38,10 +38,19 @@ class NodeDouble:
     """Other nodes that do not run."""
     fails: dict[str, EarshotError] = field(default_factory=dict)
     """By heap, why a node that was started with it does not come up."""
+    full: bool = False
+    """Whether the disk has no room left."""
+    unstartable: tuple[str, ...] = ()
+    """Heaps with which it cannot even be started."""
     done: list[str] = field(default_factory=list)
 
     def running(self, directory: Path) -> Record | None:
         return None if self.runs is None else Record(1, 1.0, self.runs.digest)
+
+    def check_room(self, launch: Launch) -> None:
+        assert self.runs is not None
+        if self.full:
+            raise EarshotError("node 1", observed="cannot be written (No space left on device)")
 
     def stop(self, directory: Path, grace: float) -> bool:
         self.done.append(f"stop {grace:.0f}")
@@ -50,6 +59,8 @@ class NodeDouble:
 
     def start(self, launch: Launch, cluster_id: str) -> Record:
         self.done.append(f"start {launch.heap}")
+        if launch.heap in self.unstartable:
+            raise EarshotError("node 1", observed="cannot be written (No space left on device)")
         self.runs = launch
         return Record(2, 2.0, launch.digest)
 
@@ -71,7 +82,7 @@ class NodeDouble:
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     """A node that runs with a heap of 256m."""
     double = NodeDouble(launch(tmp_path, "256m"))
-    for name in ("running", "stop", "start", "wait_for"):
+    for name in ("running", "stop", "start", "wait_for", "check_room"):
         monkeypatch.setattr(restart, name, getattr(double, name))
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
@@ -178,3 +189,24 @@ def test_a_controller_alone_is_waited_for_at_its_own_listener(
     restart.restart(tmp_path, wanted, None, "id", {}, lambda _: None)
     address = controller.listeners[0].advertised
     assert node.done[-1] == f"wait [{controller.id}] {{}} {{{controller.id}: {address!r}}}"
+
+
+def test_no_node_is_stopped_that_could_not_be_started_on_a_full_disk(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    node.full = True
+    with pytest.raises(EarshotError, match="No space left"):
+        changed(tmp_path, node)
+    assert node.done == []
+
+
+def test_one_that_cannot_even_be_started_again_is_not_said_to_be(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    node.unstartable = ("256m", "512m")
+    with pytest.raises(EarshotError) as caught:
+        changed(tmp_path, node)
+    assert caught.value.observed == (
+        "cannot be written (No space left on device)\n  it could not be started again as it was: "
+        "node 1: cannot be written (No space left on device)"
+    )
