@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +26,19 @@ _VERSION = re.compile(r"(3\.9|4\.\d+)\.\d+", re.ASCII)
 _SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
 
 
+MIN_HEAP, MAX_HEAP = 16, 1024 * 1024
+"""Megabytes. With less no Kafka starts, and no machine has more."""
+
+
 def heap_size(value: str) -> str:
     """``value`` where it is a size that a JVM takes; raises ValueError."""
+    wanted = "a JVM size such as 256m or 1g"
     if not _SIZE.fullmatch(value):
-        raise ValueError(f"found {shown(value)}; allowed: a JVM size such as 256m or 1g")
+        raise ValueError(f"found {shown(value)}; allowed: {wanted}")
+    digits = value[:-1]
+    megabytes = int(digits) * (1024 if value.endswith("g") else 1) if len(digits) < 10 else math.inf
+    if not MIN_HEAP <= megabytes <= MAX_HEAP:
+        raise ValueError(f"found {shown(value)}; allowed: {wanted}, from 16m to 1024g")
     return value
 
 
