@@ -44,11 +44,11 @@ def chain(
         last = path[-1]
         if last.subject == last.issuer:
             return path, "" if last in trusted else last.subject.rfc4514_string()
-        held = [*trusted, *others]
-        issuer = next((it for it in held if it not in path and _has_signed(it, last)), None)
-        if issuer is None:
+        issuers = [it for it in (*trusted, *others) if it not in path and _has_signed(it, last)]
+        if not issuers:
             return path, last.issuer.rfc4514_string()
-        path.append(issuer)
+        # of a renewed authority both may be there, and clients try each: the one that ends last
+        path.append(max(issuers, key=lambda it: (it in trusted, it.not_valid_after_utc)))
 
 
 def uses(certificate: x509.Certificate) -> tuple[bool, bool]:

@@ -326,12 +326,14 @@ class Store:
             if given is not None:
                 return pem != given
             held = read_certificate(pem)
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, IsADirectoryError, ValueError):
             return True
         return (
             not held.names.same(SubjectNames.of_hosts(hosts))
+            or (held.not_before > now and not elsewhere)
             or held.not_after - now <= timedelta(days=wanted.renew_days)
             or not is_issued_by(pem, authority)
+            or not is_pair(Issued(pem, pem))
         )
 
     def _digest(self, user: str, issuer: int) -> str:
@@ -358,6 +360,12 @@ class Store:
                 str(self.folder / name),
                 observed=f"cannot be read ({reason.strerror})",
                 remedy="deploy the stack again: what is missing is made anew",
+            ) from None
+        except UnicodeDecodeError:
+            raise EarshotError(
+                str(self.folder / name),
+                observed="is damaged",
+                remedy="put it back from a copy; or remove it and deploy the stack again",
             ) from None
 
     def _write(self, name: str, text: str, mode: int = 0o600) -> None:

@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
-from earshot.certificates.chain import principal, uses
+from earshot.certificates.chain import chain, principal, uses
 from tests.certificates.made import made
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
@@ -73,3 +73,11 @@ def test_a_subject_that_kafka_may_call_otherwise_is_refused(name: x509.Name) -> 
 )
 def test_uses(named: list[ObjectIdentifier] | None, allowed: tuple[bool, bool]) -> None:
     assert uses(made("CN=a", NOW, uses=named).certificate) == allowed
+
+
+def test_of_a_renewed_authority_the_certificate_that_ends_last_counts() -> None:
+    old, new = (made("CN=root", NOW, authority=True, days=days, number=1) for days in (1, 900))
+    own = made("CN=b1", NOW, old, hosts=["b1.example.com"])
+    for trusted in ([old, new], [new, old]):
+        path, missing = chain(own.certificate, [], [it.certificate for it in trusted])
+        assert (path, missing) == ([own.certificate, new.certificate], "")

@@ -415,3 +415,36 @@ def test_another_number_is_another_password(store: Store) -> None:
     third = store.fill(WANTED, NOW).passwords
     assert third["app"] not in (before["app"], after["app"])
     assert not (store.folder / "app@2.password").exists()
+
+
+def test_a_key_store_whose_key_is_another_s_or_gone_is_made_anew(store: Store) -> None:
+    one, two = (store.folder / f"node-{id}.pem" for id in (1, 2))
+    held, begin = one.read_text(), "-----BEGIN CERTIFICATE"
+    key, certificate = held[: held.index(begin)], held[held.index(begin) :]
+    others = two.read_text()[: two.read_text().index(begin)]
+    for damaged in (certificate, others + certificate, key[:90] + key[95:] + certificate):
+        one.write_text(damaged)
+        assert store.due(WANTED, NOW) == ["node-1.pem"]
+    store.fill(WANTED, NOW)
+    assert store.due(WANTED, NOW) == []
+
+
+def test_a_certificate_of_a_clock_that_was_ahead_is_made_anew(store: Store) -> None:
+    ahead = NOW + timedelta(days=40)
+    (store.folder / "node-1.pem").unlink()
+    store.fill(WANTED, ahead)
+    assert store.due(WANTED, NOW) == ["node-1.pem"]
+
+
+def test_what_is_no_text_or_no_file_is_one_clear_error_or_made_anew(store: Store) -> None:
+    (store.folder / "node-1.pem").write_bytes(b"\xff\xfe")
+    (store.folder / "node-2.pem").unlink()
+    (store.folder / "node-2.pem").mkdir()
+    assert store.due(WANTED, NOW) == ["node-1.pem", "node-2.pem"]
+    (store.folder / "ca.pem").write_bytes(b"\xff\xfe")
+    with pytest.raises(EarshotError) as caught:
+        store.due(WANTED, NOW)
+    assert str(caught.value) == (
+        f"{store.folder / 'ca.pem'}: is damaged\n"
+        "  fix: put it back from a copy; or remove it and deploy the stack again"
+    )
