@@ -41,7 +41,11 @@ BROKER = "test:index:Broker"
 
 @pytest.fixture(autouse=True)
 def outputs_of_refused_programs() -> Iterator[None]:
-    """Python complains of failures that nobody waited for when it finds them: here, not later."""
+    """Python complains of failures that nobody waited for when it finds them: here, not later.
+
+    What other tests have left is not looked through again.
+    """
+    gc.freeze()
     yield
     gc.collect()
 
