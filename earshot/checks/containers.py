@@ -17,12 +17,7 @@ from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.facts.deployment import GATEWAYS
-from earshot.facts.settings import is_known
-from earshot.listeners.images import (
-    Family,
-    broker_property,
-    is_unnamed,
-)
+from earshot.listeners.images import Family, is_unnamed
 from earshot.names.kinds import ip_of
 from earshot.names.policy import Asked, ResolverPolicy
 from earshot.rules import (
@@ -40,6 +35,7 @@ from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_stack import in_stack
+from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
 
 RULES = (
@@ -199,12 +195,7 @@ def _of_names(facts: ClusterFacts, service: str) -> Iterator[Finding]:
 
 def _not_known_yet(service: Service) -> Iterator[Finding]:
     container = service.container
-    hidden = [
-        name
-        for name, value in container.env.items()
-        if not is_known(value) and broker_property(container.family, name, container.image)
-    ]
-    listed = [*hidden, *container.unknown]
+    listed = [*hidden_variables(container), *container.unknown]
     if listed:
         yield kl014_image.RULE.finding(
             f"{', '.join(listed)}: not known yet",

@@ -126,13 +126,8 @@ def _kafka(view: ForeignSettings) -> Iterator[Finding]:
             inputs=(key,),
         )
     for objection in kl002_kafka.refusals(view):
-        yield kl002_kafka.RULE.finding(
-            f"{objection.key}: {objection.observed}; Kafka does not start",
-            objection.expected,
-            listener=objection.listener,
-            remedy=objection.remedy,
-            inputs=(objection.key,),
-        )
+        observed = f"{objection.key}: {objection.observed}; Kafka does not start"
+        yield replace(objection.finding(kl002_kafka.RULE), observed=observed)
 
 
 def _unread(view: ForeignSettings) -> Iterator[tuple[str, Bad]]:

@@ -159,7 +159,6 @@ def _taken(node: Node, listener: Listener, holder: str) -> Finding:
         node=node,
         listener=listener.name,
         host=str(listener.host),
-        inputs=kl004_unique_address.INPUTS,
     )
 
 

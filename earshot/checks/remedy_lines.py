@@ -11,7 +11,7 @@ from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address
-from earshot.listeners.images import BITNAMI_PREFIX, broker_property, variable_of
+from earshot.listeners.images import BITNAMI_PREFIX, variable_of
 from earshot.rules.finding import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
@@ -107,7 +107,7 @@ def setting_of(service: Service, key: str) -> str:
     """What sets a property in a service: its variable there, or else the one of its image."""
     family, env = service.container.family, service.container.env
     for name in env:
-        if broker_property(family, name, service.container.image) == key:
+        if service.container.property_of(name) == key:
             return name
     if service.properties:
         return key

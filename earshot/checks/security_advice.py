@@ -62,14 +62,7 @@ def advice_on_services(
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
     for rule, check in _RULES:
-        for item in readable(check, view):
-            yield rule.finding(
-                item.observed,
-                item.expected,
-                listener=item.listener,
-                remedy=item.remedy,
-                inputs=(item.key,),
-            )
+        yield from (item.finding(rule) for item in readable(check, view))
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

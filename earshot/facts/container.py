@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from earshot.listeners.images import Family, family_by_settings
+from earshot.listeners.images import Family, broker_property, broker_settings, family_by_settings
+from earshot.listeners.properties import NodeSettings
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
 HOST_NETWORK = "host"
@@ -102,10 +103,19 @@ class Container:
     profiles: tuple[str, ...] = ()
     """Compose profiles of which one has to be chosen for it to run; none means always."""
 
-    @property
+    @cached_property
     def family(self) -> Family:
         """What the image makes of its variables."""
         return family_by_settings(self.image, self.env)
+
+    @property
+    def settings(self) -> NodeSettings:
+        """The broker properties that the image makes of its variables, and the notes in them."""
+        return broker_settings(self.family, self.env, self.image)
+
+    def property_of(self, variable: str) -> str:
+        """The broker property that ``variable`` sets; an empty text where it sets none."""
+        return broker_property(self.family, variable, self.image)
 
     @property
     def has_file(self) -> bool:

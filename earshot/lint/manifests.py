@@ -8,11 +8,10 @@ from dataclasses import replace
 from earshot.checks import kubernetes
 from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import is_known
 from earshot.lint.model import Linted, Mistake, Said
 from earshot.lint.places import at_paths, of_container, of_resource
-from earshot.listeners.images import broker_property
 from earshot.rules import kl018_strimzi
+from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import Manifest, read_manifest, resources
 from earshot.sources.strimzi import FoundKafka, read_strimzi
 
@@ -63,12 +62,7 @@ def _unknown_of(manifest: Manifest) -> Iterator[str]:
         container = broker.service.container
         for what in container.unknown:
             yield f"container {broker.name}: {what} could not be read"
-        names = [
-            name
-            for name, value in container.env.items()
-            if not is_known(value) and broker_property(container.family, name, container.image)
-        ]
-        if names:
+        if names := hidden_variables(container):
             yield f"container {broker.name}: the file alone does not say {', '.join(names)}"
 
 

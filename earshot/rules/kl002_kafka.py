@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import ForeignSettings, Memo, StrictSettings, Unreadable
@@ -86,15 +87,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     memo: Memo = {}
     for id, settings in facts.settings.items():
         for item in objections(settings.values, version, memo):
-            yield RULE.finding(
-                f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
-                item.expected,
-                node=id,
-                role=settings.role,
-                listener=item.listener,
-                remedy=item.remedy,
+            yield replace(
+                item.finding(RULE, id, settings.role),
+                observed=f"{item.key}: {item.observed}; {kafka} {item.instead or 'does not start'}",
                 severity=Severity.ERROR if item.grave else Severity.WARNING,
-                inputs=(item.key,),
             )
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
+from earshot.listeners.terms import Role
+from earshot.rules.finding import Finding
+from earshot.rules.registry import Rule
+
 
 @dataclass(frozen=True)
 class Objection:
@@ -24,6 +28,18 @@ class Objection:
     @property
     def refused(self) -> bool:
         return not self.instead
+
+    def finding(self, rule: Rule, node: int | None = None, role: Role = Role.BROKER) -> Finding:
+        """The same as a finding of ``rule``."""
+        return rule.finding(
+            self.observed,
+            self.expected,
+            node=node,
+            role=role,
+            listener=self.listener,
+            remedy=self.remedy,
+            inputs=(self.key,),
+        )
 
 
 def family(host: str) -> int | None:

@@ -7,7 +7,6 @@ redpanda-data/redpanda, and its documentation on listeners.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from earshot.facts.brokers import Endpoint
 from earshot.names.kinds import NameKind, kind_of
@@ -24,12 +23,12 @@ def refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[Finding]:
     """
     for item in endpoints:
         if item.advertised and kind_of(item.advertised.host) is NameKind.ANY_ADDRESS:
-            found = KL002.finding(
+            yield KL002.finding(
                 f"{setting}: {item.name} advertises {item.advertised}; Redpanda does not start",
                 "a name or an address at which clients reach this broker",
                 listener=item.name,
                 remedy="advertise the broker's own name, and keep 0.0.0.0 for what it binds",
                 inputs=(setting,),
+                source=SOURCE,
             )
-            yield replace(found, source=SOURCE)
             return

@@ -13,7 +13,6 @@ from earshot.placements import VantageKind
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
 
-INPUTS = ("advertised.listeners", "scopes", "placement", "evidence")
 _NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
 """Wrong to advertise to anybody, whatever the scope."""
 _LOOPBACK = frozenset({NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST})
@@ -30,7 +29,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         host = str(listener.host)
         evidence = facts.evidence_for(listener, scope)
         vantage = vantage_of(scope, facts.placement)
-        for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
+        for text in facts.shown(listener, scope):
             kind = kind_of(text)
             severity = _severity(kind, scope, vantage)
             if severity is None:
@@ -46,7 +45,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
                 remedy=_remedy(kind, scope),
                 severity=severity,
-                inputs=INPUTS,
             )
             break  # localhost and 127.0.0.1 are one mistake, not two
 
@@ -77,4 +75,5 @@ RULE = Rule(
     remedy="advertise a name of the broker that means something to the listener's clients",
     source="https://www.rfc-editor.org/rfc/rfc6890",
     check=check,
+    inputs=("advertised.listeners", "scopes", "placement", "evidence"),
 )

@@ -16,7 +16,6 @@ from earshot.rules.registry import Rule, label
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("advertised.listeners", "evidence")
 _EXPECTED = "a host:port of its own for every listener of every node"
 
 
@@ -39,7 +38,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     node=node,
                     listener=listener.name,
                     host=address.host,
-                    inputs=INPUTS,
                 )
     yield from _after_resolution(facts, same_text)
 
@@ -71,7 +69,6 @@ def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterat
                 scope=scope,
                 host=str(listener.host),
                 resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
-                inputs=INPUTS,
             )
 
 
@@ -89,4 +86,5 @@ RULE = Rule(
     remedy="give each its own name or port",
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
+    inputs=("advertised.listeners", "evidence"),
 )

@@ -13,8 +13,6 @@ from earshot.rules.unread import may_have
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("listeners", "listener.security.protocol.map", "scopes")
-
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Names, and for each name its protocol and scopes, against the first broker that has it."""
@@ -37,7 +35,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     f"{name}, which {label(first)} has",
                     node=node,
                     listener=name,
-                    inputs=INPUTS,
                 )
             elif _terms(mine) != _terms(model):
                 yield RULE.finding(
@@ -45,7 +42,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     f"{_terms(model)}, as on {label(first)}",
                     node=node,
                     listener=name,
-                    inputs=INPUTS,
                 )
 
 
@@ -61,4 +57,5 @@ RULE = Rule(
     remedy="give every broker the same listeners, with the same protocols and scopes",
     source="https://kafka.apache.org/protocol#protocol_error_codes",
     check=check,
+    inputs=("listeners", "listener.security.protocol.map", "scopes"),
 )

@@ -20,7 +20,6 @@ from earshot.rules.registry import Rule
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("listeners", "advertised.listeners", "ports", "networks")
 _BEYOND = (Scope.HOST, Scope.EXTERNAL)
 _ANY = "0.0.0.0"
 
@@ -36,7 +35,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 node=id,
                 state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update checks it",
-                inputs=INPUTS,
             )
             continue
         if (node := nodes.get(id)) is None:
@@ -64,7 +62,6 @@ def _bound(
             listener=listener.name,
             remedy=f"write {listener.name}://{_ANY}:{listener.bind_port} into `listeners`, and "
             "keep what it advertises",
-            inputs=INPUTS,
         )
     elif ip_of(host) is None and not container.answers_to(host) and not container.on_host_network:
         yield RULE.finding(
@@ -73,7 +70,6 @@ def _bound(
             node=node,
             listener=listener.name,
             remedy=f"write {listener.name}://{_ANY}:{listener.bind_port} into `listeners`",
-            inputs=INPUTS,
         )
 
 
@@ -115,7 +111,6 @@ def _inside(
             listener=listener.name,
             host=host,
             remedy=f"advertise {listener.name}://{bracketed(host)}:{listener.bind_port}",
-            inputs=INPUTS,
         )
     published_at = container.published_at(listener.bind_port)
     if published_at and not container.on_host_network and Scope.CONTROLLER not in listener.scopes:
@@ -130,7 +125,6 @@ def _inside(
             severity=Severity.WARNING if between else None,
             remedy="advertise localhost (for this host) or the host's name (for others) on a "
             "listener of its own, or take the published port away",
-            inputs=INPUTS,
         )
 
 
@@ -147,7 +141,6 @@ def _beyond(
             scope=scope,
             host=host,
             remedy="advertise the name under which these clients reach the host",
-            inputs=INPUTS,
         )
     else:
         yield from _port(node, listener, container, scope)
@@ -157,49 +150,36 @@ def _port(node: Node, listener: Listener, container: Container, scope: Scope) ->
     """Advertised under a name of the host: host port and bind port belong together."""
     published = container.published_at(listener.bind_port)
     usable = [item for item in published if item.host_port is not None]
-    observed, remedy = "", ""
+    remedy = f"publish {listener.port}:{listener.bind_port}"
     expected = f"a published port that leads to {listener.bind_port}, advertised as it is"
     if not published:
-        taken = container.behind(listener.port)
-        observed = f"advertises {listener.advertised}, and the container publishes " + (
-            f"{taken[0]}, which is not this listener's port {listener.bind_port}"
-            if taken
-            else f"no port for {listener.bind_port}"
-        )
-        remedy = f"publish {listener.port}:{listener.bind_port}"
-        if taken:
+        found = f"no port for {listener.bind_port}"
+        if taken := container.behind(listener.port):
+            found = f"{taken[0]}, which is not this listener's port {listener.bind_port}"
             remedy += f", or let {listener.name} bind {taken[0].container_port}"
+        observed = f"advertises {listener.advertised}, and the container publishes {found}"
     elif not usable:
         observed = f"the host's port for {listener.bind_port} is chosen when the container starts"
-        remedy = f"publish {listener.port}:{listener.bind_port}"
     elif all(item.host_port != listener.port for item in usable):
-        ports = ", ".join(map(str, usable))
-        which = "the port inside the container" if listener.port == listener.bind_port else "none"
-        observed = (
-            f"advertises {listener.advertised}, and the published port is {usable[0].host_port} "
-            f"({ports})"
-        )
-        if which != "none":
-            observed += f": {listener.port} is {which}"
+        port = f"{usable[0].host_port} ({', '.join(map(str, usable))})"
+        observed = f"advertises {listener.advertised}, and the published port is {port}"
+        if listener.port == listener.bind_port:
+            observed += f": {listener.port} is the port inside the container"
         expected = f"{bracketed(str(listener.host))}:{usable[0].host_port}"
-        remedy = (
-            f"advertise {listener.name}://{expected}, or publish "
-            f"{listener.port}:{listener.bind_port}"
-        )
+        remedy = f"advertise {listener.name}://{expected}, or {remedy}"
     else:
         fitting = [item for item in usable if item.host_port == listener.port]
         yield from _interface(node, listener, fitting, scope)
-    if observed:
-        yield RULE.finding(
-            observed,
-            expected,
-            node=node,
-            listener=listener.name,
-            scope=scope,
-            host=str(listener.host),
-            remedy=remedy,
-            inputs=INPUTS,
-        )
+        return
+    yield RULE.finding(
+        observed,
+        expected,
+        remedy,
+        node=node,
+        listener=listener.name,
+        scope=scope,
+        host=str(listener.host),
+    )
 
 
 def _interface(
@@ -221,7 +201,6 @@ def _interface(
         scope=scope,
         host=str(listener.host),
         remedy=f"publish {listener.port}:{listener.bind_port} on all of the host's addresses",
-        inputs=INPUTS,
     )
 
 
@@ -233,5 +212,6 @@ RULE = Rule(
     remedy="bind all interfaces, publish the port, and advertise the published port",
     source="https://docs.docker.com/engine/network/port-publishing/",
     check=check,
+    inputs=("listeners", "advertised.listeners", "ports", "networks"),
     needs="containers",
 )

@@ -18,7 +18,6 @@ from earshot.rules.registry import Rule
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node
 
-INPUTS = ("listeners", "scopes", "security groups", "clients")
 _MISLED = (
     "advertise a name or an address that they reach by a listener of scope external, or take these "
     "rules away"
@@ -139,7 +138,6 @@ def _findings(node: Node, listener: Listener, access: _Access) -> Iterator[Findi
             node=node,
             listener=listener.name,
             remedy=_MISLED if misled else _narrow(listener, access.strangers),
-            inputs=INPUTS,
         )
     if access.missing:
         yield RULE.finding(
@@ -154,7 +152,6 @@ def _findings(node: Node, listener: Listener, access: _Access) -> Iterator[Findi
             remedy="nothing where the update makes it known; else name ranges or groups in the rule"
             if access.unread
             else "",
-            inputs=INPUTS,
         )
 
 
@@ -177,5 +174,6 @@ RULE = Rule(
     remedy="open the port to the clients of the listener's scopes, by range or by group",
     source="https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html",
     check=check,
+    inputs=("listeners", "scopes", "security groups", "clients"),
     needs="instances",
 )

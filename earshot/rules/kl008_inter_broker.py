@@ -18,8 +18,6 @@ from earshot.rules.unread import may_have
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("inter.broker.listener.name", "listeners", "scopes", "evidence")
-
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Present on every broker, of scope internal, and not over a public address."""
@@ -36,7 +34,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 f"{name} on every broker",
                 node=node,
                 listener=name,
-                inputs=INPUTS,
             )
         elif Scope.INTERNAL not in listener.scopes and not _alone(facts, node):
             yield RULE.finding(
@@ -44,7 +41,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 "an inter-broker listener of scope internal",
                 node=node,
                 listener=name,
-                inputs=INPUTS,
             )
         elif not on_this_machine(facts.placement) and listener.known:
             yield from _public(facts, node, listener)
@@ -59,7 +55,7 @@ def _alone(facts: ClusterFacts, node: Node) -> bool:
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Finding]:
     evidence = facts.evidence_for(listener, Scope.INTERNAL)
     host = str(listener.host)
-    for text in dict.fromkeys((host, *(evidence.addresses if evidence else ()))):
+    for text in facts.shown(listener, Scope.INTERNAL):
         if kind_of(text) is NameKind.PUBLIC_ADDRESS:
             name = bracketed(text) if text == host else f"{host}, which resolves to {text}"
             yield RULE.finding(
@@ -72,7 +68,6 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Fin
                 resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
                 severity=Severity.WARNING,
                 remedy="advertise a private name or address on the inter-broker listener",
-                inputs=INPUTS,
             )
             return
 
@@ -89,4 +84,5 @@ RULE = Rule(
     remedy="let `inter_broker` name a listener of scope internal that every broker has",
     source="https://kafka.apache.org/documentation/#brokerconfigs_inter.broker.listener.name",
     check=check,
+    inputs=("inter.broker.listener.name", "listeners", "scopes", "evidence"),
 )

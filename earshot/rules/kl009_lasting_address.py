@@ -16,8 +16,6 @@ from earshot.rules.registry import Rule, label
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes")
-
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Every public IPv4 address that an external listener's host is, names or resolves to.
@@ -90,7 +88,6 @@ def _violation(
         host=host,
         state=FindingState.UNKNOWN if unknown else FindingState.VIOLATED,
         remedy="nothing yet: the update checks it" if unknown else "",
-        inputs=INPUTS,
     )
 
 
@@ -102,5 +99,6 @@ RULE = Rule(
     remedy="give the broker an Elastic IP, and advertise its name",
     source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html",
     check=check,
+    inputs=("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes"),
     needs="instances",
 )

@@ -19,7 +19,6 @@ from earshot.rules.registry import Rule, label
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("advertised.listeners", "listener.security.protocol.map", "certificates")
 NOTICE = timedelta(days=30)
 """So long before its end a certificate is named."""
 _DAY = "%Y-%m-%d %H:%M UTC"
@@ -34,23 +33,17 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if not listeners:
             continue
         if held is None:
-            yield _unknown(node)
+            yield RULE.finding(
+                "has TLS, and its certificate is not known",
+                "a certificate for every host that it advertises",
+                node=node,
+                state=FindingState.UNKNOWN,
+            )
             continue
         yield from _names(node, listeners, held)
         yield from _times(facts, node, held)
-        yield from _chain(node, held)
-        yield from _purposes(node, held)
+        yield from _uses(node, held)
     yield from _shared(facts)
-
-
-def _unknown(node: Node) -> Finding:
-    return RULE.finding(
-        "has TLS, and its certificate is not known",
-        "a certificate for every host that it advertises",
-        node=node,
-        state=FindingState.UNKNOWN,
-        inputs=INPUTS,
-    )
 
 
 def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Iterator[Finding]:
@@ -66,7 +59,6 @@ def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Ite
             node=node,
             listener=listener.name,
             host=host,
-            inputs=INPUTS,
         )
 
 
@@ -80,7 +72,6 @@ def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[
             "a certificate that is valid now",
             node=node,
             remedy="wait for that day, set this machine's clock, or have it issued anew",
-            inputs=INPUTS,
         )
     elif held.not_after <= now + NOTICE:
         is_over = held.not_after <= now
@@ -90,22 +81,18 @@ def _times(facts: ClusterFacts, node: Node, held: ShownCertificate) -> Iterator[
             node=node,
             remedy="have it, or what ends of its chain, issued anew",
             severity=None if is_over else Severity.WARNING,
-            inputs=INPUTS,
         )
 
 
-def _chain(node: Node, held: ShownCertificate) -> Iterator[Finding]:
+def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
+    """By whom it is trusted, and for what it may be used."""
     if held.missing:
         yield RULE.finding(
             f"the certificate of {held.missing} is neither sent along with its own nor trusted",
             "every certificate up to an authority that clients trust",
             node=node,
             remedy="write it behind the node's own in the same PEM file",
-            inputs=INPUTS,
         )
-
-
-def _purposes(node: Node, held: ShownCertificate) -> Iterator[Finding]:
     sides = {"servers (serverAuth)": held.for_servers, "clients (clientAuth)": held.for_clients}
     lacking = [side for side, is_good in sides.items() if not is_good]
     if lacking:
@@ -114,7 +101,6 @@ def _purposes(node: Node, held: ShownCertificate) -> Iterator[Finding]:
             "both: nodes show it to clients, and to each other as clients",
             node=node,
             remedy="have it issued with both extended key usages, or with none",
-            inputs=INPUTS,
         )
 
 
@@ -133,7 +119,6 @@ def _shared(facts: ClusterFacts) -> Iterator[Finding]:
                 remedy="have a certificate issued for each, or one with a wildcard if it is "
                 "meant to be shared",
                 severity=Severity.WARNING,
-                inputs=INPUTS,
             )
 
 
@@ -145,5 +130,6 @@ RULE = Rule(
     remedy="have a certificate issued for the advertised hosts, or advertise a host that it has",
     source="https://www.rfc-editor.org/rfc/rfc6125#section-6.4",
     check=check,
+    inputs=("advertised.listeners", "listener.security.protocol.map", "certificates"),
     needs="certificates",
 )

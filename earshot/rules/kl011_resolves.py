@@ -17,7 +17,6 @@ from earshot.rules.registry import Rule
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
 
-INPUTS = ("advertised.listeners", "evidence")
 
 _REMEDIES = {
     Diagnosis.NXDOMAIN: "create the record in a zone that these clients use, or advertise a name "
@@ -42,7 +41,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 scope=scope,
                 state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update checks it",
-                inputs=INPUTS,
             )
             continue
         kind, vantage = kind_of(listener.host), vantage_of(scope, facts.placement)
@@ -84,7 +82,6 @@ def _violation(
         resolver=lookup.resolver if lookup is not None else None,
         diagnosis=lookup.diagnosis if lookup is not None else None,
         remedy=remedy,
-        inputs=INPUTS,
     )
 
 
@@ -97,4 +94,5 @@ RULE = Rule(
     "it with a reason",
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
+    inputs=("advertised.listeners", "evidence"),
 )

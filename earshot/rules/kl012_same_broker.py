@@ -12,7 +12,6 @@ from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule, label
 
-INPUTS = ("advertised.listeners", "evidence", "addresses of the nodes")
 _LEFT_TO_KL003 = (
     NameKind.LOOPBACK_ADDRESS,  # every machine's own
     NameKind.ANY_ADDRESS,
@@ -60,7 +59,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             diagnosis=evidence.lookup.diagnosis if evidence.lookup is not None else None,
             state=FindingState.VIOLATED if own else FindingState.UNKNOWN,
             remedy="" if own else "hand in the node's own addresses",
-            inputs=INPUTS,
         )
 
 
@@ -96,4 +94,5 @@ RULE = Rule(
     remedy="point the record at the broker's own address, or advertise the broker's own name",
     source="https://kafka.apache.org/protocol#protocol_partitioning",
     check=check,
+    inputs=("advertised.listeners", "evidence", "addresses of the nodes"),
 )

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
-INPUTS = (VOTERS, SERVERS, "advertised.listeners", "controller.listener.names")
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -31,22 +30,18 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     unknown: set[int] = set()
     for node in facts.plan.controllers:
         listener = node.listener(facts.plan.controller)
-        if listener is None:
-            unknown.add(node.id)
-        if listener is None and may_have(facts, node.id, facts.plan.controller):
-            continue  # KL001 says why it cannot be read
-        if listener is None:
+        if listener is not None and listener.known:
+            advertised[node.id] = listener.advertised
+            continue
+        unknown.add(node.id)
+        # where it may be there, KL001 says why it cannot be read
+        if listener is None and not may_have(facts, node.id, facts.plan.controller):
             yield RULE.finding(
                 f"has no listener {facts.plan.controller}",
                 "the controller listener on every controller",
                 node=node,
                 listener=facts.plan.controller,
-                inputs=INPUTS,
             )
-        elif listener.known:
-            advertised[node.id] = listener.advertised
-        else:
-            unknown.add(node.id)
     read = _QuorumReader(advertised, unknown)
     for node in facts.plan.nodes:
         yield from read.node(node, facts.settings.get(node.id))
@@ -68,7 +63,6 @@ class _QuorumReader:
                 node=node,
                 state=FindingState.UNKNOWN,
                 remedy="hand in the settings of every node",
-                inputs=INPUTS,
             )
             return
         key = VOTERS if VOTERS in settings.values else SERVERS
@@ -77,7 +71,7 @@ class _QuorumReader:
             compare = self._voters if key == VOTERS else self._servers
             self.compared[key, text] = tuple(compare(text))
         for observed, expected in self.compared[key, text]:
-            yield RULE.finding(observed, expected, node=node, inputs=INPUTS)
+            yield RULE.finding(observed, expected, node=node)
 
     def _voters(self, text: str) -> Iterator[tuple[str, str]]:
         try:
@@ -87,7 +81,7 @@ class _QuorumReader:
         for id, address in self.advertised.items():
             if id not in voters:
                 yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
-            elif _folded(voters[id]) != _folded(address):
+            elif str(voters[id]).lower() != str(address).lower():
                 yield (
                     f"{VOTERS} has {id}@{voters[id]}",
                     f"{id}@{address}, which controller {id} advertises",
@@ -101,24 +95,15 @@ class _QuorumReader:
                 )
 
     def _servers(self, text: str) -> Iterator[tuple[str, str]]:
-        known = {_text(address) for address in self.advertised.values()}
-        entries = [entry.strip() for entry in text.split(",") if entry.strip()]
-        unread = any(isinstance(entry, Bad) for entry in read_servers(text))
-        for entry in entries:
-            # an unknown controller may be the one that is meant
-            if entry.lower() not in known and not self.unknown and not unread:
+        known = {str(address).lower() for address in self.advertised.values()}
+        if self.unknown or any(isinstance(entry, Bad) for entry in read_servers(text)):
+            return  # an unknown controller may be the one that is meant
+        for entry in filter(None, map(str.strip, text.split(","))):
+            if entry.lower() not in known:
                 yield (
                     f"{SERVERS} has {entry}, which no controller advertises",
                     f"one of {', '.join(map(str, self.advertised.values()))}",
                 )
-
-
-def _folded(address: Address) -> tuple[str, int]:
-    return address.host.lower(), address.port
-
-
-def _text(address: Address) -> str:
-    return str(address).lower()
 
 
 RULE = Rule(
@@ -129,4 +114,5 @@ RULE = Rule(
     remedy="write into the quorum exactly what each controller advertises",
     source="https://kafka.apache.org/documentation/#brokerconfigs_controller.quorum.voters",
     check=check,
+    inputs=(VOTERS, SERVERS, "advertised.listeners", "controller.listener.names"),
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
-from earshot.listeners.grammar import Bad, read_listeners, read_protocols
+from earshot.facts.settings import readable
+from earshot.listeners.grammar import read_listeners, read_protocols
 from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -21,8 +22,6 @@ from earshot.listeners.images import (
     IMAGE_NOTE,
     PREFIX,
     Family,
-    broker_property,
-    broker_settings,
     cluster_id_variables,
     is_unnamed,
     variable_of,
@@ -31,7 +30,6 @@ from earshot.listeners.terms import Protocol
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
 
-INPUTS = ("env", "image")
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""
 _REFUSED = (*REFUSED_BY_CONFLUENT, "KAFKA_ADVERTISED_HOST_NAME")
@@ -82,41 +80,26 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
         family = container.family
-        case = Case(
-            container, family, broker_settings(family, container.env, container.image).values
-        )
-        guessed = family is Family.UNKNOWN
-        for found in _checked(case):
-            observed = f"{found.observed} - if its image is like apache/kafka"
-            remedy = f"{found.remedy}; {IMAGE_NOTE}=NAME among its variables says which image it is"
-            yield RULE.finding(
-                observed if guessed and found.state is FindingState.VIOLATED else found.observed,
-                found.expected,
-                node=id,
-                listener=found.listener,
-                remedy=remedy if guessed and is_unnamed(container.image) else found.remedy,
-                severity=Severity.WARNING if guessed else found.severity,
-                state=found.state,
-                inputs=INPUTS,
-            )
+        values = container.settings.values
+        for found in _checked(Case(container, family, values)):
+            found = replace(found, node=id)
+            yield _guessed(found, container) if family is Family.UNKNOWN else found
     yield from _one_cluster(facts)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with one container's variables."""
-
-    observed: str
-    expected: str
-    remedy: str = ""
-    severity: Severity | None = None
-    listener: str | None = None
-    state: FindingState = FindingState.VIOLATED
+def _guessed(found: Finding, container: Container) -> Finding:
+    """``found``, where it is not known that the image is like apache/kafka."""
+    observed, remedy = found.observed, found.remedy
+    if found.state is FindingState.VIOLATED:
+        observed += " - if its image is like apache/kafka"
+    if is_unnamed(container.image):
+        remedy += f"; {IMAGE_NOTE}=NAME among its variables says which image it is"
+    return replace(found, observed=observed, remedy=remedy, severity=Severity.WARNING)
 
 
-def _checked(case: Case) -> Iterator[Fault]:
+def _checked(case: Case) -> Iterator[Finding]:
     if case.family is Family.WURSTMEISTER:
-        yield Fault(
+        yield RULE.finding(
             f"{case.container.image} has been archived since 2022, and knows ZooKeeper only",
             "an image that runs KRaft",
             "move to apache/kafka; `earshot adopt` writes the settings for it",
@@ -127,17 +110,14 @@ def _checked(case: Case) -> Iterator[Fault]:
     if case.on_defaults or case.family is Family.WURSTMEISTER:
         return
     if case.container.unknown or case.container.has_file:
-        reason = (
-            "a properties file is mounted"
-            if case.container.has_file
-            else "not all inputs are known yet"
-        )
-        yield Fault(
+        reason, remedy = "not all inputs are known yet", "nothing yet"
+        if case.container.has_file:
+            reason = "a properties file is mounted"
+            remedy = "set them as variables, or check the file"
+        yield RULE.finding(
             f"{reason}: what the image still needs is not known",
             "every setting in the container's variables",
-            "nothing yet"
-            if not case.container.has_file
-            else "set them as variables, or check the file",
+            remedy,
             state=FindingState.UNKNOWN,
         )
         return
@@ -146,23 +126,23 @@ def _checked(case: Case) -> Iterator[Fault]:
     yield from _cluster_id(case)
 
 
-def _variables(case: Case) -> Iterator[Fault]:
+def _variables(case: Case) -> Iterator[Finding]:
     """Variables that the image refuses, or drops without a word."""
     for name in case.env:
-        key = broker_property(case.family, name, case.container.image)
+        key = case.container.property_of(name)
         if name in _REFUSED and case.family is not Family.WURSTMEISTER:
             if case.family is Family.CONFLUENT and name in REFUSED_BY_CONFLUENT:
                 effect = "the image refuses to start"
             else:
                 effect = f"it becomes the property {key!r}" if key else "the image drops it"
-            yield Fault(
+            yield RULE.finding(
                 f"sets {name}: {effect}",
                 "listeners and advertised.listeners, which replace it",
                 f"take {name} away; in Kubernetes set enableServiceLinks to false",
             )
         elif name.startswith(BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
             wanted = PREFIX + name.removeprefix(BITNAMI_PREFIX)
-            yield Fault(
+            yield RULE.finding(
                 f"sets {name}, which only bitnami's image reads; here it becomes the property "
                 f"{key!r}",
                 wanted,
@@ -170,15 +150,15 @@ def _variables(case: Case) -> Iterator[Fault]:
             )
         elif case.family is Family.BITNAMI and not key and name in _MAPPED_BY_OTHERS:
             wanted = BITNAMI_PREFIX + name.removeprefix(PREFIX)
-            yield Fault(
+            yield RULE.finding(
                 f"sets {name}, which bitnami's image drops", wanted, f"rename it to {wanted}"
             )
 
 
-def _values(case: Case) -> Iterator[Fault]:
+def _values(case: Case) -> Iterator[Finding]:
     """Values that do not arrive as they are: images write them raw into a properties file."""
     for name, value in case.env.items():
-        if not broker_property(case.family, name, case.container.image):
+        if not case.container.property_of(name):
             continue
         reason = ""
         if re.search(r"[\r\n]", value):
@@ -190,39 +170,37 @@ def _values(case: Case) -> Iterator[Fault]:
         elif case.family is Family.WURSTMEISTER and "@" in value:
             reason = "an @, which the start script cannot handle"
         if reason:
-            yield Fault(f"{name} holds {reason}", "one line of plain text", f"fix {name}")
+            yield RULE.finding(f"{name} holds {reason}", "one line of plain text", f"fix {name}")
 
 
-def _names(case: Case) -> Iterator[Fault]:
+def _names(case: Case) -> Iterator[Finding]:
     """Listener names: scripts tell TLS and SASL by them, whatever the protocol map says."""
     advertised = list(_names_in(case.values.get("advertised.listeners", "")))
     if case.family is Family.BITNAMI:
         for name in dict.fromkeys((*_names_in(case.values.get("listeners", "")), *advertised)):
             if "_" in name and not name.startswith("SASL_"):
-                yield Fault(
+                yield RULE.finding(
                     f"the name {name} has an underscore, so that no variable of this image can "
                     "stand for a setting of this listener alone",
                     "a name without underscores",
                     f"write {name.replace('_', '')}",
-                    Severity.WARNING,
-                    name,
+                    severity=Severity.WARNING,
+                    listener=name,
                 )
     if case.family not in _SCRIPTED:
         return
-    protocols = {
-        item[0]: item[1]
-        for item in read_protocols(case.values.get("listener.security.protocol.map", ""))
-        if not isinstance(item, Bad)
-    }
+    text = case.values.get("listener.security.protocol.map", "")
+    protocols = dict(readable(read_protocols(text)))
     for name in advertised:
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
         protocol = protocols.get(name, fallback)
         looks_tls, looks_sasl = name.endswith("SSL"), "SASL_" in name
-        if (looks_tls and not protocol.tls) or (looks_sasl and not protocol.sasl):
-            yield Fault(
-                f"its name says {'TLS' if looks_tls and not protocol.tls else 'SASL'}, and the "
-                f"protocol map {protocol}: the image's script goes by the name",
-                f"a name without {'SSL' if looks_tls and not protocol.tls else 'SASL_'}",
+        no_tls = looks_tls and not protocol.tls
+        if no_tls or (looks_sasl and not protocol.sasl):
+            yield RULE.finding(
+                f"its name says {'TLS' if no_tls else 'SASL'}, and the protocol map {protocol}: "
+                "the image's script goes by the name",
+                f"a name without {'SSL' if no_tls else 'SASL_'}",
                 "rename the listener",
                 listener=name,
             )
@@ -230,7 +208,7 @@ def _names(case: Case) -> Iterator[Fault]:
         wanted = (*(_SSL_FILES if looks_tls else ()), *(("KAFKA_OPTS",) if looks_sasl else ()))
         missing = [item for item in wanted if item not in case.env]
         if missing:
-            yield Fault(
+            yield RULE.finding(
                 f"by its name the image's script demands {', '.join(missing)}, and exits",
                 f"{', '.join(missing)}, or a name that ends otherwise",
                 "set them, or rename the listener and give the settings in full",
@@ -239,14 +217,14 @@ def _names(case: Case) -> Iterator[Fault]:
 
 
 def _names_in(text: str) -> Iterator[str]:
-    return (item[0] for item in read_listeners(text) if not isinstance(item, Bad))
+    return (name for name, _ in readable(read_listeners(text)))
 
 
-def _needs(case: Case) -> Iterator[Fault]:
+def _needs(case: Case) -> Iterator[Finding]:
     """The complete set: one lone variable makes the image drop all of its defaults."""
     if case.is_zookeeper:
         if case.family is not Family.CONFLUENT:
-            yield Fault(
+            yield RULE.finding(
                 "is set up for ZooKeeper (zookeeper.connect), which Kafka 4 no longer has",
                 "process.roles, node.id and a KRaft quorum",
                 "`earshot adopt` writes the settings for KRaft",
@@ -259,24 +237,24 @@ def _needs(case: Case) -> Iterator[Fault]:
         missing.append("advertised.listeners")
     if missing:
         named = ", ".join(variable_of(case.family, key) for key in missing)
-        yield Fault(
+        yield RULE.finding(
             f"does not set {named}; with one property set the image drops all of its defaults",
             "the complete set of settings, never a delta",
             f"set {named}",
         )
     static_only = case.family in _SCRIPTED and "controller" in case.values.get("process.roles", "")
     if static_only and _QUORUM[1] in case.values and _QUORUM[0] not in case.values:
-        yield Fault(
+        yield RULE.finding(
             f"sets {_QUORUM[1]} alone: the image formats its storage for static voters only",
             _QUORUM[0],
             f"set {variable_of(case.family, _QUORUM[0])} to id@host:port of every controller",
         )
 
 
-def _listeners(case: Case) -> Iterator[Fault]:
+def _listeners(case: Case) -> Iterator[Finding]:
     advertised = case.values.get("advertised.listeners")
     if case.is_controller_only and advertised and case.family in _SCRIPTED:
-        yield Fault(
+        yield RULE.finding(
             "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
             "no such variable on a controller",
             "bind CONTROLLER to the container's own name instead, as the voters call it",
@@ -284,7 +262,7 @@ def _listeners(case: Case) -> Iterator[Fault]:
     explicit = "listeners" in case.values
     numeric6 = advertised is not None and "[" in advertised
     if case.family is Family.BITNAMI and ("[" in case.values.get("listeners", "") or numeric6):
-        yield Fault(
+        yield RULE.finding(
             "has an IPv6 address among its listeners, which bitnami's script takes apart at the "
             "colons",
             "names, or IPv4 addresses",
@@ -293,18 +271,18 @@ def _listeners(case: Case) -> Iterator[Fault]:
     if not explicit and not case.is_controller_only:
         severe = case.is_combined or numeric6 or case.family is Family.WURSTMEISTER
         lacks = "; the controller's listener is missing from what it derives"
-        yield Fault(
+        yield RULE.finding(
             f"does not set {variable_of(case.family, 'listeners')}: the image derives it from what "
             "is advertised, ports included"
             + (lacks if case.is_combined else "")
             + ("; with an IPv6 address it fails" if numeric6 else ""),
             "listeners, with the ports inside the container",
             f"set {variable_of(case.family, 'listeners')}",
-            None if severe else Severity.WARNING,
+            severity=None if severe else Severity.WARNING,
         )
 
 
-def _cluster_id(case: Case) -> Iterator[Fault]:
+def _cluster_id(case: Case) -> Iterator[Finding]:
     names = cluster_id_variables(case.family)
     if case.is_zookeeper or any(case.env.get(name) for name in names):
         return
@@ -317,11 +295,11 @@ def _cluster_id(case: Case) -> Iterator[Fault]:
         effect, severity = "refuses to start", Severity.ERROR
     else:
         return
-    yield Fault(
+    yield RULE.finding(
         f"does not set {names[0]}: the image {effect}",
         "the cluster's own id, the same on all of its nodes",
         f"set {names[0]} (kafka-storage.sh random-uuid makes one)",
-        severity,
+        severity=severity,
     )
 
 
@@ -339,7 +317,6 @@ def _one_cluster(facts: ClusterFacts) -> Iterator[Finding]:
                 f"{first[1]}, as container {first[0]} has",
                 node=id,
                 remedy=f"give all nodes of a cluster the same {names[0]}",
-                inputs=INPUTS,
             )
 
 
@@ -351,5 +328,6 @@ RULE = Rule(
     remedy="give the image the complete set of settings",
     source="https://hub.docker.com/r/apache/kafka",
     check=check,
+    inputs=("env", "image"),
     needs="containers",
 )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from earshot.facts.container import Container
-from earshot.listeners.images import Family, broker_property, variable_of
+from earshot.listeners.images import Family, variable_of
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl014_image import RULE as KL014
 
@@ -79,7 +79,7 @@ def misspelt(container: Container) -> Iterator[Misspelt]:
     family = container.family
     if family is Family.UNKNOWN:
         return
-    keys = {name: broker_property(family, name, container.image) for name in container.env}
+    keys = {name: container.property_of(name) for name in container.env}
     for name, key in keys.items():
         meant = _meant(key)
         if meant and meant not in keys.values():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from earshot.facts.container import Container
 from earshot.facts.settings import BrokerSettings, is_known
@@ -23,7 +22,6 @@ from earshot.listeners.images import (
     BITNAMI_PREFIX,
     PREFIX,
     Family,
-    broker_property,
     cluster_id_variables,
     is_old_of_bitnami,
     tag_of,
@@ -77,17 +75,13 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
         observed = f"sets {name}, and {container.image} refuses to start"
         if not demand.instead:
             observed = f"is a controller only and sets {name}: the image exits"
-        found = KL014.finding(
+        yield KL014.finding(
             observed,
             demand.instead or "no such variable on a controller",
             remedy=f"take {name} away",
-            inputs=(
-                broker_property(container.family, name, container.image)
-                if not demand.instead
-                else name,
-            ),
+            inputs=(name if demand.instead else container.property_of(name),),
+            source=demand.source,
         )
-        yield replace(found, source=demand.source)
 
 
 def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
@@ -98,13 +92,13 @@ def _cluster_id(container: Container, image: Image) -> Iterator[Finding]:
     if image.family is Family.BITNAMI and any(env.get(item) for item in others):
         return
     if id and is_known(id) and image.refuses_cluster_id(id):
-        found = KL014.finding(
+        yield KL014.finding(
             f"sets {name} to {shown(id)}, and {container.image} refuses to start",
             "a UUID as 22 characters of URL-safe base64; from Kafka 3.7 on, any text",
             remedy=f"set {name} to what `kafka-storage random-uuid` prints, on all nodes the same",
             inputs=(name, "image"),
+            source=STORAGE_TOOL,
         )
-        yield replace(found, source=STORAGE_TOOL)
 
 
 def _missing(
@@ -121,13 +115,13 @@ def _missing(
         return
     names = ", ".join(lacking)
     otherwise = next((f", or {it.otherwise}" for it in lacking.values() if it.otherwise), "")
-    found = KL014.finding(
+    yield KL014.finding(
         f"does not set {names}, and {container.image} refuses to start",
         f"{names}{otherwise}",
         remedy=f"set {names}{otherwise.replace(', or ', ', or take ', 1)}",
         inputs=("image",),
+        source=next(iter(lacking.values())).source,
     )
-    yield replace(found, source=next(iter(lacking.values())).source)
 
 
 def _is_given(name: str, container: Container, settings: BrokerSettings, demand: Demand) -> bool:
@@ -139,7 +133,7 @@ def _is_given(name: str, container: Container, settings: BrokerSettings, demand:
     others = (name, alias, f"{name}_FILE", f"{alias}_COMMAND")
     if any(env.get(item) for item in others) or (demand.may_be_empty and name in env):
         return True
-    key = broker_property(container.family, name, container.image)
+    key = container.property_of(name)
     return bool(key) and bool(settings.values.get(key))
 
 
@@ -153,10 +147,10 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):
         what = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
-        found = KL014.finding(
+        yield KL014.finding(
             f"sets {what}, and {container.image} refuses to start",
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),
+            source=WURSTMEISTER_SCRIPT,
         )
-        yield replace(found, source=WURSTMEISTER_SCRIPT)

@@ -16,6 +16,13 @@ from earshot.rules.finding import Finding, Severity
 from earshot.rules.grouped import shortened
 from earshot.rules.registry import Rule
 
+_REASONS = {
+    End.SELF: "is its own container, where no broker listens",
+    End.NOWHERE: "has a name that nothing on its networks has",
+    End.REFUSED: "is where nobody listens",
+}
+"""Why an address is none that a client can begin with."""
+
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """The first step of every client, then where it is sent; the same cause once."""
@@ -27,7 +34,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         ways = [
             (address, facts.deployment.way(item.service, address)) for address in item.addresses
         ]
-        if facts.deployment.brokers and all(_is_dead(way) for _, way in ways):
+        if facts.deployment.brokers and all(
+            isinstance(way, End) and way in _REASONS for _, way in ways
+        ):
             yield _no_way(facts.deployment, item, ways)
         for _, way in ways:
             if isinstance(way, Arrival) and not way.endpoint.is_controller:
@@ -87,18 +96,9 @@ def _severity(deployment: Deployment, addresses: Iterable[Address]) -> Severity 
     return Severity.WARNING if may_work else None
 
 
-def _is_dead(way: Way) -> bool:
-    return way in (End.SELF, End.NOWHERE, End.REFUSED)
-
-
 def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, Way]]) -> Finding:
-    reasons = {
-        End.SELF: "is its own container, where no broker listens",
-        End.NOWHERE: "has a name that nothing on its networks has",
-        End.REFUSED: "is where nobody listens",
-    }
     reached = "; ".join(
-        f"{address} {reasons[way]}" for address, way in ways if isinstance(way, End)
+        f"{address} {_REASONS[way]}" for address, way in ways if isinstance(way, End)
     )
     offers = [
         f"{broker.service}:{endpoint.bind.port}"
@@ -128,9 +128,7 @@ def _on_other_networks(
     """A broker that has the name that a client asks for, on networks that the client is not on."""
     client = deployment.containers.get(place)
     hosts = [address.host for address, way in ways if way is End.NOWHERE]
-    if client is None or not client.networks:
-        return None
-    for broker in deployment.brokers:
+    for broker in deployment.brokers if client is not None and client.networks else ():
         if broker.container.networks and any(map(broker.container.answers_to, hosts)):
             return broker
     return None

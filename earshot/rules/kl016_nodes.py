@@ -97,7 +97,11 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if isinstance(way, Arrival) and not at_itself:
                 continue  # another broker's address, as said above
             problem = failure(way, endpoint.advertised, other.service, broker)
-            is_itself = isinstance(way, Arrival) and way.broker is other and not _on_host(other)
+            is_itself = (
+                isinstance(way, Arrival)
+                and way.broker is other
+                and not other.container.on_host_network
+            )
             if is_itself or way is End.SELF:
                 problem = f"{endpoint.advertised} is the asking broker itself"
             if problem:
@@ -151,7 +155,7 @@ def _quorum(deployment: Deployment) -> Iterator[Finding]:
 def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
     """What to do about an advertised address that leads other brokers nowhere."""
     host = broker.service
-    if _on_host(broker) and endpoint.advertised is not None:
+    if broker.container.on_host_network and endpoint.advertised is not None:
         host = endpoint.advertised.host
     own = Address(host, endpoint.bind.port)
     if own == endpoint.advertised:
@@ -159,13 +163,9 @@ def _to_advertise(broker: Broker, endpoint: Endpoint) -> str:
     return f"advertise {endpoint.name}://{own}"
 
 
-def _on_host(broker: Broker) -> bool:
-    return broker.container.on_host_network
-
-
 def _to_list(id: int, voter: Broker, listed: Address) -> str:
     """What to do about a voter that is not where it is ``listed``."""
-    host = listed.host if _on_host(voter) else voter.service
+    host = listed.host if voter.container.on_host_network else voter.service
     port = next((item.bind.port for item in voter.endpoints or () if item.is_controller), "PORT")
     if f"{host}:{port}" == str(listed):
         return "put the nodes on one network"

@@ -16,6 +16,8 @@ from earshot.listeners.address import Address
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
 
+Published = tuple[PublishedPort, ...]
+
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Ports that two containers take; then per broker each listener with what is published."""
@@ -42,7 +44,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         yield from _named(facts.deployment, broker, named)
 
 
-def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, tuple[PublishedPort, ...]]]:
+def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
     """Its advertised listeners, each with how it is published."""
     for endpoint in broker.endpoints or ():
         if endpoint.is_controller or endpoint.advertised is None:
@@ -59,20 +61,17 @@ def _taken(deployment: Deployment) -> Iterator[Finding]:
     for service, container in deployment.containers.items():
         for port in container.published:
             taken = by_port.setdefault(port.host_port, [])
-            first = next(
-                (
-                    (name, other)
-                    for name, other in taken
-                    if port.excludes(other)
-                    and brokers & {name, service}
-                    and not (name == service or deployment.apart(name, service))
-                ),
-                None,
-            )
+            clashing = [
+                (name, other)
+                for name, other in taken
+                if port.excludes(other)
+                and brokers & {name, service}
+                and not (name == service or deployment.apart(name, service))
+            ]
             taken.append((service, port))
-            if first is None:
+            if not clashing:
                 continue
-            (late, mine), (early, other) = (service, port), first
+            (late, mine), (early, other) = (service, port), clashing[0]
             if late not in brokers:
                 (late, mine), (early, other) = (early, other), (late, mine)
             yield RULE.finding(
@@ -98,10 +97,7 @@ def _for_itself(broker: Broker, endpoint: Endpoint, published: PublishedPort) ->
 
 
 def _for_host(
-    deployment: Deployment,
-    broker: Broker,
-    endpoint: Endpoint,
-    published: tuple[PublishedPort, ...],
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
 ) -> Iterator[Finding]:
     """Advertised as localhost: its port on the machine must lead back to this broker."""
     assert endpoint.advertised is not None
@@ -119,40 +115,33 @@ def _for_host(
             inputs=("advertised.listeners", "ports"),
         )
         return
-    if fitting:
-        return  # of two that publish one port, it is said already or they never run together
     way = deployment.way(HOST, endpoint.advertised)
-    if isinstance(way, Arrival) and way.broker is broker:
-        return
+    if fitting or (isinstance(way, Arrival) and way.broker is broker):
+        return  # of two that publish one port, it is said already or they never run together
     if not published and not leads:
         return  # only the broker itself can mean it
-    to = f"{published[0]}" if published else f"{leads[0]}"
+    to = (published or leads)[0]
     if isinstance(way, Arrival):
         problem = f"{endpoint.advertised} on the machine is {way.broker.service}"
     elif way is End.REFUSED:
         problem = f"its published port {to} leads to no listener of the container"
     else:
         problem = f"the published port is {to}"
+    remedy = f"publish {endpoint.advertised.port}:{endpoint.bind.port}"
+    if published:
+        remedy += f", or advertise {endpoint.name}://localhost:{published[0].host_port}"
     yield RULE.finding(
         f"advertises {endpoint.advertised} and listens on {endpoint.bind.port}, and {problem}",
         f"a published port that leads to {endpoint.bind.port}, advertised as it is",
+        remedy,
         listener=endpoint.name,
         container=broker.service,
-        remedy=f"publish {endpoint.advertised.port}:{endpoint.bind.port}"
-        + (
-            f", or advertise {endpoint.name}://localhost:{published[0].host_port}"
-            if published
-            else ""
-        ),
         inputs=("advertised.listeners",),
     )
 
 
 def _beyond(
-    deployment: Deployment,
-    broker: Broker,
-    endpoint: Endpoint,
-    published: tuple[PublishedPort, ...],
+    deployment: Deployment, broker: Broker, endpoint: Endpoint, published: Published
 ) -> Iterator[Finding]:
     """Advertised under a name or address of elsewhere: of the machine, or of what stands before it.
 

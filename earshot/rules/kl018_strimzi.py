@@ -36,9 +36,7 @@ def _findings(kafka: StrimziKafka) -> Iterator[Finding]:
     yield from _distinct(kafka, "name", lambda item: item.name or None)
     yield from _distinct(kafka, "port", lambda item: item.port)
     for listener in kafka.listeners:
-        yield from _name(listener)
-        yield from _port(listener)
-        yield from _type(listener)
+        yield from _terms(listener)
         yield from _tls(listener)
         if listener.type == "ingress":
             yield from _hosts(kafka, listener)
@@ -65,38 +63,34 @@ def _distinct(
             )
 
 
-def _name(listener: StrimziListener) -> Iterator[Finding]:
-    if listener.name and not _NAME.fullmatch(listener.name):
-        yield RULE.finding(
-            f"is called {listener.name}; Strimzi refuses the resource",
-            "1 to 11 lower-case letters and digits",
-            listener=listener.name,
-            remedy="give it another name",
-            inputs=(f"{listener.place}.name",),
-        )
+def _refused(
+    listener: StrimziListener, keys: tuple[str, ...], observed: str, expected: str, remedy: str
+) -> Finding:
+    """The finding about what stands at ``keys`` of ``listener``."""
+    return RULE.finding(
+        observed,
+        expected,
+        listener=listener.name,
+        remedy=remedy,
+        inputs=tuple(f"{listener.place}.{key}" for key in keys),
+    )
 
 
-def _port(listener: StrimziListener) -> Iterator[Finding]:
-    port = listener.port
+def _terms(listener: StrimziListener) -> Iterator[Finding]:
+    """Its name, its port and its type, each by itself."""
+    name, port, type = listener.name, listener.port, listener.type
+    if name and not _NAME.fullmatch(name):
+        observed = f"is called {name}; Strimzi refuses the resource"
+        expected = "1 to 11 lower-case letters and digits"
+        yield _refused(listener, ("name",), observed, expected, "give it another name")
     if port is not None and (port < LOWEST_PORT or port in RESERVED_PORTS):
-        yield RULE.finding(
-            f"has the port {port}, which Strimzi keeps for itself; it refuses the resource",
-            f"a port from {LOWEST_PORT} on, but not {' or '.join(map(str, RESERVED_PORTS))}",
-            listener=listener.name,
-            remedy="give it another port",
-            inputs=(f"{listener.place}.port",),
-        )
-
-
-def _type(listener: StrimziListener) -> Iterator[Finding]:
-    if listener.type and listener.type not in TYPES:
-        yield RULE.finding(
-            f"has the type {listener.type}, which Strimzi does not know; it refuses the resource",
-            f"one of {', '.join(TYPES)}",
-            listener=listener.name,
-            remedy="correct the type",
-            inputs=(f"{listener.place}.type",),
-        )
+        observed = f"has the port {port}, which Strimzi keeps for itself; it refuses the resource"
+        expected = f"a port from {LOWEST_PORT} on, but not {' or '.join(map(str, RESERVED_PORTS))}"
+        yield _refused(listener, ("port",), observed, expected, "give it another port")
+    if type and type not in TYPES:
+        observed = f"has the type {type}, which Strimzi does not know; it refuses the resource"
+        expected = f"one of {', '.join(TYPES)}"
+        yield _refused(listener, ("type",), observed, expected, "correct the type")
 
 
 def _tls(listener: StrimziListener) -> Iterator[Finding]:
@@ -108,13 +102,8 @@ def _tls(listener: StrimziListener) -> Iterator[Finding]:
         needs = "has authentication of the type tls"
     else:
         return
-    yield RULE.finding(
-        f"{needs}, and has no TLS; Strimzi refuses the resource",
-        "tls: true",
-        listener=listener.name,
-        remedy="set tls: true",
-        inputs=(f"{listener.place}.tls", f"{listener.place}.type"),
-    )
+    observed = f"{needs}, and has no TLS; Strimzi refuses the resource"
+    yield _refused(listener, ("tls", "type"), observed, "tls: true", "set tls: true")
 
 
 def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
@@ -131,13 +120,13 @@ def _hosts(kafka: StrimziKafka, listener: StrimziListener) -> Iterator[Finding]:
             if lacking:
                 missing.append(f"the host of broker {', '.join(lacking)}")
     if missing:
-        yield RULE.finding(
-            f"is of the type ingress and lacks {' and '.join(missing)}; Strimzi refuses the "
-            "resource",
+        lacks = " and ".join(missing)
+        yield _refused(
+            listener,
+            ("configuration", "type"),
+            f"is of the type ingress and lacks {lacks}; Strimzi refuses the resource",
             "configuration.bootstrap.host, and a host for every broker in configuration.brokers",
-            listener=listener.name,
-            remedy="name the hosts",
-            inputs=(f"{listener.place}.configuration", f"{listener.place}.type"),
+            "name the hosts",
         )
 
 

@@ -16,7 +16,6 @@ from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.registry import Rule
 
-INPUTS = ("advertised.listeners", "listener.security.protocol.map", "scopes")
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})
 _ELSEWHERE = _PUBLIC | {
@@ -79,7 +78,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     node=node,
                     listener=listener.name,
                     host=host,
-                    inputs=INPUTS,
                 )
 
 
@@ -92,5 +90,6 @@ RULE = Rule(
     "advertises; or advertise it to this machine alone",
     source="https://kafka.apache.org/documentation/#security_overview",
     check=check,
+    inputs=("advertised.listeners", "listener.security.protocol.map", "scopes"),
     severity=Severity.WARNING,
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Finding, Severity
+from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.kl019_clear_text import enables_plain, leaves_machine
 from earshot.rules.node_objections import of_every_node
 from earshot.rules.registry import Rule
-
-INPUTS = ("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms")
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
@@ -32,17 +29,14 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             )
 
 
-def check(facts: ClusterFacts) -> Iterator[Finding]:
-    yield from of_every_node(RULE, objections, facts)
-
-
-RULE = Rule(
+RULE: Rule = Rule(
     id="KL020",
     title="The mechanism PLAIN is used over TLS alone",
     reason="PLAIN sends user and password as they are: anyone on the network path can read them.",
     remedy="give the listener the protocol SASL_SSL, or enable SCRAM in place of PLAIN",
     source="https://kafka.apache.org/documentation/#security_sasl_plain_production",
-    check=check,
+    check=lambda facts: of_every_node(RULE, objections, facts),
+    inputs=("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms"),
     severity=Severity.WARNING,
     needs="settings",
 )

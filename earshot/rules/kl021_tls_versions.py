@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Finding, Severity
+from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.node_objections import of_every_node, tls_listeners, with_prefixes
 from earshot.rules.registry import Rule
 
-INPUTS = ("ssl.enabled.protocols", "ssl.protocol", "ssl.cipher.suites")
 _SOUND_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _OLD = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII)
 _BROKEN = re.compile(
@@ -28,7 +26,7 @@ _EXPECTED_CIPHERS = "ciphers of TLS 1.3, or ECDHE with AES GCM"
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Each setting of a node with TLS that names such a version or cipher."""
     tls = tls_listeners(view)
-    for key in INPUTS:
+    for key in RULE.inputs:
         is_old = _BROKEN if key == "ssl.cipher.suites" else _OLD
         for held, listener in with_prefixes(view, key):
             named = [item.strip() for item in view.text(held).split(",")]
@@ -44,18 +42,15 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             )
 
 
-def check(facts: ClusterFacts) -> Iterator[Finding]:
-    yield from of_every_node(RULE, objections, facts)
-
-
-RULE = Rule(
+RULE: Rule = Rule(
     id="KL021",
     title="TLS listeners offer sound versions and ciphers alone",
     reason="TLS before 1.2 and ciphers such as RC4 protect nothing any more, and current clients "
     "refuse them.",
     remedy="take them out of the list, or leave the setting at Kafka's default",
     source="https://www.rfc-editor.org/rfc/rfc9325",
-    check=check,
+    check=lambda facts: of_every_node(RULE, objections, facts),
+    inputs=("ssl.enabled.protocols", "ssl.protocol", "ssl.cipher.suites"),
     severity=Severity.WARNING,
     needs="settings",
 )

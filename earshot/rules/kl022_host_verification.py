@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Finding, Severity
+from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.node_objections import of_every_node
 from earshot.rules.registry import Rule
 
 KEY = "ssl.endpoint.identification.algorithm"
-INPUTS = (KEY, "inter.broker.listener.name", "controller.listener.names")
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
@@ -38,17 +36,14 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def check(facts: ClusterFacts) -> Iterator[Finding]:
-    yield from of_every_node(RULE, objections, facts)
-
-
-RULE = Rule(
+RULE: Rule = Rule(
     id="KL022",
     title="Nodes verify the host names of those they connect to with TLS",
     reason="Without it anyone with a certificate of the same authority can pass for a broker.",
     remedy="leave the setting away, and have certificates issued for the advertised hosts",
     source="https://kafka.apache.org/documentation/#security_confighostname",
-    check=check,
+    check=lambda facts: of_every_node(RULE, objections, facts),
+    inputs=(KEY, "inter.broker.listener.name", "controller.listener.names"),
     severity=Severity.WARNING,
     needs="settings",
 )

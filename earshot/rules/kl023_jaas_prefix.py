@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Finding, Severity
+from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.node_objections import of_every_node
 from earshot.rules.registry import Rule
 
-INPUTS = ("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map")
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 
 
@@ -37,18 +35,15 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def check(facts: ClusterFacts) -> Iterator[Finding]:
-    yield from of_every_node(RULE, objections, facts)
-
-
-RULE = Rule(
+RULE: Rule = Rule(
     id="KL023",
     title="A JAAS line stands under a listener that there is",
     reason="Kafka passes over a line of another listener, and the users in it cannot log in.",
     remedy="write the listener's name in lower case; in a variable's name _ stands for a dot, and "
     "__ for an underscore of the listener",
     source="https://kafka.apache.org/documentation/#security_jaas_broker",
-    check=check,
+    check=lambda facts: of_every_node(RULE, objections, facts),
+    inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),
     severity=Severity.WARNING,
     needs="settings",
 )

@@ -21,15 +21,7 @@ def of_every_node(rule: Rule, check: Check, facts: ClusterFacts) -> Iterator[Fin
     for id, settings in facts.settings.items():
         view = StrictSettings(settings.values, tuple(map(int, numbers)))
         for item in readable(check, view):
-            yield rule.finding(
-                item.observed,
-                item.expected,
-                node=id,
-                role=settings.role,
-                listener=item.listener,
-                remedy=item.remedy,
-                inputs=(item.key,),
-            )
+            yield item.finding(rule, id, settings.role)
 
 
 def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:

@@ -46,6 +46,8 @@ class Rule:
     source: str
     """URL of what the rule rests on."""
     check: Callable[[ClusterFacts], Iterable[Finding]]
+    inputs: tuple[str, ...] = ()
+    """The settings and facts that it looks at, where a finding names no others."""
     severity: Severity = Severity.ERROR
     kafka: str = ">=3.9"
     """Versions that the rule holds for: comparisons joined with commas, as in `>=3.9,<4.2`."""
@@ -58,6 +60,7 @@ class Rule:
         self,
         observed: str,
         expected: str,
+        remedy: str = "",
         *,
         node: Node | int | None = None,
         listener: str | None = None,
@@ -65,12 +68,12 @@ class Rule:
         host: str | None = None,
         resolver: str | None = None,
         diagnosis: Diagnosis | None = None,
-        remedy: str = "",
         severity: Severity | None = None,
         state: FindingState = FindingState.VIOLATED,
-        inputs: tuple[str, ...] = (),
+        inputs: tuple[str, ...] | None = None,
         role: Role = Role.BROKER,
         container: str = "",
+        source: str = "",
     ) -> Finding:
         """A finding of this rule; a Node gives both id and role."""
         if node is not None and not isinstance(node, int):
@@ -81,7 +84,7 @@ class Rule:
             observed=observed,
             expected=expected,
             remedy=remedy or self.remedy,
-            source=self.source,
+            source=source or self.source,
             state=state,
             node=node if node is None or isinstance(node, int) else node.id,
             role=role,
@@ -90,7 +93,7 @@ class Rule:
             host=host,
             resolver=resolver,
             diagnosis=diagnosis,
-            inputs=inputs,
+            inputs=self.inputs if inputs is None else inputs,
             container=container,
         )
 
@@ -112,6 +115,7 @@ class Rule:
                 "every advertised host, checked again with its value",
                 state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update checks it",
+                inputs=(),
             )
 
     def applies(self, facts: ClusterFacts) -> bool:

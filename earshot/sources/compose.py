@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -194,7 +194,7 @@ class _Files:
             raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
         both = {"services": services, "networks": document.get("networks")}
         gone = tuple(tagged(both))
-        walked = _Walk(self.variables, shown).value(untagged(both), ())
+        walked = self._replaced(untagged(both), shown, ())
         assert isinstance(walked, dict)
         networks, sections = walked.get("networks"), _sections(walked.get("services"))
         self.is_whole = self.is_whole and "include" not in document
@@ -240,6 +240,24 @@ class _Files:
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
         return _merged(without(base, _gone(section)), own)
 
+    def _replaced(self, value: object, shown: str, path: tuple[str, ...]) -> object:
+        """``value`` with variables replaced in every text; keys are left alone."""
+        if isinstance(value, str):
+            try:
+                return self.variables.substitute(value, f"{shown}: {'.'.join(path)}")
+            except EarshotError as error:
+                if not self.variables.keep:
+                    raise
+                self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
+        elif isinstance(value, Mapping):
+            return {
+                str(key): self._replaced(item, shown, (*path, str(key)))
+                for key, item in value.items()
+            }
+        elif isinstance(value, list):
+            return [self._replaced(it, shown, (*path, str(i))) for i, it in enumerate(value)]
+        return value  # a malformed text, too: its dollar sign says that it is not known
+
     def _is_there(self, file: str, folder: str) -> bool:
         try:
             self.read(posixpath.join(folder, file))
@@ -273,13 +291,12 @@ class _Files:
                 if not self.lenient:
                     raise
                 unknown.append("ports")
-        hostname = str(section.get("hostname") or "")
         container = Container(
             name=str(section.get("container_name") or name),
             image=str(section.get("image") or ""),
-            hostname=hostname,
+            hostname=str(section.get("hostname") or ""),
             networks=() if mode else tuple(_networks(name, section, top, where)),
-            published=() if mode == HOST_NETWORK else _distinct(published),
+            published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
             env=self._environment(section, where, unknown),
             mounts=tuple(_mounts(section, where)),
             network_mode=mode,
@@ -290,14 +307,12 @@ class _Files:
         )
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
-        replicas = section.get("scale") or (
-            deploy.get("replicas") if isinstance(deploy, Mapping) else ""
-        )
+        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
         return Service(
             name,
             container,
             words,
-            str(replicas or ""),
+            str(section.get("scale") or deployed or ""),
             self._properties(section) if self.lenient else "",
             self._redpanda(section) if self.lenient else "",
             "build" in section,
@@ -305,23 +320,28 @@ class _Files:
 
     def _redpanda(self, section: Section) -> str:
         """The mounted redpanda.yaml, or an empty text."""
-        for source in _sources(section):
-            if source.endswith((".yaml", ".yml")) and "redpanda" in posixpath.basename(source):
-                with contextlib.suppress(OSError, UnicodeDecodeError):
-                    return self.read(source)
-        return ""
+        return self._first_read(
+            source
+            for source in _sources(section)
+            if source.endswith((".yaml", ".yml")) and "redpanda" in posixpath.basename(source)
+        )
 
     def _properties(self, section: Section) -> str:
         """The mounted properties file that names listeners, or an empty text."""
-        for source in _sources(section):
-            inside = [source] if source.endswith(".properties") else []
-            inside += [posixpath.join(source, "server.properties")] if not inside else []
-            for path in inside:
-                try:
-                    text = self.read(path)
-                except (OSError, UnicodeDecodeError):
-                    continue
-                if LISTENERS.search(text):
+        paths = (
+            source
+            if source.endswith(".properties")
+            else posixpath.join(source, "server.properties")
+            for source in _sources(section)
+        )
+        return self._first_read(paths, LISTENERS)
+
+    def _first_read(self, paths: Iterable[str], holding: re.Pattern[str] | None = None) -> str:
+        """The first text that can be read, and has what it shall hold; else an empty one."""
+        for path in paths:
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                text = self.read(path)
+                if holding is None or holding.search(text):
                     return text
         return ""
 
@@ -347,29 +367,6 @@ class _Files:
             elif (handed := self.variables.handed_through(name)) is not None:
                 found[name] = handed
         return found
-
-
-class _Walk:
-    """Variables replaced in every text of a document; keys are left alone."""
-
-    def __init__(self, variables: Variables, shown: str) -> None:
-        self.variables = variables
-        self.shown = shown
-
-    def value(self, value: object, path: tuple[str, ...]) -> object:
-        if isinstance(value, str):
-            try:
-                return self.variables.substitute(value, f"{self.shown}: {'.'.join(path)}")
-            except EarshotError as error:
-                if not self.variables.keep:
-                    raise
-                self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
-                return value  # its dollar sign says that it is not known
-        if isinstance(value, Mapping):
-            return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item, (*path, str(i))) for i, item in enumerate(value)]
-        return value
 
 
 def _normal(section: Section, where: str, folder: str) -> dict[str, object]:
@@ -459,7 +456,7 @@ def _is_open(section: Section, top: Section) -> bool:
         item for key in joined if isinstance(item := top.get(key), Mapping) and item.get("external")
     ]
     links = section.get("links")
-    renamed = any(":" in str(item) for item in links) if isinstance(links, list) else False
+    renamed = isinstance(links, list) and any(":" in str(item) for item in links)
     mode = str(section.get("network_mode") or "")
     by_mode = bool(mode) and (bool(links) or mode not in (*DEFAULT_BRIDGES, "none"))
     return bool(external or section.get("external_links") or renamed or by_mode)
@@ -477,7 +474,7 @@ def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
 
 def _unknown(section: Section) -> tuple[str, ...]:
     found = section.get(_UNKNOWN)
-    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+    return found if isinstance(found, tuple) else ()
 
 
 def _gone(section: Section) -> tuple[Keys, ...]:
@@ -502,21 +499,15 @@ def _sources(section: Section) -> Iterator[str]:
     """What is mounted from beside the file."""
     volumes = section.get("volumes")
     for item in volumes if isinstance(volumes, list) else ():
-        source = str(
-            item.get("source") or "" if isinstance(item, Mapping) else str(item).split(":")[0]
-        )
-        if source.startswith("."):
-            yield source
+        source = item.get("source") if isinstance(item, Mapping) else str(item).split(":")[0]
+        if str(source or "").startswith("."):
+            yield str(source)
 
 
 def _words(value: object) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)):
         return tuple(map(str, value))
     return tuple(str(value).split()) if value else ()
-
-
-def _distinct(ports: Sequence[PublishedPort]) -> tuple[PublishedPort, ...]:
-    return tuple(dict.fromkeys(ports))
 
 
 def _map(value: object, where: str) -> dict[str, object]:

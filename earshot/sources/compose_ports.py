@@ -35,25 +35,18 @@ def read_port(item: object, where: str) -> list[PublishedPort]:
     match = _SHORT.fullmatch(str(item).strip()) if isinstance(item, (str, int)) else None
     if match is None:
         raise _error(item, where)
-    ip = (match["ip"] or "").strip("[]")
-    return list(
-        _pairs(match["container"], match["host"] or "", ip, match["protocol"] or "tcp", item, where)
-    )
+    container, host, ip, protocol = match.group("container", "host", "ip", "protocol")
+    ip = (ip or "").strip("[]")
+    return list(_pairs(container, host or "", ip, protocol or "tcp", item, where))
 
 
 def _long(item: Mapping[object, object], where: str) -> Iterator[PublishedPort]:
     unknown = [str(key) for key in item if key not in _LONG and not str(key).startswith("x-")]
     if unknown or item.get("target") in (None, ""):
         raise _error(dict(item), where)
-    text = {key: str(item.get(key) or "") for key in ("published", "host_ip", "protocol")}
-    for found in _pairs(
-        str(item["target"]),
-        text["published"],
-        text["host_ip"].strip("[]"),
-        text["protocol"] or "tcp",
-        dict(item),
-        where,
-    ):
+    host, ip, protocol = (str(item.get(it) or "") for it in ("published", "host_ip", "protocol"))
+    target = str(item["target"])
+    for found in _pairs(target, host, ip.strip("[]"), protocol or "tcp", dict(item), where):
         yield NodePort(**asdict(found)) if item.get("mode") == "host" else found
 
 

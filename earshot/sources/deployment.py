@@ -18,8 +18,6 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
     Family,
-    broker_property,
-    broker_settings,
     derived_listeners,
     family_of,
     is_broker,
@@ -76,12 +74,9 @@ def settings_of(service: Service) -> BrokerSettings:
     elif "kafka-server-start" in text:
         values = dict(_OVERRIDE.findall(text))
     values = {key: value for key, value in values.items() if value != ""}
-    scripted = {
-        broker_property(family, name, container.image) for name in _SET_IN_COMMAND.findall(text)
-    }
+    scripted = set(map(container.property_of, _SET_IN_COMMAND.findall(text)))
     if _derives_no_more(container) or "advertised.listeners" in scripted:
-        given = broker_settings(family, container.env, container.image).values
-        scripted |= {"listeners"} - given.keys()
+        scripted |= {"listeners"} - container.settings.values.keys()
     values = {key: value for key, value in values.items() if key not in scripted}
     if family is Family.BITNAMI:
         values = _with_bitnami_s(values)
@@ -108,11 +103,8 @@ def with_empty(service: Service, settings: BrokerSettings) -> BrokerSettings:
         return settings
     if _is_confluent_local(container.image):
         return settings
-    keys = {
-        broker_property(family, name, container.image)
-        for name, value in container.env.items()
-        if value == ""
-    } - {"", "log.dirs"}
+    empty = (name for name, value in container.env.items() if value == "")
+    keys = set(map(container.property_of, empty)) - {"", "log.dirs"}
     is_controller = settings.values.get("process.roles", "").strip() == "controller"
     if not is_controller or family is Family.APACHE:
         keys -= {"listeners"}
@@ -255,7 +247,7 @@ def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
     """Addresses in comments, each with the variable that would advertise it."""
     container = service.container
     for name, values in service.commented.items():
-        key = broker_property(container.family, name, container.image)
+        key = container.property_of(name)
         for value in values:
             if key == "advertised.host.name" and value:
                 yield name, Address(value, 9092)

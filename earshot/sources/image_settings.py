@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from earshot.facts.container import Container
-from earshot.listeners.images import APACHE_DEFAULTS, Family, broker_settings, derived_listeners
+from earshot.facts.settings import is_known
+from earshot.listeners.images import APACHE_DEFAULTS, Family, derived_listeners
 
 _DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 """Images that bind what is advertised where nothing else is given; unknown ones count as such."""
@@ -11,7 +14,7 @@ _DERIVE = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 
 def handed_over(container: Container) -> dict[str, str]:
     """The broker properties that the image hands to Kafka: as given, with what it adds itself."""
-    values = dict(broker_settings(container.family, container.env, container.image).values)
+    values = dict(container.settings.values)
     if not values and container.family is Family.APACHE:
         return dict(APACHE_DEFAULTS)
     advertised = values.get("advertised.listeners", "")
@@ -22,12 +25,23 @@ def handed_over(container: Container) -> dict[str, str]:
 
 def effective(container: Container) -> dict[str, str]:
     """The broker properties with what the image and Kafka put where nothing is set."""
-    values = handed_over(container)
-    host = values.get("advertised.host.name")
-    if "advertised.listeners" not in values and host:  # Kafka before 3.0
-        port = values.get("advertised.port", values.get("port", "9092"))
-        values["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
-        if container.family in _DERIVE:
-            values.setdefault("listeners", derived_listeners(values["advertised.listeners"]))
-    values.setdefault("listeners", f"PLAINTEXT://:{values.get('port', '9092')}")
-    return values
+    return completed(handed_over(container), derives=container.family in _DERIVE)
+
+
+def completed(values: Mapping[str, str], *, derives: bool = False) -> dict[str, str]:
+    """``values`` with the listeners that Kafka, and an image that ``derives`` them, put there."""
+    found = dict(values)
+    host = found.get("advertised.host.name")
+    if "advertised.listeners" not in found and host:  # Kafka before 3.0
+        port = found.get("advertised.port", found.get("port", "9092"))
+        found["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
+        if derives:
+            found.setdefault("listeners", derived_listeners(found["advertised.listeners"]))
+    found.setdefault("listeners", f"PLAINTEXT://:{found.get('port', '9092')}")
+    return found
+
+
+def hidden_variables(container: Container) -> list[str]:
+    """The variables for its broker whose values are not known."""
+    env = container.env
+    return [it for it, value in env.items() if not is_known(value) and container.property_of(it)]

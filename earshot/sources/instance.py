@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
-from earshot.facts.settings import (
-    controller_names,
-    inter_broker_name,
-    node_id,
-    readable,
-    roles_of,
-)
+from earshot.facts.settings import controller_names, inter_broker_name, node_id, readable, roles_of
 from earshot.listeners.address import Address
-from earshot.listeners.grammar import Bad, read_listeners, read_servers, read_voters
+from earshot.listeners.grammar import read_listeners, read_servers, read_voters
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
-from earshot.sources.audience import Audience
+from earshot.sources.audience import Audience, noted_scopes
 from earshot.sources.parsed_listener import lone_plan, parsed_listeners
 from earshot.sources.user_data import PLACE, UserDataFile
 
@@ -74,13 +68,13 @@ def with_own_name(values: Mapping[str, str], name: str) -> dict[str, str]:
     """The properties of a broker with ``name`` where the advertised host is left empty."""
     text = values.get("advertised.listeners", values.get("listeners", "PLAINTEXT://:9092"))
     entries = list(read_listeners(text))
-    if any(isinstance(item, Bad) for item in entries):
+    good = dict(readable(entries))
+    if len(good) < len(entries):
         return dict(values)  # for KL001 to say
-    controllers = controller_names(values)
     texts = [
-        f"{item[0]}://{Address(item[1].host or name, item[1].port)}"
-        for item in entries
-        if not isinstance(item, Bad) and item[0] not in controllers
+        f"{listener}://{Address(address.host or name, address.port)}"
+        for listener, address in good.items()
+        if listener not in controller_names(values)
     ]
     found = {"listeners": "PLAINTEXT://:9092", **values}
     return {**found, "advertised.listeners": ",".join(texts)} if texts else found
@@ -134,7 +128,7 @@ def _may_be_alone(values: Mapping[str, str]) -> bool:
 def _plan(
     values: Mapping[str, str], notes: Mapping[str, str], hosts: Mapping[str, str | UnknownHost]
 ) -> ClusterPlan | None:
-    said = _noted(notes)
+    said = noted_scopes(notes.get("scopes", ""))
     own = _OWN if hosts[_OWN] else ""
 
     def tell(name: str, _bind_port: int, advertised: Address) -> Audience:
@@ -155,13 +149,3 @@ def is_computed(host: str | UnknownHost) -> bool:
 
 def _computed(text: str) -> UnknownHost:
     return UnknownHost(what=f"{_COMPUTED}, {text}")
-
-
-def _noted(notes: Mapping[str, str]) -> dict[str, tuple[Scope, ...]]:
-    found = {}
-    for entry in filter(None, notes.get("scopes", "").split(",")):
-        name, _, listed = entry.partition(":")
-        found[name.strip()] = tuple(
-            Scope(part) for part in listed.split("+") if part in list(Scope)
-        )
-    return found

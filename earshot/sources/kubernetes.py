@@ -121,14 +121,14 @@ class Manifest:
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:
     """The resources in a file's documents with their places, those of a List each by itself."""
     for index, document in enumerate(documents):
-        found = _map(document)
+        found = as_map(document)
         if not (_text(found, "apiVersion") and _text(found, "kind")):
             continue
         if found["kind"] != "List":
             yield (index,), found
             continue
         for i, item in enumerate(_list(found.get("items"))):
-            yield (index, "items", i), _map(item)
+            yield (index, "items", i), as_map(item)
 
 
 def read_manifest(documents: Sequence[object]) -> Manifest:
@@ -138,7 +138,7 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
     """
     listed = list(resources(documents))
     maps = {
-        (namespace_of(item), name_of(item)): _ConfigMap(path, _map(item.get("data")))
+        (namespace_of(item), name_of(item)): _ConfigMap(path, as_map(item.get("data")))
         for path, item in listed
         if _is_core(item, "ConfigMap")
     }
@@ -158,12 +158,12 @@ def _is_core(resource: Resource, kind: str) -> bool:
 
 def name_of(resource: Resource) -> str:
     """`metadata.name`."""
-    return _text(_map(resource.get("metadata")), "name")
+    return _text(as_map(resource.get("metadata")), "name")
 
 
 def namespace_of(resource: Resource) -> str:
     """`metadata.namespace`; an empty text where it is given when the file is applied."""
-    return _text(_map(resource.get("metadata")), "namespace")
+    return _text(as_map(resource.get("metadata")), "namespace")
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,11 @@ class _Pod:
     ) -> Iterator[PodContainer]:
         for key in ("initContainers", "containers"):
             for i, item in enumerate(_list(self.spec.get(key))):
-                section = _map(item)
+                section = as_map(item)
                 if not section:
                     continue
                 workload = self.workload or self.kind
-                name = _free(f"{workload}/{_text(section, 'name') or i}", taken)
+                name = free_name(f"{workload}/{_text(section, 'name') or i}", taken)
                 lasts = key == "containers" and self.kind not in _ENDS
                 yield self._container(name, section, (*self.path, key, i), lasts, maps)
 
@@ -211,9 +211,7 @@ class _Pod:
             for word in _list(section.get(key))
         )
         variables.forget(" ".join(words))
-        mounts = tuple(
-            _text(_map(item), "mountPath") for item in _list(section.get("volumeMounts"))
-        )
+        mounts = map(as_map, _list(section.get("volumeMounts")))
         unknown = [*variables.unknown, *(["mounted files"] if self._replaces(section) else [])]
         if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
             unknown.append("envFrom")
@@ -221,7 +219,7 @@ class _Pod:
             name=name,
             image=_text(section, "image"),
             env=variables.values,
-            mounts=mounts,
+            mounts=tuple(_text(item, "mountPath") for item in mounts),
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(self._aliases()),
         )
@@ -238,12 +236,11 @@ class _Pod:
 
     def _replaces(self, section: Mapping[str, object]) -> bool:
         """Whether files from elsewhere may stand where the image has its scripts and settings."""
-        volumes = {
-            _text(_map(item), "name"): set(_map(item)) for item in _list(self.spec.get("volumes"))
-        }
+        listed = map(as_map, _list(self.spec.get("volumes")))
+        volumes = {_text(item, "name"): set(item) for item in listed}
         kinds = _GIVEN_FILES | ({"emptyDir"} if self.spec.get("initContainers") else set())
         for item in _list(section.get("volumeMounts")):
-            mount = _map(item)
+            mount = as_map(item)
             target = _text(mount, "mountPath")
             if target.startswith(_SECRETS) or not _OF_KAFKA.match(target):
                 continue
@@ -253,7 +250,7 @@ class _Pod:
 
     def _aliases(self) -> Iterator[tuple[str, str]]:
         for item in _list(self.spec.get("hostAliases")):
-            alias = _map(item)
+            alias = as_map(item)
             for name in _list(alias.get("hostnames")):
                 yield str(name).lower(), _text(alias, "ip")
 
@@ -276,7 +273,7 @@ class _Variables:
 
     def read(self, section: Mapping[str, object], path: Keys) -> None:
         for item in _list(section.get("envFrom")):
-            source = _map(item)
+            source = as_map(item)
             config_map = self._map_of(source.get("configMapRef"))
             if config_map is None:
                 self.unknown.append("envFrom")
@@ -285,7 +282,7 @@ class _Variables:
             for key, value in config_map.data.items():
                 self._set(prefix + key, value, (*config_map.path, "data", key))
         for i, item in enumerate(_list(section.get("env"))):
-            variable = _map(item)
+            variable = as_map(item)
             if name := _text(variable, "name"):
                 self._one(name, variable, (*path, "env", i))
 
@@ -310,12 +307,12 @@ class _Variables:
                 self.values[name] = _unknown(name)
 
     def _one(self, name: str, variable: Mapping[str, object], path: Keys) -> None:
-        source = _map(variable.get("valueFrom"))
+        source = as_map(variable.get("valueFrom"))
         if not source:
             value = variable.get("value")
             self._set(name, self.expanded(value) if isinstance(value, str) else value, path)
             return
-        reference = _map(source.get("configMapKeyRef"))
+        reference = as_map(source.get("configMapKeyRef"))
         config_map = self._map_of(reference)
         key = _text(reference, "key")
         if config_map is None or key not in config_map.data:
@@ -329,7 +326,7 @@ class _Variables:
         self.places[name] = path
 
     def _map_of(self, reference: object) -> _ConfigMap | None:
-        return self._maps.get((self._namespace, _text(_map(reference), "name")))
+        return self._maps.get((self._namespace, _text(as_map(reference), "name")))
 
 
 def _is_hidden(value: object) -> bool:
@@ -350,12 +347,12 @@ def _pods(path: Keys, resource: Resource) -> Iterator[_Pod]:
         return
     spec: Mapping[str, object] = resource
     for key in _POD_IN[kind]:
-        spec = _map(spec.get(str(key)))
+        spec = as_map(spec.get(str(key)))
     yield _Pod(kind, name_of(resource), namespace_of(resource), (*path, *_POD_IN[kind]), spec)
 
 
 def _service(resource: Resource) -> ClusterService:
-    spec = _map(resource.get("spec"))
+    spec = as_map(resource.get("spec"))
     addresses = [_text(spec, "clusterIP"), *map(str, _list(spec.get("clusterIPs")))]
     return ClusterService(
         name_of(resource),
@@ -368,7 +365,7 @@ def _service(resource: Resource) -> ClusterService:
 def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
     found = []
     for item in listed:
-        port = _map(item)
+        port = as_map(item)
         number = _text(port, "port")
         if not re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
             return None
@@ -377,11 +374,10 @@ def _ports(listed: Iterable[object]) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    found, number = name, 1
-    while found in taken:
-        number += 1
-        found = f"{name}#{number}"
+def free_name(name: str, taken: set[str]) -> str:
+    """``name``, or `NAME#2` and so on where it is among those ``taken``, which gets it."""
+    numbered = (f"{name}#{number}" for number in range(2, len(taken) + 3))
+    found = next(item for item in (name, *numbered) if item not in taken)
     taken.add(found)
     return found
 
@@ -396,7 +392,8 @@ def _text(section: Mapping[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _map(value: object) -> Mapping[str, object]:
+def as_map(value: object) -> Mapping[str, object]:
+    """The map that ``value`` is; anything else has no keys."""
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 

@@ -15,6 +15,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience
+from earshot.sources.image_settings import completed
 from earshot.sources.kafka_broker import KafkaBroker
 from earshot.sources.parsed_listener import parsed_listeners
 
@@ -33,18 +34,13 @@ _SCOPES = {
 def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
     """The broker of a properties file. Raises EarshotError where it is none."""
     raw = read_properties(text)
-    values = dict(raw.values)
-    if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(values):
+    if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
         raise EarshotError(
             shown,
             observed="sets neither listeners nor a node's id",
             allowed="the properties file of a broker",
         )
-    values.setdefault("listeners", f"PLAINTEXT://:{values.get('port', '9092')}")
-    if "advertised.listeners" not in values and values.get("advertised.host.name"):
-        port = values.get("advertised.port", values.get("port", "9092"))
-        host = values["advertised.host.name"]
-        values["advertised.listeners"] = f"PLAINTEXT://{host}:{port}"
+    values = completed(raw.values)
     between, controllers = inter_broker_name(values), controller_names(values)
 
     def tell(name: str, bind_port: int, advertised: Address) -> Audience:

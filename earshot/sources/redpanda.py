@@ -46,9 +46,10 @@ def is_redpanda(image: str) -> bool:
 def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
     """The broker in ``service``; those that name a seed among ``services`` are of its cluster."""
     text = " ".join(service.command)
-    seed = _SEEDS.search(text)
-    seeds = (it for it in services if seed and _is_called(it, seed[1]))
-    root = next(seeds, service)
+    root = service
+    if seed := _SEEDS.search(text):
+        named = (it for it in services if seed[1] == it.name or it.container.answers_to(seed[1]))
+        root = next(named, service)
     return Broker(
         service=service.name,
         container=service.container,
@@ -72,10 +73,6 @@ def listeners_in(text: str) -> tuple[Endpoint, ...]:
     )
 
 
-def _is_called(service: Service, name: str) -> bool:
-    return name == service.name or service.container.answers_to(name)
-
-
 def _starts(service: Service) -> bool:
     return not service.command or _STARTS.search(" ".join(service.command)) is not None
 
@@ -89,26 +86,22 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
             advertised = listed
         else:
             binds = listed
-    if not binds or any(address is None for address in binds.values()):
+    if not binds or None in binds.values():
         return None
-    found = []
-    for name, bind in binds.items():
-        assert bind is not None
-        found.append(Endpoint(name, bind, (advertised or {}).get(name)))
-    return tuple(found)
+    return tuple(
+        Endpoint(name, bind, (advertised or {}).get(name))
+        for name, bind in binds.items()
+        if bind is not None
+    )
 
 
 def _listed(text: str) -> Listed | None:
     """`internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
     found: Listed = {}
     for entry in text.split(","):
-        match = _ENTRY.fullmatch(entry.strip())
-        known = is_known(entry) and match is not None
+        match = _ENTRY.fullmatch(entry.strip()) if is_known(entry) else None
         name = entry.partition("://")[0] if "://" in entry else _UNNAMED
-        if not known or match is None:
-            found[name] = None
-            continue
-        found[name] = Address(match["host"].strip("[]"), int(match["port"] or _PORT))
+        found[name] = match and Address(match["host"].strip("[]"), int(match["port"] or _PORT))
     return found
 
 

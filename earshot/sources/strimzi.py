@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from earshot.facts.settings import is_known
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
-from earshot.sources.kubernetes import Keys, Resource, is_off, name_of, resources
+from earshot.sources.kubernetes import Keys, Resource, as_map, free_name, is_off, name_of, resources
 
 _GROUP = "kafka.strimzi.io/"
 _POOLS = "strimzi.io/node-pools"
@@ -34,58 +34,46 @@ def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
 
     The second of one name is called `NAME#2`.
     """
-    listed = [(path, item) for path, item in resources(documents) if _is_strimzi(item)]
+    listed = [
+        (path, item)
+        for path, item in resources(documents)
+        if str(item.get("apiVersion")).startswith(_GROUP)
+    ]
     pooled = any(item.get("kind") == "KafkaNodePool" for _, item in listed)
-    found: list[FoundKafka] = []
-    for path, item in listed:
-        if item.get("kind") == "Kafka":
-            names = {other.kafka.name for other in found}
-            found.append(_found(path, item, pooled, names))
-    return tuple(found)
-
-
-def _is_strimzi(resource: Resource) -> bool:
-    return str(resource.get("apiVersion")).startswith(_GROUP)
-
-
-def _found(path: Keys, resource: Resource, pooled: bool, taken: set[str]) -> FoundKafka:
-    section = _map(_map(resource.get("spec")).get("kafka"))
-    listed = section.get("listeners")
-    listeners = tuple(_listeners(listed)) if isinstance(listed, list) else ()
-    annotations = _map(_map(resource.get("metadata")).get("annotations"))
-    alone = not pooled and is_off(annotations.get(_POOLS, "false"))
-    return FoundKafka(
-        StrimziKafka(
-            _free(resource, taken), listeners, _number(section.get("replicas")) if alone else None
-        ),
-        path,
-        isinstance(listed, list),
+    taken: set[str] = set()
+    return tuple(
+        _found(path, item, pooled, taken) for path, item in listed if item.get("kind") == "Kafka"
     )
 
 
-def _free(resource: Resource, taken: set[str]) -> str:
-    name = name_of(resource)
-    numbered = (f"{name}#{i}" for i in range(2, len(taken) + 3))
-    return next(item for item in (name, *numbered) if item not in taken)
+def _found(path: Keys, resource: Resource, pooled: bool, taken: set[str]) -> FoundKafka:
+    section = as_map(as_map(resource.get("spec")).get("kafka"))
+    listed = section.get("listeners")
+    listeners = tuple(_listeners(listed)) if isinstance(listed, list) else ()
+    annotations = as_map(as_map(resource.get("metadata")).get("annotations"))
+    alone = not pooled and is_off(annotations.get(_POOLS, "false"))
+    brokers = _number(section.get("replicas")) if alone else None
+    kafka = StrimziKafka(free_name(name_of(resource), taken), listeners, brokers)
+    return FoundKafka(kafka, path, isinstance(listed, list))
 
 
 def _listeners(listed: list[object]) -> Iterator[StrimziListener]:
     for i, item in enumerate(listed):
         if not isinstance(item, Mapping):
             continue
-        listener = _map(item)
+        listener = as_map(item)
         place = f"{_LISTENERS}[{i}]"
         configuration = listener.get("configuration")
         known = configuration is None or isinstance(configuration, Mapping)
-        settings = _map(configuration)
+        settings = as_map(configuration)
         yield StrimziListener(
             place=place,
             name=_text(listener, "name"),
             port=_number(listener.get("port")),
             type=_text(listener, "type"),
             tls=_switch(listener.get("tls")),
-            authentication=_text(_map(listener.get("authentication")), "type"),
-            has_bootstrap_host=bool(_map(settings.get("bootstrap")).get("host")),
+            authentication=_text(as_map(listener.get("authentication")), "type"),
+            has_bootstrap_host=bool(as_map(settings.get("bootstrap")).get("host")),
             has_host_template=bool(settings.get("hostTemplate")),
             brokers=_brokers(settings.get("brokers"), place) if known else None,
         )
@@ -104,7 +92,7 @@ def _brokers(listed: object, place: str) -> tuple[StrimziBroker, ...] | None:
             advertised_host=_text(item, "advertisedHost"),
             advertised_port=_number(item.get("advertisedPort")),
         )
-        for i, item in enumerate(map(_map, listed))
+        for i, item in enumerate(map(as_map, listed))
     )
 
 
@@ -126,7 +114,3 @@ def _switch(value: object) -> bool | None:
     if value is None or is_off(value):
         return False
     return True if str(value).lower() in _ON else None
-
-
-def _map(value: object) -> dict[str, object]:
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}

@@ -39,7 +39,7 @@ class Variables:
         """
         if "$" not in text:
             return text
-        return _Substitution(self, text, where).whole()
+        return _Substitution(self, text, where).until("", 0)
 
     def value(self, name: str) -> str:
         """That of one variable; where nobody has set it, it is missing and empty, or `${NAME}`."""
@@ -63,10 +63,8 @@ class _Substitution:
         self.where = where
         self.at = 0
 
-    def whole(self) -> str:
-        return self._until("", 0)
-
-    def _until(self, end: str, depth: int) -> str:
+    def until(self, end: str, depth: int) -> str:
+        """The text up to ``end``, or to its own end where that is empty, replaced."""
         if depth > MAX_DEPTH:
             raise self._error("is nested too deeply")
         parts: list[str] = []
@@ -100,7 +98,7 @@ class _Substitution:
             raise self._error("has a form that compose does not know")
         self.at = operator.end()
         missing = dict(self.variables.missing)
-        rest = self._until("}", depth + 1)
+        rest = self.until("}", depth + 1)
         value = self.variables.values.get(name)
         there = bool(value) if operator[0].startswith(":") else value is not None
         kind = operator[0][-1]

@@ -29,6 +29,7 @@ _MOST = 1 << 20
 """Bytes that are unpacked, and read: user data have 16 KiB before."""
 _LAYERS = 8
 """Archives and templates within each other that are opened."""
+_UNREADABLE = (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError)
 _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
 _CLOUD_HEAD = "#cloud-config"
@@ -91,7 +92,7 @@ def decoded(text: str) -> str:
     try:
         data = base64.b64decode(text, validate=False)
         return _unpacked(data).decode()
-    except (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"cannot be read: {error}") from None
 
 
@@ -167,9 +168,8 @@ def _files(text: str, layers: int) -> Iterator[_File]:
 
 def _parts(archive: str) -> list[str]:
     try:
-        parts = [
-            part.get_payload(decode=True) for part in email.message_from_string(archive).walk()
-        ]
+        walked = email.message_from_string(archive).walk()
+        parts = [part.get_payload(decode=True) for part in walked]
     except RecursionError:
         return []
     return [part.decode(errors="replace") for part in parts if isinstance(part, bytes)]
@@ -183,27 +183,24 @@ def _cloud_config(text: str) -> Iterator[_File]:
     config: Mapping[str, Any] = found if isinstance(found, dict) else {}
     files = config.get("write_files")
     for item in files if isinstance(files, list) else ():
-        if isinstance(item, dict):
-            content = _content(item)
-            if content is not None:
-                yield _File(str(item.get("path", "")), content, bool(item.get("append")))
+        if isinstance(item, dict) and (content := _content(item)) is not None:
+            yield _File(str(item.get("path", "")), content, bool(item.get("append")))
     for key in ("bootcmd", "runcmd"):
         commands = config.get(key)
         listed = commands if isinstance(commands, list) else []
-        texts = [item for item in listed if isinstance(item, str)]
-        yield from _script("\n".join(texts))
+        yield from _script("\n".join(item for item in listed if isinstance(item, str)))
 
 
 def _content(item: Mapping[str, Any]) -> str | None:
     content, encoding = item.get("content"), str(item.get("encoding", ""))
+    data = content.encode() if isinstance(content, str) else content
+    if not isinstance(data, bytes):
+        return None
     try:
-        data = content.encode() if isinstance(content, str) else content
-        if not isinstance(data, bytes):
-            return None
         if "b64" in encoding or "base64" in encoding:
             data = base64.b64decode(data)
         return _unpacked(data).decode()
-    except (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -230,11 +227,8 @@ def _script(text: str) -> Iterator[_File]:
                 break
             body.append(inner)
         path, added = _target(line[: match.start()] + line[match.end() :])
-        content = "\n".join(body)
-        if bare is None:
-            yield _File(path, content, added)
-        else:
-            yield _expanded(_File(path, content, added), assigned)
+        found = _File(path, "\n".join(body), added)
+        yield found if bare is None else _expanded(found, assigned)
 
 
 def _target(line: str) -> tuple[str, bool]:

@@ -17,8 +17,8 @@ SHOWN = 3
 
 def check(current: ClusterPlan, wanted: ClusterPlan) -> None:
     """Raises EarshotError for a change that no brokers can make while others run as before."""
-    for reason, remedy in _obstacles(current, wanted):
-        raise _refused(reason, remedy)
+    for obstacle in _obstacles(current, wanted):
+        raise obstacle
 
 
 def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
@@ -53,93 +53,69 @@ def no_order(current: ClusterPlan, wanted: ClusterPlan) -> EarshotError:
     )
 
 
-def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[tuple[str, str]]:
+def _obstacles(current: ClusterPlan, wanted: ClusterPlan) -> Iterator[EarshotError]:
     held, asked = _voters(current), _voters(wanted)
     if held.keys() != asked.keys():
-        yield (
-            (
-                f"the quorum has the voters {_listed(held)} and would get {_listed(asked)}: a "
-                "static quorum cannot change them"
-            ),
-            (
-                "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
-                "its own, with new data"
-            ),
+        yield _refused(
+            f"the quorum has the voters {_listed(held)} and would get {_listed(asked)}: a "
+            "static quorum cannot change them",
+            "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
+            "its own, with new data",
         )
     elif held != asked:
-        yield (
-            (
-                f"the controllers would move from {_listed(dict.fromkeys(held.values()))} to "
-                f"{_listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
-                "each other during a rolling change"
-            ),
+        yield _refused(
+            f"the controllers would move from {_listed(dict.fromkeys(held.values()))} to "
+            f"{_listed(dict.fromkeys(asked.values()))} while they run: no majority would find "
+            "each other during a rolling change",
             f"keep the controllers' addresses; or {STOP}",
         )
     links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, wanted)]
     if links[0] != links[1]:
-        yield (
-            (
-                f"the controllers' listener would change from {links[0]} to {links[1]} while they "
-                "run: the node that is restarted first would reach no other one"
-            ),
-            (
-                f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
-                f"{current.controller_protocol}`); or {STOP}"
-            ),
+        yield _refused(
+            f"the controllers' listener would change from {links[0]} to {links[1]} while they "
+            "run: the node that is restarted first would reach no other one",
+            f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
+            f"{current.controller_protocol}`); or {STOP}",
         )
     if current.security is not None and wanted.security is None:
-        yield (
-            (
-                "`security` would go while brokers run: those restarted first would show no "
-                "certificates where the others ask for them"
-            ),
+        yield _refused(
+            "`security` would go while brokers run: those restarted first would show no "
+            "certificates where the others ask for them",
             STOP,
         )
     elif current.security is None and wanted.security is not None:
         if own := _own_security(current):
-            yield (
-                (
-                    f"`security` would come while brokers run with {_listed(own)} of their own: "
-                    "those restarted first would not know whom the others trust"
-                ),
+            yield _refused(
+                f"`security` would come while brokers run with {_listed(own)} of their own: "
+                "those restarted first would not know whom the others trust",
                 STOP,
             )
     elif current.security and wanted.security and _changes_source(current, wanted):
-        yield (
-            (
-                "nodes would have certificates of another source while brokers run: those "
-                "restarted first would show what the others do not trust"
-            ),
+        yield _refused(
+            "nodes would have certificates of another source while brokers run: those "
+            "restarted first would show what the others do not trust",
             STOP,
         )
     elif current.security and wanted.security and _is_new_issuer(current.security, wanted.security):
         old, new = current.security.authorities[0], wanted.security.authorities[0]
-        yield (
-            (
-                f"certificates would be issued by authority {new} in place of {old} in one go: "
-                "nodes and clients that know one of them alone would not trust the others"
-            ),
-            (
-                f"let `security.tls.authorities` be [{old}, {new}] first, and give clients new "
-                f"files (`earshot client`); then [{new}, {old}], and then [{new}], an update each; "
-                f"or {STOP}"
-            ),
+        yield _refused(
+            f"certificates would be issued by authority {new} in place of {old} in one go: "
+            "nodes and clients that know one of them alone would not trust the others",
+            f"let `security.tls.authorities` be [{old}, {new}] first, and give clients new "
+            f"files (`earshot client`); then [{new}, {old}], and then [{new}], an update each; "
+            f"or {STOP}",
         )
     elif subjects := _other_subjects(current, wanted):
-        yield (
-            (
-                f"nodes would show certificates for {_listed(subjects)} while brokers run: Kafka "
-                "permits nodes what they do by these subjects, and those that are restarted later "
-                "do not know them"
-            ),
+        yield _refused(
+            f"nodes would show certificates for {_listed(subjects)} while brokers run: Kafka "
+            "permits nodes what they do by these subjects, and those that are restarted later "
+            "do not know them",
             f"have the certificates issued for the same subjects as before; or {STOP}",
         )
     for old, new, address in _other_ids(current, wanted):
-        yield (
-            (
-                f"broker {old} would be broker {new} at {address}: a broker's id is written into "
-                "its data, and clients that know the address would be answered by another broker"
-            ),
+        yield _refused(
+            f"broker {old} would be broker {new} at {address}: a broker's id is written into "
+            "its data, and clients that know the address would be answered by another broker",
             f"keep the id {old}; or take broker {old} away first, and add broker {new} after that",
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
 from earshot.transition.between import candidates
-from earshot.transition.reach import rolls
+from earshot.transition.reach import protocols, rolls
 from earshot.transition.refusal import check, no_order
 from earshot.transition.wording import description
 
@@ -56,17 +56,9 @@ def transition(
 
 def leaving(plan: ClusterPlan, wanted: ClusterPlan) -> frozenset[str]:
     """The client listeners of ``plan`` that ``wanted`` lacks, or has with another protocol."""
-
-    def offered(of: ClusterPlan) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for node in of.brokers:
-            for item in node.listeners:
-                if item.name != of.controller:
-                    found.setdefault(item.name, set()).add(item.protocol)
-        return found
-
-    staying = offered(wanted)
-    return frozenset(name for name, held in offered(plan).items() if staying.get(name) != held)
+    return frozenset(
+        name for name in plan.listener_names if protocols(plan, name) != protocols(wanted, name)
+    )
 
 
 def _shortest(

@@ -9,14 +9,20 @@ import pytest
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
 from earshot.listeners.address import parse_address
 from earshot.listeners.terms import Scope
-from earshot.sources.audience import Audience, Context, audience
+from earshot.sources.audience import Audience, audience
 
 PUBLISHED = PublishedPort(9092, 39092)
 INSIDE = Container(
     "k1", networks=(JoinedNetwork("net", ("alias",)), JoinedNetwork("back")), published=(PUBLISHED,)
 )
 ON_HOST = Container("k1", network_mode="host")
-CONTEXT = Context("IB", ("CONTROLLER",), {"SAID": (Scope.HOST, Scope.EXTERNAL), "NOTHING": ()})
+VALUES = {"inter.broker.listener.name": "IB", "controller.listener.names": "CONTROLLER"}
+LONE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.quorum.voters": "1@localhost:9093",
+}
+SAID: dict[str, tuple[Scope, ...]] = {"SAID": (Scope.HOST, Scope.EXTERNAL), "NOTHING": ()}
 ELSEWHERE = "b.example.com, which is elsewhere, on the published port 39092->9092"
 
 
@@ -55,7 +61,7 @@ ELSEWHERE = "b.example.com, which is elsewhere, on the published port 39092->909
 def test_a_name_a_port_or_somebodys_word_tells(
     name: str, bind_port: int, advertised: str, container: Container, scopes: str, why: str
 ) -> None:
-    found = audience(name, bind_port, parse_address(advertised), container, CONTEXT)
+    found = audience(name, bind_port, parse_address(advertised), container, VALUES, SAID)
     assert ("+".join(found.scopes), found.why) == (scopes, why)
 
 
@@ -65,10 +71,10 @@ def test_a_name_a_port_or_somebodys_word_tells(
 def test_what_is_between_brokers_is_nobodys_at_a_broker_that_stays_alone(
     host: str, scopes: tuple[Scope, ...]
 ) -> None:
-    alone = replace(CONTEXT, alone=True)
-    assert audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, alone).scopes == scopes
+    found = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE, {})
+    assert found.scopes == scopes
 
 
 def test_nobody_need_have_said_anything() -> None:
-    found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), Context("IB"))
+    found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {}, {})
     assert found == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")
