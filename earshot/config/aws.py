@@ -21,13 +21,13 @@ from earshot.config.aws_parts import (
 )
 from earshot.config.aws_validator import ValidatorInstanceSpec, on_or_off
 from earshot.config.clear_text import clear_text_problems
-from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids
+from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
 from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
-from earshot.errors import AddressError, EarshotError
+from earshot.errors import EarshotError
 from earshot.listeners.owned import check_property
-from earshot.listeners.problems import refuse
+from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file
 from earshot.listeners.terms import Scope
 from earshot.names.aws import check_region
@@ -96,10 +96,7 @@ class AwsSpec(ClusterSpec):
     @field_validator("region")
     @classmethod
     def _known_region(cls, value: str) -> str:
-        try:
-            return check_region(value)
-        except AddressError as error:
-            raise ValueError(error.line) from None
+        return reraised(check_region, value)
 
     @field_validator("client")
     @classmethod
@@ -141,10 +138,9 @@ class AwsSpec(ClusterSpec):
                 yield f"vpc.{key}: is missing; {who} would stand there"
 
     def _data_problems(self) -> Iterator[str]:
+        yield from strangers("volumes", "node", self.volumes, self.node_ids)
         holders: dict[str, int] = {}
         for id, volume in self.volumes.items():
-            if id not in self.node_ids:
-                yield f"volumes: found node {id}; allowed: {shown_ids(self.node_ids)}"
             holder = holders.setdefault(volume, id)
             if holder != id:
                 yield f"volumes.{id}: found {volume}, which node {holder} has already"

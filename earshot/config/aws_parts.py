@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from earshot.aws.subnets import check_vpc, check_zones
 from earshot.config.cluster import Whole
-from earshot.errors import AddressError, EarshotError
+from earshot.errors import AddressError
 from earshot.facts.clients import WORLD, Clients, IpRange, Members, read_range
 from earshot.listeners.address import check_host
-from earshot.listeners.model import Frozen
-from earshot.listeners.problems import refuse, shown
-
-T = TypeVar("T")
+from earshot.listeners.model import Frozen, matching
+from earshot.listeners.problems import refuse, reraised, shown
 
 MIN_GIB, MAX_GIB = 1, 16_384
 ANYWHERE = "anywhere"
-_ID = {
-    kind: re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII)
-    for kind in ("vpc", "subnet", "sg", "vol")
-}
-_AMI = re.compile(r"ami-[0-9a-f]{8,17}", re.ASCII)
 _HOSTED_ZONE = re.compile(r"[A-Z0-9]{4,32}", re.ASCII)
 _TYPE = re.compile(
     r"(?P<family>[a-z]+)(?P<generation>\d+)(?P<options>[a-z-]*)\.[a-z0-9-]+", re.ASCII
@@ -36,23 +29,8 @@ Architecture = Literal["arm64", "x86_64"]
 
 
 def _id(kind: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not _ID[kind].fullmatch(value):
-            raise ValueError(
-                f"found {shown(value)}; allowed: an id such as {kind}-0123456789abcdef0"
-            )
-        return value
-
-    return AfterValidator(check)
-
-
-def _matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise ValueError(f"found {shown(value)}; allowed: {allowed}")
-        return value
-
-    return AfterValidator(check)
+    pattern = re.compile(rf"{kind}-[0-9a-f]{{8,17}}", re.ASCII)
+    return matching(pattern, f"an id such as {kind}-0123456789abcdef0")
 
 
 def _range(value: Any) -> str:
@@ -60,10 +38,7 @@ def _range(value: Any) -> str:
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
         raise ValueError(f"found {value}, which is the world; write `{ANYWHERE}: true` instead")
-    try:
-        read_range(value)
-    except EarshotError as error:
-        raise ValueError(error.line) from None
+    reraised(read_range, value)
     return value
 
 
@@ -72,10 +47,10 @@ VpcId = Annotated[str, _id("vpc")]
 SubnetId = Annotated[str, _id("subnet")]
 GroupId = Annotated[str, _id("sg")]
 VolumeId = Annotated[str, _id("vol")]
-AmiId = Annotated[str, _matching(_AMI, "an id such as ami-0123456789abcdef0")]
-HostedZoneId = Annotated[str, _matching(_HOSTED_ZONE, "a hosted zone's id, as Z0123456789ABC")]
+AmiId = Annotated[str, _id("ami")]
+HostedZoneId = Annotated[str, matching(_HOSTED_ZONE, "a hosted zone's id, as Z0123456789ABC")]
 ParameterName = Annotated[
-    str, _matching(_PARAMETER, "an SSM parameter's name that begins with a slash")
+    str, matching(_PARAMETER, "an SSM parameter's name that begins with a slash")
 ]
 
 
@@ -95,12 +70,13 @@ class VpcSpec(Frozen):
     @field_validator("cidr")
     @classmethod
     def _range(cls, value: str) -> str:
-        return _reraise(check_vpc, value)
+        reraised(check_vpc, value)
+        return value
 
     @field_validator("zones")
     @classmethod
     def _zones(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        _reraise(check_zones, value)
+        reraised(check_zones, value)
         return value
 
     @model_validator(mode="after")
@@ -188,7 +164,7 @@ class ZoneSpec(Frozen):
     """As in `kafka.example.com`; inside the VPC the private zone alone answers for it."""
     public_zone_id: HostedZoneId | None = None
     """The public hosted zone that holds `name`, or one above it; for external listeners."""
-    record: Annotated[str, _matching(_PATTERN, "small letters, digits and hyphens around {id}")] = (
+    record: Annotated[str, matching(_PATTERN, "small letters, digits and hyphens around {id}")] = (
         "broker-{id}"
     )
     """The first label of each broker's name."""
@@ -198,10 +174,7 @@ class ZoneSpec(Frozen):
     @field_validator("name")
     @classmethod
     def _domain(cls, value: str) -> str:
-        try:
-            name = check_host(value).lower()
-        except AddressError as error:
-            raise ValueError(error.line) from None
+        name = reraised(check_host, value).lower()
         if "." not in name or not name.rpartition(".")[2].isalpha():
             raise ValueError(f"found {shown(value)}; allowed: a domain such as kafka.example.com")
         return name
@@ -240,11 +213,3 @@ class ClientsSpec(Frozen):
             internal=(read_range(vpc), *(Members(id) for id in self.groups.values())),
             external=tuple(dict.fromkeys(external)),
         )
-
-
-def _reraise(check: Callable[[T], object], value: T) -> T:
-    try:
-        check(value)
-    except EarshotError as error:
-        raise ValueError(error.line) from None
-    return value

@@ -39,12 +39,10 @@ class ValidatorInstanceSpec(Frozen):
     @model_validator(mode="after")
     def _no_id(self) -> ValidatorInstanceSpec:
         refuse(
-            [
-                f"secrets.{name}: found {parameter}; allowed: a name without {{id}}, for there is "
-                "one validator"
-                for name, parameter in self.secrets.items()
-                if "{" in parameter
-            ]
+            f"secrets.{name}: found {parameter}; allowed: a name without {{id}}, for there is one "
+            "validator"
+            for name, parameter in self.secrets.items()
+            if "{" in parameter
         )
         return self
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -14,7 +13,7 @@ from earshot.config.listener import ListenerSpec
 from earshot.config.security import SecuritySpec, security_problems, token_problems
 from earshot.listeners.model import Frozen, ListenerName, Port, whole_number
 from earshot.listeners.owned import check_property
-from earshot.listeners.problems import refuse, shown
+from earshot.listeners.problems import refuse, repeated, shown
 from earshot.listeners.secrets import INSTEAD, reveals
 from earshot.listeners.terms import DEFAULT_KAFKA, Mechanism, Protocol, Scope
 
@@ -47,6 +46,13 @@ def shown_ids(ids: Sequence[int]) -> str:
     if len(ids) > 2 and list(ids) == list(range(ids[0], ids[-1] + 1)):
         return f"{ids[0]} to {ids[-1]}"
     return ", ".join(map(str, ids))
+
+
+def strangers(key: str, what: str, given: Iterable[int], allowed: Sequence[int]) -> Iterator[str]:
+    """A problem of ``key`` for each of the ids ``given`` that is none of those ``allowed``."""
+    for id in given:
+        if id not in allowed:
+            yield f"{key}: found {what} {id}; allowed: {shown_ids(allowed)}"
 
 
 Whole = Annotated[int, BeforeValidator(whole_number)]
@@ -158,9 +164,8 @@ class ClusterSpec(Frozen):
     def _distinct(cls, value: tuple[ListenerSpec, ...]) -> tuple[ListenerSpec, ...]:
         if not value:
             raise ValueError("found none; allowed: at least one listener")
-        names = Counter(item.name for item in value)
-        repeated = [name for name, times in names.items() if times > 1]
-        refuse([f"{name} is defined {names[name]} times; names are distinct" for name in repeated])
+        found = repeated(item.name for item in value)
+        refuse(f"{name} is defined {times} times; names are distinct" for name, times in found)
         return value
 
     @model_validator(mode="after")
@@ -248,12 +253,8 @@ class ClusterSpec(Frozen):
             holder = ports.setdefault(item.port, item.name)
             if holder != item.name:
                 yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
-            for id in item.advertised:
-                if id not in self.ids:
-                    yield (
-                        f"listeners.{item.name}.advertised: found broker {id}; "
-                        f"allowed: {shown_ids(self.ids)}"
-                    )
+            key = f"listeners.{item.name}.advertised"
+            yield from strangers(key, "broker", item.advertised, self.ids)
         if self.controllers.mode == "combined" and self.controllers.port in ports:
             yield (
                 f"controllers.port: found {self.controllers.port}, "

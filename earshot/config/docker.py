@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from earshot.cluster_id import ClusterId
 from earshot.config.cluster import (
@@ -19,14 +18,14 @@ from earshot.config.cluster import (
     Heap,
     Whole,
     shown_ids,
+    strangers,
 )
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
-from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 from earshot.listeners.images import Family, family_of, tag_of
-from earshot.listeners.model import Frozen, Port
-from earshot.listeners.problems import refuse, shown
+from earshot.listeners.model import Frozen, Port, matching, text_of
+from earshot.listeners.problems import refuse, repeated, shown
 from earshot.listeners.terms import Scope
 
 MAX_HOSTS = 100
@@ -35,19 +34,7 @@ _CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re
 _LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._/:@-]{0,254}", re.ASCII)
 _KAFKA_TAG = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
-_UNUSABLE = {
-    Family.BITNAMI: "it maps other variables",
-    Family.WURSTMEISTER: "it knows no KRaft",
-}
-
-
-def _host(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"found {shown(value)}; allowed: a name or an address, as text")
-    try:
-        return check_host(value)
-    except AddressError as error:
-        raise ValueError(error.line) from None
+_UNUSABLE = {Family.BITNAMI: "it maps other variables", Family.WURSTMEISTER: "it knows no KRaft"}
 
 
 def _address(value: Any) -> str:
@@ -57,24 +44,10 @@ def _address(value: Any) -> str:
         raise ValueError(f"found {shown(value)}; allowed: an IP address, as text") from None
 
 
-def _label(value: str) -> str:
-    if not _LABEL.fullmatch(value):
-        raise ValueError(
-            f"found {shown(value)}; allowed: up to 30 small letters, digits and hyphens"
-        )
-    return value
-
-
-def _image(value: str) -> str:
-    if not _IMAGE.fullmatch(value):
-        raise ValueError(f"found {shown(value)}; allowed: an image such as apache/kafka:4.1.1")
-    return value
-
-
-HostName = Annotated[str, PlainValidator(_host)]
+HostName = Annotated[str, text_of(check_host, "a name or an address, as text")]
 IpAddress = Annotated[str, PlainValidator(_address)]
-HostLabel = Annotated[str, AfterValidator(_label)]
-Image = Annotated[str, AfterValidator(_image)]
+HostLabel = Annotated[str, matching(_LABEL, "up to 30 small letters, digits and hyphens")]
+Image = Annotated[str, matching(_IMAGE, "an image such as apache/kafka:4.1.1")]
 
 
 class DockerHost(Frozen):
@@ -218,8 +191,8 @@ class DockerSpec(ClusterSpec):
             for id, name in value.items()
             if not _CONTAINER_NAME.fullmatch(name)
         ]
-        repeated = Counter(name.lower() for name in value.values())
-        problems += [f"{name} stands {n} times" for name, n in repeated.items() if n > 1]
+        names = map(str.lower, value.values())
+        problems += [f"{name} stands {times} times" for name, times in repeated(names)]
         refuse(problems)
         return value
 
@@ -254,24 +227,16 @@ class DockerSpec(ClusterSpec):
                     f"broker_ids: found {shown_ids(self.broker_ids)}; "
                     f"allowed: 0 to {FIRST_SEPARATE_CONTROLLER - 1}"
                 )
-        for id in self.names:
-            if id not in self.node_ids:
-                yield f"names: found node {id}; allowed: {shown_ids(self.node_ids)}"
-        called = Counter(self.name_of(id).lower() for id in self.node_ids)
-        for name in [name for name, times in called.items() if times > 1]:
-            yield f"names: {name} would be the name of {called[name]} containers"
+        yield from strangers("names", "node", self.names, self.node_ids)
+        for name, times in repeated(self.name_of(id).lower() for id in self.node_ids):
+            yield f"names: {name} would be the name of {times} containers"
         for item in self.listeners:
-            for id in item.published:
-                if id not in self.ids:
-                    yield (
-                        f"listeners.{item.name}.published: found broker {id}; "
-                        f"allowed: {shown_ids(self.ids)}"
-                    )
+            key = f"listeners.{item.name}.published"
+            yield from strangers(key, "broker", item.published, self.ids)
 
     def _host_problems(self) -> Iterator[str]:
-        names = Counter(item.name for item in self.hosts)
-        for name in [name for name, times in names.items() if times > 1]:
-            yield f"hosts: {name} stands {names[name]} times; names are distinct"
+        for name, times in repeated(item.name for item in self.hosts):
+            yield f"hosts: {name} stands {times} times; names are distinct"
         given = [id for item in self.hosts for id in item.brokers or ()]
         if given and sorted(given) != sorted(self.ids):
             yield (

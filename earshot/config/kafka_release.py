@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, field_validator
+from pydantic import field_validator
 
-from earshot.listeners.model import Frozen
+from earshot.listeners.model import Frozen, matching
 
 _URL = re.compile(r"https?://[!-~]+", re.ASCII)
 _SHA512 = re.compile(r"[0-9a-f]{128}", re.ASCII)
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-
-
-def matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
-    """A check that a text is as ``pattern``; ``allowed`` says so in words."""
-
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise ValueError(f"found {value!r}; allowed: {allowed}")
-        return value
-
-    return AfterValidator(check)
 
 
 class KafkaRelease(Frozen):

@@ -8,9 +8,8 @@ from pydantic import field_validator, model_validator
 
 from earshot.config.cluster import ClusterSpec, Heap
 from earshot.config.removal import UNUSED, Remove
-from earshot.errors import AddressError
 from earshot.listeners.address import check_host
-from earshot.listeners.problems import refuse, shown
+from earshot.listeners.problems import refuse, reraised, shown
 
 
 class LocalSpec(ClusterSpec):
@@ -54,10 +53,7 @@ class LocalSpec(ClusterSpec):
     @field_validator("external_host")
     @classmethod
     def _host(cls, value: str | None) -> str | None:
-        try:
-            return None if value is None else check_host(value)
-        except AddressError as error:
-            raise ValueError(error.line) from None
+        return None if value is None else reraised(check_host, value)
 
 
 MODEL = LocalSpec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self
 
@@ -12,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from earshot.certificates.places import NODE, is_in_aws, is_private_ca, problem
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.model import Frozen, whole_number
-from earshot.listeners.problems import refuse, shown
+from earshot.listeners.problems import refuse, repeated, shown
 from earshot.listeners.security import (
     OAUTHBEARER,
     VALIDATOR,
@@ -175,11 +174,9 @@ class UserSpec(Frozen):
     @classmethod
     def _of_topics(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         refuse(
-            [
-                f"found {shown(item)}; allowed: characters of a topic's name, at least one"
-                for item in value
-                if not _PREFIX.fullmatch(item)
-            ]
+            f"found {shown(item)}; allowed: characters of a topic's name, at least one"
+            for item in value
+            if not _PREFIX.fullmatch(item)
         )
         return tuple(dict.fromkeys(value))
 
@@ -210,19 +207,17 @@ class SecuritySpec(Frozen):
     @field_validator("users")
     @classmethod
     def _distinct(cls, value: tuple[UserSpec, ...]) -> tuple[UserSpec, ...]:
-        times = Counter(item.name for item in value)
-        refuse([f"{name} stands there {count} times" for name, count in times.items() if count > 1])
+        found = repeated(item.name for item in value)
+        refuse(f"{name} stands there {times} times" for name, times in found)
         return value
 
     @model_validator(mode="after")
     def _of_users(self) -> Self:
+        users = ", ".join(self.user_names)
         refuse(
-            [
-                f"password_numbers: found {shown(name)}, who is no user; allowed: "
-                f"{', '.join(self.user_names)}"
-                for name in self.password_numbers
-                if name not in self.user_names
-            ]
+            f"password_numbers: found {shown(name)}, who is no user; allowed: {users}"
+            for name in self.password_numbers
+            if name not in self.user_names
         )
         return self
 
@@ -250,7 +245,7 @@ def security_problems(
     A client without TLS or credentials is anonymous, and may do nothing where permissions
     are checked: nodes could not work together, and no client could do anything.
     """
-    allowed = (Protocol.SSL, Protocol.SASL_SSL)
+    allowed, required = (Protocol.SSL, Protocol.SASL_SSL), ClientAuth.REQUIRED
     for item in listeners:
         if item.name == inter_broker and item.protocol is not Protocol.SSL:
             yield (
@@ -262,13 +257,10 @@ def security_problems(
                 f"listeners.{item.name}.protocol: found {item.protocol} in a cluster with "
                 f"`security`, whose clients say who they are; allowed: {', '.join(allowed)}"
             )
-        elif item.protocol is Protocol.SSL and item.client_auth not in (
-            None,
-            ClientAuth.REQUIRED,
-        ):
+        elif item.protocol is Protocol.SSL and (item.client_auth or required) is not required:
             yield (
                 f"listeners.{item.name}.client_auth: found {item.client_auth} with {Protocol.SSL}, "
-                f"where a certificate alone says who a client is; allowed: {ClientAuth.REQUIRED}"
+                f"where a certificate alone says who a client is; allowed: {required}"
             )
         if item.mechanism is not None and not item.protocol.sasl:
             yield (

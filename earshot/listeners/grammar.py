@@ -8,7 +8,7 @@ reads alike; what Kafka accepts beyond that is listed in rule KL001.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,22 +38,22 @@ class Bad:
 
 def read_listeners(text: str) -> Iterator[tuple[str, Address] | Bad]:
     """`NAME://host:port,…`; an empty host is the wildcard and stays empty."""
-    yield from _distinct(_entries(text, "listener list", LISTENERS_ALLOWED, _listener))
+    yield from distinct(_entries(text, "listener list", LISTENERS_ALLOWED, _listener))
 
 
 def read_protocols(text: str) -> Iterator[tuple[str, Protocol] | Bad]:
     """`NAME:PROTOCOL,…`."""
-    yield from _distinct(_entries(text, "protocol map", MAP_ALLOWED, _protocol))
+    yield from distinct(_entries(text, "protocol map", MAP_ALLOWED, _protocol))
 
 
 def read_voters(text: str) -> Iterator[tuple[int, Address] | Bad]:
     """`id@host:port,…`."""
-    yield from _distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter, named=False))
+    yield from distinct(_entries(text, "voter list", VOTERS_ALLOWED, _voter, named=False))
 
 
 def read_names(text: str) -> Iterator[tuple[str, None] | Bad]:
     """`NAME,…`, without a blank round the commas: Kafka before 4.1 takes it into the name."""
-    yield from _distinct(_entries(text, "name list", NAMES_ALLOWED, _bare_name, trimmed=False))
+    yield from distinct(_entries(text, "name list", NAMES_ALLOWED, _bare_name, trimmed=False))
 
 
 def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
@@ -66,7 +66,7 @@ def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
 
 def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
     """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
-    yield from _distinct(_entries(text, "server list", "host:port entries", _server, named=False))
+    yield from distinct(_entries(text, "server list", "host:port entries", _server, named=False))
 
 
 def _server(entry: str) -> tuple[Address, None]:
@@ -115,15 +115,16 @@ def _entries(
             yield Bad(_name_in(entry) if named else "", error)
 
 
-def _distinct(items: Iterator[tuple[K, V] | Bad]) -> Iterator[tuple[K, V] | Bad]:
+def distinct(
+    items: Iterable[tuple[K, V] | Bad], allowed: str = "distinct entries"
+) -> Iterator[tuple[K, V] | Bad]:
+    """``items``, each bad whose key has come before; ``allowed`` says so in words."""
     seen: set[K] = set()
     for item in items:
         if not isinstance(item, Bad):
             key = item[0]
             if key in seen:
-                error = AddressError(
-                    str(key), observed="stands twice in one list", allowed="distinct entries"
-                )
+                error = AddressError(str(key), observed="stands twice in one list", allowed=allowed)
                 yield Bad(key if isinstance(key, str) else "", error)
                 continue
             seen.add(key)

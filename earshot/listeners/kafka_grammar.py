@@ -23,6 +23,7 @@ from earshot.listeners.grammar import (
     NAMES_ALLOWED,
     VOTERS_ALLOWED,
     Bad,
+    distinct,
 )
 from earshot.listeners.terms import Protocol
 
@@ -30,6 +31,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 SERVERS_ALLOWED = "host:port entries"
+_ONCE = "each name once"
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _ENDPOINT = re.compile(r"(.*)://(\[?)([0-9a-zA-Z\-%._:]*)(\]?):(-?[0-9]+)", re.ASCII | re.DOTALL)
 _HOST_AND_PORT = r"\[?([0-9a-zA-Z\-%._:]*)\]?:0*([0-9]{1,5})"
@@ -46,7 +48,7 @@ class KafkaGrammar:
 
     def read_listeners(self, text: str) -> Iterator[tuple[str, Address] | Bad]:
         """`NAME://host:port,…`; names in upper case, as Kafka compares them."""
-        yield from _distinct(_read(self._listed(text), LISTENERS_ALLOWED, _listener))
+        yield from distinct(_read(self._listed(text), LISTENERS_ALLOWED, _listener), _ONCE)
 
     def read_protocols(self, text: str) -> Iterator[tuple[str, Protocol] | Bad]:
         """`NAME:PROTOCOL,…`; of a name that stands twice the last one counts."""
@@ -55,7 +57,7 @@ class KafkaGrammar:
             name, colon, _ = entry.rpartition(":")
             last[name.strip() if colon else f"{entry},"] = entry  # a comma is in no name
         items = _read(last.values(), MAP_ALLOWED, partial(_protocol, named=self.release >= (3, 6)))
-        yield from _distinct(items) if self.release >= (4, 1) else items
+        yield from distinct(items, _ONCE) if self.release >= (4, 1) else items
 
     def read_voters(self, text: str) -> Iterator[tuple[int, Address] | Bad]:
         """`id@host:port,…`."""
@@ -118,20 +120,6 @@ def _read(
             yield read(entry)
         except AddressError as error:
             yield Bad(entry.partition(":")[0], error)
-
-
-def _distinct(items: Iterable[tuple[str, V] | Bad]) -> Iterator[tuple[str, V] | Bad]:
-    seen: set[str] = set()
-    for item in items:
-        if not isinstance(item, Bad):
-            if item[0] in seen:
-                error = AddressError(
-                    item[0], observed="stands twice in one list", allowed="each name once"
-                )
-                yield Bad(item[0], error)
-                continue
-            seen.add(item[0])
-        yield item
 
 
 def _listener(entry: str) -> tuple[str, Address]:

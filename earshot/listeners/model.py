@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    model_validator,
+)
 
-from earshot.errors import AddressError
 from earshot.listeners.address import (
     HOST_ALLOWED,
     MAX_PORT,
@@ -18,7 +27,7 @@ from earshot.listeners.address import (
     check_host,
     check_listener_name,
 )
-from earshot.listeners.problems import shown
+from earshot.listeners.problems import reraised, shown
 from earshot.listeners.terms import (
     ANY_IPV4,
     ClientAuth,
@@ -36,14 +45,26 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _checked(check: Any) -> PlainValidator:
-    def validate(value: Any) -> Any:
-        try:
-            return check(value)
-        except AddressError as error:
-            raise ValueError(error.line) from None
+def matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
+    """A check that a text is as ``pattern``; ``allowed`` says so in words."""
 
-    return PlainValidator(validate)
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"found {shown(value)}; allowed: {allowed}")
+        return value
+
+    return AfterValidator(check)
+
+
+def text_of(check: Callable[[str], str], allowed: str) -> PlainValidator:
+    """The same by ``check``, which gives the text back and raises EarshotError."""
+
+    def checked(value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"found {shown(value)}; allowed: {allowed}")
+        return reraised(check, value)
+
+    return PlainValidator(checked)
 
 
 def _host(value: Any) -> str | UnknownHost:
@@ -53,13 +74,7 @@ def _host(value: Any) -> str | UnknownHost:
         return UnknownHost.read(value)
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
-    return check_host(value)
-
-
-def _bind_host(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"found {shown(value)}; allowed: {HOST_ALLOWED}")
-    return check_host(value)
+    return reraised(check_host, value)
 
 
 def _port(value: Any) -> int:
@@ -67,12 +82,6 @@ def _port(value: Any) -> int:
     if not 1 <= number <= MAX_PORT:
         raise ValueError(f"found {number}; allowed: {PORT_ALLOWED}")
     return number
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"found {shown(value)}; allowed: {NAME_ALLOWED}")
-    return check_listener_name(value)
 
 
 def whole_number(value: Any, allowed: str = "a whole number") -> int:
@@ -89,10 +98,10 @@ def _written(host: str | UnknownHost) -> str | dict[str, str]:
     return host if isinstance(host, str) else host.written
 
 
-Host = Annotated[str | UnknownHost, _checked(_host), PlainSerializer(_written)]
-BindHost = Annotated[str, _checked(_bind_host)]
-Port = Annotated[int, _checked(_port)]
-ListenerName = Annotated[str, _checked(_name)]
+Host = Annotated[str | UnknownHost, PlainValidator(_host), PlainSerializer(_written)]
+BindHost = Annotated[str, text_of(check_host, HOST_ALLOWED)]
+Port = Annotated[int, PlainValidator(_port)]
+ListenerName = Annotated[str, text_of(check_listener_name, NAME_ALLOWED)]
 
 
 class Listener(Frozen):

@@ -6,14 +6,19 @@ Keys are written as `pulumi config set --path` takes them, but a listener stands
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from earshot.errors import EarshotError
 from earshot.listeners.secrets import without_secrets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic.fields import FieldInfo
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 _ALLOWED = {
     "int_type": "a whole number",
@@ -47,7 +52,8 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
     found: list[str] = []
     items = error.errors(include_url=False)
     for item in items:
-        if any(_is_below(other["loc"], item["loc"]) for other in items):
+        own = item["loc"]
+        if any(other["loc"][: len(own)] == own != other["loc"] for other in items):
             continue  # what follows from a problem of one of its own parts
         key = _key(item["loc"], document)
         for line in _message(item, model).splitlines():
@@ -62,6 +68,19 @@ def refuse(problems: Iterable[str]) -> None:
         raise ValueError("\n".join(lines))
 
 
+def repeated(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Those of ``names`` that stand there more than once, and how often."""
+    return ((name, times) for name, times in Counter(names).items() if times > 1)
+
+
+def reraised(check: Callable[[T], V], value: T) -> V:
+    """What ``check`` makes of ``value``; its EarshotError becomes a ValueError, as one line."""
+    try:
+        return check(value)
+    except EarshotError as error:
+        raise ValueError(error.line) from None
+
+
 def shown(value: object) -> str:
     """``value`` as it stands in a message: short, on one line, printable, without secrets."""
     if value is None:
@@ -70,10 +89,6 @@ def shown(value: object) -> str:
         return str(value).lower()
     text = without_secrets(ascii(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _is_below(location: tuple[int | str, ...], other: tuple[int | str, ...]) -> bool:
-    return len(location) > len(other) and location[: len(other)] == other
 
 
 def _message(item: Any, model: type[BaseModel]) -> str:
