@@ -51,9 +51,37 @@ def check(file: Path, variables: Mapping[str, str], said: Said = NOTHING_SAID) -
     return _yaml(text, file, variables, said)
 
 
-def check_compose(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Linted:
-    """What is wrong in ``text``, were it the content of a Compose ``file``. Raises EarshotError."""
-    return _compose(text, file, variables, said)
+def check_compose(
+    text: str,
+    file: Path,
+    variables: Mapping[str, str],
+    said: Said,
+    over: Sequence[tuple[str, str]] = (),
+) -> Linted:
+    """What is wrong in ``text``, were it the content of a Compose ``file`` below those ``over`` it,
+    each as its text and name. Raises EarshotError."""
+    shown = str(file)
+    for content, name in ((text, shown), *over):
+        if not is_compose(content, name):
+            return _other_than_compose(content, name)
+    compose = read_compose(
+        text,
+        file.name,
+        variables_for(file, variables, keep=True),
+        beside(file),
+        lenient=True,
+        over=over,
+    )
+    services = tuple(
+        replace(item, release=said.release) for item in running(compose.services, said.profiles)
+    )
+    if not (brokers_among(services) or redpanda_among(services)):
+        return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
+    found = mistakes(services)
+    places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
+    placed = tuple(Mistake(item, place) for item, place in places)
+    kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
+    return Linted(shown, kind, placed, tuple(_unknown(compose)))
 
 
 def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Said) -> Linted:
@@ -63,7 +91,7 @@ def check_together(files: Sequence[Path], variables: Mapping[str, str], said: Sa
     """
     first, *others = files
     over = [(text_of(item), str(item)) for item in others]
-    return _compose(text_of(first), first, variables, said, over)
+    return check_compose(text_of(first), first, variables, said, over)
 
 
 def _properties(text: str, shown: str, said: Said) -> Linted:
@@ -92,7 +120,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], said: Said) -> Li
         above = ()
     over = [(text_of(item), str(item)) for item in above]
     fit = [item for item in over if is_compose(*item)]
-    linted = _compose(text, file, variables, said, fit)
+    linted = check_compose(text, file, variables, said, fit)
     left_out = tuple(
         f"{Path(item[1]).name} names no service: it is left out, and `docker compose` lays it over "
         "this"
@@ -111,37 +139,6 @@ def _is_cut_by_braces(text: str, shown: str) -> bool:
     except EarshotError:
         return True
     return False
-
-
-def _compose(
-    text: str,
-    file: Path,
-    variables: Mapping[str, str],
-    said: Said,
-    over: Sequence[tuple[str, str]] = (),
-) -> Linted:
-    shown = str(file)
-    for content, name in ((text, shown), *over):
-        if not is_compose(content, name):
-            return _other_than_compose(content, name)
-    compose = read_compose(
-        text,
-        file.name,
-        variables_for(file, variables, keep=True),
-        beside(file),
-        lenient=True,
-        over=over,
-    )
-    services = tuple(
-        replace(item, release=said.release) for item in running(compose.services, said.profiles)
-    )
-    if not (brokers_among(services) or redpanda_among(services)):
-        return Linted(shown, "", unchecked=("no service of it is known to run a Kafka broker",))
-    found = mistakes(services)
-    places = in_files(((text, shown), *over), (*found, *advice_on_services(services, found)))
-    placed = tuple(Mistake(item, place) for item, place in places)
-    kind = f"Compose file, with {', '.join(name for _, name in over)}" if over else "Compose file"
-    return Linted(shown, kind, placed, tuple(_unknown(compose)))
 
 
 def _other_than_compose(text: str, shown: str) -> Linted:

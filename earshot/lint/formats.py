@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LintFormat(StrEnum):
-    """What `earshot lint` writes."""
+    """What `earshot lint` writes; each is a module here with a function of that name."""
 
     TEXT = "text"
     JSON = "json"
@@ -32,28 +33,10 @@ SUFFIXES = {
 
 def render(outcome: Outcome, format: LintFormat, terminal: Terminal | None = None) -> str:
     """``outcome`` as ``format``; ``terminal`` says what text may use (default: plain ASCII)."""
-    match format:
-        case LintFormat.TEXT:
-            from earshot.lint.text import text
+    if format is LintFormat.TEXT:
+        from earshot.lint.text import text
 
-            return text(outcome, terminal)
-        case LintFormat.JSON:
-            from earshot.lint.json import json
-
-            return json(outcome)
-        case LintFormat.SARIF:
-            from earshot.lint.sarif import sarif
-
-            return sarif(outcome)
-        case LintFormat.JUNIT:
-            from earshot.lint.junit import junit
-
-            return junit(outcome)
-        case LintFormat.MARKDOWN:
-            from earshot.lint.markdown import markdown
-
-            return markdown(outcome)
-        case LintFormat.GITHUB:
-            from earshot.lint.github import github
-
-            return github(outcome)
+        return text(outcome, terminal)
+    module = importlib.import_module(f"earshot.lint.{format}")
+    written: str = getattr(module, format)(outcome)
+    return written

@@ -29,11 +29,9 @@ def _failed(item: Failed, outcome: Outcome) -> str:
 
 def _mistake(mistake: Mistake, outcome: Outcome) -> str:
     finding, place = mistake.finding, mistake.place
+    numbers = {"line": place.line, "col": place.column} if place.line else {}
     properties = {"file": outcome.relative(place.file)}
-    if place.line:
-        properties["line"] = str(place.line)
-        if place.column:
-            properties["col"] = str(place.column)
+    properties |= {key: str(number) for key, number in numbers.items() if number}
     properties["title"] = f"{finding.rule} {finding.subject}"
     message = (
         f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}\n"

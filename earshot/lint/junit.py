@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import Mistake
 from earshot.lint.outcome import Failed, Outcome, said
 from earshot.report.visible import visible
 
@@ -20,7 +20,8 @@ def junit(outcome: Outcome) -> str:
     """``outcome`` as one XML document; what was passed over is not in it."""
     root = ET.Element("testsuites", name="earshot lint")
     for item in outcome.checked:
-        _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [_clean(item)])
+        clean = _case(item.file, f"{item.kind}: no mistake")
+        _suite(root, item.file, [_mistake(it) for it in item.mistakes] or [clean])
     for failed in outcome.failed:
         _suite(root, failed.file, [_failed(failed)])
     for name in ("tests", *_NUMBERS):
@@ -56,10 +57,6 @@ def _details(mistake: Mistake) -> str:
     finding = mistake.finding
     facts = {"expected": finding.expected, "fix": finding.fix, "source": finding.source}
     return visible("\n".join(f"{label}: {fact}" for label, fact in facts.items()))
-
-
-def _clean(item: Linted) -> ET.Element:
-    return _case(item.file, f"{item.kind}: no mistake")
 
 
 def _failed(item: Failed) -> ET.Element:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.outcome import Outcome, observed
@@ -43,12 +43,11 @@ def _file(item: Linted) -> Iterator[str]:
         yield ""
         yield _row(_HEAD)
         yield _row(["---"] * len(_HEAD))
-        for mistake in counted:
-            yield _row(_fields(mistake, item.file))
-    ignored = [mistake for mistake in item.mistakes if mistake.ignored]
-    if ignored:
+        yield from (_row(_fields(mistake, item.file)) for mistake in counted)
+    if len(counted) < len(item.mistakes):
         yield ""
-        for it in ignored:
+    for it in item.mistakes:
+        if it.ignored:
             yield f"- {_line(it, item.file)} {it.finding.rule} ignored: {escape(it.ignored)}"
 
 
@@ -68,5 +67,5 @@ def _line(mistake: Mistake, file: str) -> str:
     return number if place.file == file else escape(f"{place.file}:{number}")
 
 
-def _row(fields: tuple[str, ...] | list[str]) -> str:
+def _row(fields: Iterable[str]) -> str:
     return f"| {' | '.join(fields)} |"

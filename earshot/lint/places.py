@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import yaml
@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from earshot.sources.kubernetes import Keys, PodContainer
 
 
-def in_compose(
-    text: str, shown: str, findings: Iterable[Finding]
-) -> Iterator[tuple[Finding, Place]]:
-    """Each finding with the place of the variable, or of the service, that it names."""
-    return in_files(((text, shown),), findings)
-
-
 def in_files(
     files: Sequence[tuple[str, str]], findings: Iterable[Finding]
 ) -> Iterator[tuple[Finding, Place]]:
-    """The same in Compose files (text and name) that are laid over each other: the last that sets
-    what a finding names counts, else the first that has its service."""
+    """Each finding with the place of the variable, or of the service, that it names.
+
+    The Compose ``files`` (text and name) are laid over each other: the last that sets what a
+    finding names counts, else the first that has its service.
+    """
     wanted = list(findings)
     read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if wanted]
     for finding in wanted:
@@ -39,22 +35,20 @@ def in_files(
 
 def in_properties(text: str, shown: str, finding: Finding) -> Place:
     """The last line that sets what the finding is about, as Kafka takes the last."""
-    found = Place(shown)
-    for number, line in enumerate(text.splitlines(), 1):
-        key = re.split(r"[=:\s]", line.strip(), maxsplit=1)[0]
-        if key in finding.inputs:
-            found = Place(shown, number, len(line) - len(line.lstrip()) + 1)
-    return found
+    return _last_line(text, shown, finding.inputs)
 
 
 def in_env_file(text: str, shown: str, finding: Finding) -> Place:
-    """The last line that sets what the finding is about."""
-    wanted = {name for key in finding.inputs for name in spellings(key)}
+    """The same in a file of variables."""
+    return _last_line(text, shown, {name for key in finding.inputs for name in spellings(key)})
+
+
+def _last_line(text: str, shown: str, names: Collection[str]) -> Place:
     found = Place(shown)
     for number, line in enumerate(text.splitlines(), 1):
         own = line.strip().removeprefix("export ").lstrip()
-        if re.split(r"[=:\s]", own, maxsplit=1)[0] in wanted:
-            found = Place(shown, number, len(line) - len(own) + 1)
+        if re.split(r"[=:\s]", own, maxsplit=1)[0] in names:
+            found = Place(shown, number, len(line.rstrip()) - len(own) + 1)
     return found
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from earshot import __version__
 from earshot.lint.baseline import IN_BASELINE, Recorded
 from earshot.lint.model import Mistake
-from earshot.lint.outcome import Failed, Outcome, said
+from earshot.lint.outcome import Outcome, said
 from earshot.report.visible import visible
 from earshot.rules.catalogue import RULES
 from earshot.rules.registry import Rule
@@ -27,11 +27,8 @@ _INDEX = {rule.id: index for index, rule in enumerate(RULES)}
 
 def sarif(outcome: Outcome) -> str:
     """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
-    notes = [
-        _notification("note", text, item.file, outcome)
-        for item in outcome.checked
-        for text in item.unchecked
-    ]
+    notes = [("error", str(item.error), item.file) for item in outcome.failed]
+    notes += [("note", text, item.file) for item in outcome.checked for text in item.unchecked]
     run = {
         "tool": {
             "driver": {
@@ -44,10 +41,7 @@ def sarif(outcome: Outcome) -> str:
             {
                 "executionSuccessful": not outcome.failed,
                 "exitCode": outcome.exit_code,
-                "toolExecutionNotifications": [
-                    *(_failed(item, outcome) for item in outcome.failed),
-                    *notes,
-                ],
+                "toolExecutionNotifications": [_notification(*it, outcome) for it in notes],
             }
         ],
         "columnKind": "unicodeCodePoints",
@@ -91,10 +85,6 @@ def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
 def _suppression(reason: str) -> dict[str, str]:
     kind = "external" if reason == IN_BASELINE else "inSource"
     return {"kind": kind, "justification": visible(reason)}
-
-
-def _failed(item: Failed, outcome: Outcome) -> dict[str, Any]:
-    return _notification("error", str(item.error), item.file, outcome)
 
 
 def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[str, Any]:

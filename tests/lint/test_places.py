@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.lint.model import Place
-from earshot.lint.places import at_paths, in_compose, in_properties, of_container, of_resource
+from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
 from earshot.sources.kubernetes import read_manifest
 from earshot.yaml_document import read_yaml_documents
 from tests.lint.samples import finding
@@ -40,7 +40,7 @@ services:
 
 def place(container: str, *inputs: str, text: str = TEXT) -> tuple[int, int]:
     wanted = replace(finding(), container=container, inputs=inputs)
-    ((found, where),) = in_compose(text, "c.yml", [wanted])
+    ((found, where),) = in_files([(text, "c.yml")], [wanted])
     assert found is wanted and where.file == "c.yml"
     return where.line, where.column
 
@@ -117,8 +117,8 @@ def test_an_odd_environment_has_no_variables(environment: str) -> None:
 
 def test_findings_keep_their_order_and_none_needs_no_file() -> None:
     wanted = [replace(finding(), container=name) for name in ("listed", "kafka")]
-    assert [where.line for _, where in in_compose(TEXT, "c.yml", wanted)] == [11, 4]
-    assert list(in_compose("no: [yaml", "c.yml", [])) == []
+    assert [where.line for _, where in in_files([(TEXT, "c.yml")], wanted)] == [11, 4]
+    assert list(in_files([("no: [yaml", "c.yml")], [])) == []
 
 
 @pytest.mark.parametrize(
