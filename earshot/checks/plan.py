@@ -59,15 +59,14 @@ def check_plan(
     if on_this_machine(placement):
         addresses = dict.fromkeys((node.id for node in plan.nodes), own_addresses())
     known = dict(addresses or {})
-    facts = ClusterFacts.of(
-        plan,
-        placement,
+    facts = replace(
+        ClusterFacts.of(plan, placement),
         addresses=known,
         waivers=policy.waived,
         containers=containers or {},
-        instances=cloud.instances if cloud else None,
+        instances=cloud.instances if cloud else {},
         clients=cloud.clients if cloud else None,
-        certificates=certificates,
+        certificates=certificates or {},
         now=datetime.now(UTC),
     )
     found = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from earshot.listeners.properties import NodeSettings
-from earshot.listeners.render import notes, settings
+from earshot.listeners.render import annotated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,34 +51,10 @@ class ClusterFacts:
     now: datetime | None = None
 
     @classmethod
-    def of(
-        cls,
-        plan: ClusterPlan,
-        placement: str = "local",
-        *,
-        addresses: Mapping[int, tuple[str, ...]] | None = None,
-        evidence: Mapping[EvidenceKey, Evidence] | None = None,
-        waivers: Mapping[str, str] | None = None,
-        containers: Mapping[int, Container] | None = None,
-        instances: Mapping[int, Instance] | None = None,
-        clients: Clients | None = None,
-        certificates: Mapping[int, ShownCertificate] | None = None,
-        now: datetime | None = None,
-    ) -> ClusterFacts:
+    def of(cls, plan: ClusterPlan, placement: str = "local") -> ClusterFacts:
         """The facts about a plan that earshot computed: the settings are those it renders."""
-        return cls(
-            plan=plan,
-            settings={n.id: NodeSettings(settings(plan, n), notes(plan, n)) for n in plan.nodes},
-            placement=placement,
-            addresses=addresses or {},
-            evidence=evidence or {},
-            waivers={name.lower(): reason for name, reason in (waivers or {}).items()},
-            containers=containers or {},
-            instances=instances or {},
-            clients=clients,
-            certificates=certificates or {},
-            now=now,
-        )
+        rendered = {node.id: annotated(plan, node) for node in plan.nodes}
+        return cls(plan=plan, settings=rendered, placement=placement)
 
     @property
     def kafka_version(self) -> str:

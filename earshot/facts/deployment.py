@@ -15,7 +15,6 @@ from functools import cached_property
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import is_known
-from earshot.facts.shared_networks import SHARED, owners, sharing
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
 
@@ -50,6 +49,9 @@ class Arrival:
     endpoint: Endpoint
 
 
+_OF_SERVICE = "service:"
+SHARED = (_OF_SERVICE, "container:")
+"""What `network_mode` begins with where a container has the network of another, with its ports."""
 Way = Arrival | End
 HOST = ""
 """The place of a client on the machine itself; any other place is a service's name."""
@@ -242,3 +244,28 @@ class Deployment:
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
         return sharing(self._owners)
+
+
+def owners(containers: Mapping[str, Container]) -> Mapping[str, str]:
+    """By service the one whose network it has: its own name, unless the file shows another."""
+    found: dict[str, str] = {}
+    for name in containers:
+        owner, seen = name, {name}
+        while (mode := containers[owner].network_mode).startswith(_OF_SERVICE):
+            other = mode.removeprefix(_OF_SERVICE)
+            if other in seen or other not in containers:
+                break
+            seen.add(other)
+            owner = other
+        found[name] = owner
+    return found
+
+
+def sharing(owners: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """The services of each network by its owner, who comes first."""
+    found: dict[str, list[str]] = {}
+    for name, owner in owners.items():
+        others = found.setdefault(owner, [owner])
+        if name != owner:
+            others.append(name)
+    return found

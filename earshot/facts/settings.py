@@ -15,11 +15,7 @@ from typing import Protocol, TypeVar, cast
 from earshot.facts.container import is_loopback
 from earshot.listeners import grammar as strict_grammar
 from earshot.listeners.address import Address
-from earshot.listeners.grammar import (
-    MAX_ID,
-    Bad,
-    read_voters,
-)
+from earshot.listeners.grammar import MAX_ID, Bad, read_voters
 from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.terms import Protocol as SecurityProtocol
 from earshot.listeners.terms import Role
@@ -198,26 +194,22 @@ class StrictSettings:
     @cached_property
     def controllers(self) -> tuple[str, ...]:
         """`controller.listener.names`; none where it is not set."""
-        key = "controller.listener.names"
-        return tuple(self._read(key, self.grammar.read_names)) if self.has(key) else ()
+        return tuple(self._read("controller.listener.names", self.grammar.read_names))
 
     @cached_property
     def voters(self) -> dict[int, Address]:
         """`controller.quorum.voters`; none where it is not set."""
-        key = "controller.quorum.voters"
-        return self._read(key, self.grammar.read_voters) if self.has(key) else {}
+        return self._read("controller.quorum.voters", self.grammar.read_voters)
 
     @cached_property
     def servers(self) -> tuple[Address, ...]:
         """`controller.quorum.bootstrap.servers`; none where it is not set."""
-        key = "controller.quorum.bootstrap.servers"
-        return tuple(self._read(key, self.grammar.read_servers)) if self.has(key) else ()
+        return tuple(self._read("controller.quorum.bootstrap.servers", self.grammar.read_servers))
 
     @cached_property
     def early(self) -> tuple[str, ...]:
         """`early.start.listeners`; none where it is not set."""
-        key = "early.start.listeners"
-        return tuple(self._read(key, self.grammar.read_names)) if self.has(key) else ()
+        return tuple(self._read("early.start.listeners", self.grammar.read_names))
 
     @cached_property
     def inter_broker(self) -> str:
@@ -232,6 +224,9 @@ class StrictSettings:
         return self.text("security.inter.broker.protocol", SecurityProtocol.PLAINTEXT).strip()
 
     def _read(self, key: str, read: Callable[[str], Iterator[tuple[K, V] | Bad]]) -> dict[K, V]:
+        """The list at ``key``; an empty one where it is not set."""
+        if not self.has(key):
+            return {}
         text = self.text(key)
         if (key, text) not in self._memo:
             items = list(read(text))

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, JoinedNetwork, PublishedPort
-from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End, Way
-from earshot.facts.shared_networks import owners, sharing
+from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Deployment, End, Way, owners, sharing
 from earshot.listeners.address import Address, parse_address
 
 BACK = JoinedNetwork("back", ("kafka", "broker"), "172.30.0.2")

@@ -146,9 +146,8 @@ class Nobody(Asked):
 
 
 def checked(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
-    facts = ClusterFacts.of(
-        made.plan,
-        "aws",
+    facts = replace(
+        ClusterFacts.of(made.plan, "aws"),
         addresses=made.addresses,
         evidence=gather(made.plan, ResolverPolicy(), "aws", made.declared, Nobody()),
         instances=made.instances,
@@ -377,5 +376,5 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     made = plan_aws(spec, "mine", given(spec), root=root)
     found = check_planned(spec, made, ResolverPolicy()).findings
     assert [(it.rule, it.node, it.observed) for it in found] == [
-        ("KL010", 2, f"advertises {hosts[2]}, and its certificate is for {hosts[1]}"),
+        ("KL010", 2, f"advertises {hosts[2]}, and its certificate is for {hosts[1]}")
     ]

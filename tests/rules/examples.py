@@ -52,9 +52,8 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
     evidence = gather(plan, policy, placement, _declared(document), asked)
     for item in document.get("no_evidence", ()):
         evidence = {key: value for key, value in evidence.items() if key[2] != item}
-    facts = ClusterFacts.of(
-        plan,
-        placement,
+    facts = replace(
+        ClusterFacts.of(plan, placement),
         addresses={node["id"]: tuple(node.get("addresses", ())) for node in document["nodes"]},
         evidence=evidence,
         waivers=policy.waived,
@@ -77,11 +76,7 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
 
 def described(finding: Finding, rule: Rule) -> dict[str, str]:
     """A finding as an example writes it: what is as always is left out."""
-    told = {
-        "subject": finding.subject,
-        "observed": finding.observed,
-        "expected": finding.expected,
-    }
+    told = {"subject": finding.subject, "observed": finding.observed, "expected": finding.expected}
     if finding.remedy != rule.remedy:
         told["remedy"] = finding.remedy
     if finding.resolver is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def boxed(plan: ClusterPlan, host_port: int) -> ClusterFacts:
         published=(PublishedPort(9092, host_port),),
         env=env | {"CLUSTER_ID": "Mk", "KAFKA_CONTROLLER_QUORUM_VOTERS": "9@c:1"},
     )
-    return ClusterFacts.of(plan, "docker", containers={1: made})
+    return replace(ClusterFacts.of(plan, "docker"), containers={1: made})
 
 
 @pytest.mark.parametrize(("port", "rules"), [(39092, []), (9092, ["KL006"])])

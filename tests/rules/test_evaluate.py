@@ -124,7 +124,7 @@ def checked(
         for id in spec.node_ids
     }
     found = {(scope.upper(), scope, f"k-{id}"): evidence[scope, id] for scope, id in evidence}
-    return remarks(ClusterFacts.of(plan(spec, names), evidence=found, waivers=waived))
+    return remarks(replace(ClusterFacts.of(plan(spec, names)), evidence=found, waivers=waived))
 
 
 def test_each_scope_of_a_name_is_accepted_for_its_own_reason() -> None:
@@ -183,7 +183,7 @@ def test_a_hundred_names_that_were_accepted_alike_are_one_remark() -> None:
         )
         for id in spec.node_ids
     }
-    assert remarks(ClusterFacts.of(plan(spec, names), evidence=evidence)) == (
+    assert remarks(replace(ClusterFacts.of(plan(spec, names)), evidence=evidence)) == (
         (
             "listener INTERNAL (scope internal): k-1, k-2, k-3 and 97 more are taken on their "
             "declarations: alias k-1 of 10.0.0.1 (k-1; the others alike)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
@@ -37,7 +38,9 @@ def found(
 ) -> tuple[Finding, ...]:
     groups = security_groups(made, clients)
     instances = {item.id: Instance(change(ingress_of(item, groups))) for item in made.nodes}
-    return evaluate(ClusterFacts.of(made, "aws", instances=instances, clients=clients), [RULE])
+    return evaluate(
+        replace(ClusterFacts.of(made, "aws"), instances=instances, clients=clients), [RULE]
+    )
 
 
 offices = st.integers(0, 255).map(lambda number: ip_network(f"203.0.{number}.0/24"))
@@ -106,7 +109,7 @@ def test_a_part_of_the_clients_is_not_all(pieces: list[str]) -> None:
 @pytest.mark.parametrize(("one", "closed"), [(True, {"PLAINTEXT"}), (False, {"EXTERNAL"})])
 def test_a_lone_broker_needs_nobody_but_clients_beyond(one: bool, closed: set[str]) -> None:
     made = made_of(1, separate=False, one=one)
-    findings = evaluate(ClusterFacts.of(made, "aws", instances={1: Instance(())}), [RULE])
+    findings = evaluate(replace(ClusterFacts.of(made, "aws"), instances={1: Instance(())}), [RULE])
     assert {item.listener for item in findings} == closed
 
 
