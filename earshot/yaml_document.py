@@ -72,29 +72,31 @@ def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
 
     None for an empty document. Raises EarshotError.
     """
-    return _composed(text, shown, _VALUES, _single_node)
+    return _parsed(text, shown, _VALUES, _single_node)
 
 
 def yaml_nodes_of_documents(text: str, shown: str) -> list[yaml.Node]:
     """The same for every document in ``text``, in its order. Raises EarshotError."""
-    return _composed(text, shown, _VALUES, _every_node)
+    return _parsed(text, shown, _VALUES, _every_node)
 
 
-def _composed(
-    text: str, shown: str, kinds: tuple[type[Any], ...], compose: Callable[[Any], T]
+def _parsed(
+    text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T], remedy: str = ""
 ) -> T:
+    """What ``load`` makes of ``text`` with the first of ``kinds`` that can read it."""
     kind, *others = kinds
     try:
         loader = kind(text)
         try:
-            return compose(loader)
+            return load(loader)
         finally:
             loader.dispose()
     except _Refused as error:
-        raise EarshotError(shown, observed=f"{_where(error.mark)}{error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:
+        observed = f"{_where(error.mark)}{error.problem}"
+        raise EarshotError(shown, observed=observed, remedy=remedy) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         if others:
-            return _composed(text, shown, tuple(others), compose)
+            return _parsed(text, shown, tuple(others), load, remedy)
         raise _no_yaml(shown, error) from None
 
 
@@ -212,43 +214,26 @@ def _read(
             observed=f"holds {len(text):,} characters",
             allowed=f"YAML of at most {MAX_CHARACTERS:,} characters",
         )
-    kind, *others = kinds
-    try:
-        return load(kind(text), unique)
-    except _Refused as error:
-        raise EarshotError(
-            shown,
-            observed=f"{_where(error.mark)}{error.problem}",
-            remedy="write it with fewer aliases (*name) and levels, or in several files",
-        ) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        if others:
-            return _read(text, shown, tuple(others), unique=unique, load=load)
-        raise _no_yaml(shown, error) from None
+    remedy = "write it with fewer aliases (*name) and levels, or in several files"
+    return _parsed(text, shown, kinds, lambda loader: load(loader, unique), remedy)
 
 
 def _loaded(loader: Any, unique: bool) -> object:
-    try:
-        node = _single_node(loader)
-        if node is None:
-            return None
-        _Measure(unique).node(node)
-        return _made(loader, node)
-    finally:
-        loader.dispose()
+    node = _single_node(loader)
+    if node is None:
+        return None
+    _Measure(unique).node(node)
+    return _made(loader, node)
 
 
 def _all_loaded(loader: Any, unique: bool) -> list[object]:
-    try:
-        nodes, size = _every_node(loader), 0
-        for node in nodes:
-            size += _Measure(unique).node(node)[0]
-            if size > MAX_VALUES:
-                problem = f"with its aliases (*name) it holds more than {MAX_VALUES:,} values"
-                raise _Refused(problem, node.start_mark)
-        return [_made(loader, node) for node in nodes]
-    finally:
-        loader.dispose()
+    nodes, size = _every_node(loader), 0
+    for node in nodes:
+        size += _Measure(unique).node(node)[0]
+        if size > MAX_VALUES:
+            problem = f"with its aliases (*name) it holds more than {MAX_VALUES:,} values"
+            raise _Refused(problem, node.start_mark)
+    return [_made(loader, node) for node in nodes]
 
 
 _NO_NAME = r"found: \1; a text that begins with * or & belongs in quotes"

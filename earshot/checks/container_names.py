@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import DEFAULT_BRIDGES
@@ -11,10 +10,7 @@ from earshot.listeners.grammar import Bad, read_voters
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Lookup, Resolver
-from earshot.names.policy import Asked
-
-if TYPE_CHECKING:
-    from earshot.names.policy import ResolverPolicy
+from earshot.names.policy import Asked, ResolverPolicy
 
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from earshot.checks.instance_names import Named, names
 from earshot.checks.instances import InstanceBroker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.instance import Instance
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import EvidenceKey
 from earshot.names.kinds import ip_of
-from earshot.names.policy import ResolverPolicy
+from earshot.names.policy import Asked, ResolverPolicy
 from earshot.rules import (
     kl003_kind_of_address,
     kl004_unique_address,
@@ -28,10 +29,6 @@ from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
 from earshot.sources.instance_network import InstanceNetwork, instance_network
 from earshot.sources.stack_resources import RegisteredStack
-
-if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan
-    from earshot.names.policy import Asked
 
 RULES = (
     kl003_kind_of_address.RULE,

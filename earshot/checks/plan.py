@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from earshot.certificates.shown import ShownCertificate
 from earshot.checks.container_names import evidence
@@ -13,8 +12,10 @@ from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
+from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
+from earshot.names.policy import ResolverPolicy
 from earshot.placement import AwsPlan, DockerPlan, Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
@@ -22,10 +23,6 @@ from earshot.rules.catalogue import RULES
 from earshot.rules.evaluate import evaluate, remarks
 from earshot.rules.finding import Finding
 from earshot.sources.docker_container import read_container
-
-if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan
-    from earshot.names.policy import ResolverPolicy
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})
 _ANY_ID = "-"

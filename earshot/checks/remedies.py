@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from earshot.checks.added_listener import protocols_of
-from earshot.checks.copied_security import obstacle
+from earshot.checks.added_listener import obstacle, protocols_of
 from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import RemedyLines, Whole
 from earshot.errors import EarshotError
@@ -102,7 +101,7 @@ def _with_reason(whole: Whole, finding: Finding) -> Finding:
     broker = whole.brokers.get(finding.container)
     if broker is None or not broker.is_kafka or finding.rule not in _BY_LISTENER:
         return finding
-    listed = [item for item in broker.endpoints or () if not item.is_controller]
+    listed = broker.for_clients
     named = [item for item in listed if item.name == finding.listener] or listed
     spoken = protocols_of(whole, broker)
     reasons = [obstacle(whole, broker, it.name, spoken.get(it.name.upper(), "")) for it in named]

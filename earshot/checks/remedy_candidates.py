@@ -76,11 +76,10 @@ def _for_misled(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyL
         return
     named = shortened([*dict.fromkeys(item.service for item in clients)])
     spoken = protocols_of(whole, broker)
-    for endpoint in broker.endpoints or ():
-        if endpoint.name == listener or endpoint.is_controller:
-            continue
+    for endpoint in broker.for_clients:
         # with another protocol a client would need more than an address
-        if spoken.get(endpoint.name.upper()) == spoken.get(listener.upper(), ""):
+        alike = spoken.get(endpoint.name.upper()) == spoken.get(listener.upper(), "")
+        if endpoint.name != listener and alike:
             lines = bootstrapped(whole, clients, broker, endpoint.name)
             yield RemedyLines(f"bootstrap {named} to {endpoint.name}", lines)
     yield from _readvertised(whole, brokers, listener, clients)
@@ -94,19 +93,18 @@ def _no_way(whole: Whole, client: str, setting: str) -> Iterator[RemedyLines]:
         for item in whole.deployment.bootstraps
         if (item.service, item.setting) == (client, setting)
     ]
-    if len({item.cluster for item in whole.deployment.brokers if item.is_broker}) != 1:
+    brokers = [item for item in whole.deployment.brokers if item.is_broker]
+    if len({item.cluster for item in brokers}) != 1:
         return  # to which of them it belongs is not known
-    first = next(item for item in whole.deployment.brokers if item.is_broker)
-    for endpoint in first.endpoints or ():
-        if not endpoint.is_controller:
-            lines = bootstrapped(whole, clients, first, endpoint.name)
-            yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
-            if is_loopback(endpoint.bind.host):
-                yield from _to_all_interfaces(whole, first, endpoint)
+    first = brokers[0]
+    for endpoint in first.for_clients:
+        lines = bootstrapped(whole, clients, first, endpoint.name)
+        yield RemedyLines(f"bootstrap {client} to {endpoint.name}", lines)
+        if is_loopback(endpoint.bind.host):
+            yield from _to_all_interfaces(whole, first, endpoint)
     members = [*whole.deployment.members(first)]
-    for endpoint in first.endpoints or ():
-        if not endpoint.is_controller:
-            yield from _with_own_listener(whole, members, endpoint.name, clients)
+    for endpoint in first.for_clients:
+        yield from _with_own_listener(whole, members, endpoint.name, clients)
 
 
 def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLines]:
@@ -136,22 +134,21 @@ def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
                 places[node.id] = Address(node.service, own.bind.port)
     voters = {**asking.voters, **places}
     text = ",".join(f"{id}@{address}" for id, address in voters.items())
-    lines = [
+    lines = tuple(
         whole.line(node, "controller.quorum.voters", text)
         for node in whole.deployment.brokers
         if node.cluster == asking.cluster and node.voters
-    ]
-    yield RemedyLines("list each voter where its controller listener is", tuple(lines))
+    )
+    yield RemedyLines("list each voter where its controller listener is", lines)
 
 
 def _id(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     taken = {item.id for item in whole.deployment.brokers if item.cluster == broker.cluster}
     listed = [id for id in broker.voters if id not in taken]
     free = next(id for id in range(1, len(taken) + 2) if id not in taken)
-    values = whole.settings(broker).values
+    id = listed[0] if listed else free
     for key in ("node.id", "broker.id"):
-        if key in values:
-            id = listed[0] if listed else free
+        if key in whole.settings(broker).values:
             yield RemedyLines("give it an id of its own", (whole.line(broker, key, str(id)),))
 
 
@@ -205,7 +202,7 @@ def _published_as_advertised(
 
 def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
     """A published listener advertises the machine: one that is there, or a new one."""
-    clients = [item for item in broker.endpoints or () if not item.is_controller]
+    clients = broker.for_clients
     for endpoint in clients if len(clients) > 1 else ():
         for port in broker.container.published_at(endpoint.bind.port):
             if port.host_port is not None and endpoint.name != broker.inter_broker:
@@ -219,9 +216,8 @@ def _for_outside(whole: Whole, broker: Broker) -> Iterator[RemedyLines]:
             own = added_listener(whole, broker, endpoint.name, ("EXTERNAL", "HOST"), OUTSIDE_PORT)
             if own is None:
                 continue
-            bind, add = own
-            lines = add(Address("localhost", port.host_port))
-            moved = port_line(broker, port, port.host_port, bind.port)
+            lines = own.lines(Address("localhost", port.host_port))
+            moved = port_line(broker, port, port.host_port, own.port)
             remedy = "give clients on the machine a listener of their own"
             yield RemedyLines(remedy, (*lines, moved), is_choice=True)
 
@@ -250,18 +246,15 @@ def _with_own_listener(
 ) -> Iterator[RemedyLines]:
     """A listener for the containers beside ``listener``, on every one of ``brokers``."""
     lines: list[LineToWrite] = []
-    name, port = "", 0
+    port = 0
     for broker in brokers:
         own = added_listener(whole, broker, listener, ("INTERNAL", "DOCKER"), INTERNAL_PORT)
-        if own is None or (port and own[0].port != port):
+        if own is None or (port and own.port != port):
             return
-        bind, add = own
-        port = bind.port
-        added = add(Address(known_as(whole.deployment, broker, clients), port))
-        name = added[0].value.rpartition("://")[0].rpartition(",")[2]
-        lines += added
+        port = own.port
+        lines += own.lines(Address(known_as(whole.deployment, broker, clients), port))
         if between:
-            lines.append(whole.line(broker, "inter.broker.listener.name", name))
+            lines.append(whole.line(broker, "inter.broker.listener.name", own.name))
     moved = moved_to(whole, clients, brokers, dict.fromkeys((it.service for it in brokers), port))
     remedy = "give other brokers" if between else "give clients in containers"
     yield RemedyLines(f"{remedy} a listener of their own", (*lines, *moved))

@@ -10,7 +10,7 @@ from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, bracketed
 from earshot.listeners.images import BITNAMI_PREFIX, variable_of
 from earshot.rules.finding import LineToWrite
 from earshot.sources.compose import Service
@@ -83,16 +83,14 @@ def on_one_line(text: str) -> str:
 
 def with_entry(text: str, listener: str, to: Address) -> str:
     """A list of listeners with another address for one of them."""
-    entries = [item.strip() for item in text.split(",") if item.strip()]
     return ",".join(
         f"{name}://{to}" if (name := item.partition("://")[0]).upper() == listener.upper() else item
-        for item in entries
+        for item in on_one_line(text).split(",")
     )
 
 
 def port_line(broker: Broker, port: PublishedPort, outer: int, inner: int) -> LineToWrite:
-    ip = f"[{port.host_ip}]:" if ":" in port.host_ip else f"{port.host_ip}:"
-    head = ip if port.host_ip else ""
+    head = f"{bracketed(port.host_ip)}:" if port.host_ip else ""
     before = f"{head}{port.host_port}:{port.container_port}"
     return LineToWrite(broker.service, "ports", f"{head}{outer}:{inner}", replaces=before)
 

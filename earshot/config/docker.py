@@ -201,7 +201,9 @@ class DockerSpec(ClusterSpec):
         """The specification; without `external`, listeners that name no host are for this one."""
         if len(self.hosts) == 1 and self.hosts[0].external is None:
             settled = tuple(
-                item if item.advertised.keys() >= set(self.ids) else item.narrowed()
+                item
+                if item.advertised.keys() >= set(self.ids)
+                else item.rescoped(Scope.EXTERNAL, Scope.HOST)
                 for item in self.listeners
             )
             object.__setattr__(self, "listeners", settled)

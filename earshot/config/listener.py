@@ -87,14 +87,9 @@ class ListenerSpec(Frozen):
             return self.protocol is Protocol.SSL
         return self.client_auth is not ClientAuth.NONE
 
-    def widened(self) -> Self:
-        """The same listener, for clients beyond this host where it was for those on it."""
-        scopes = [Scope.EXTERNAL if item is Scope.HOST else item for item in self.scopes]
-        return self.model_copy(update={"scopes": _ordered(scopes)})
-
-    def narrowed(self) -> Self:
-        """The same listener, for clients on this host where it was for those beyond it."""
-        scopes = [Scope.HOST if item is Scope.EXTERNAL else item for item in self.scopes]
+    def rescoped(self, old: Scope, new: Scope) -> Self:
+        """The same listener, for clients of scope ``new`` where it was for those of ``old``."""
+        scopes = [new if item is old else item for item in self.scopes]
         return self.model_copy(update={"scopes": _ordered(scopes)})
 
 

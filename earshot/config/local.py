@@ -10,6 +10,7 @@ from earshot.config.cluster import ClusterSpec, Heap
 from earshot.config.removal import UNUSED, Remove
 from earshot.listeners.address import check_host
 from earshot.listeners.problems import refuse, reraised, shown
+from earshot.listeners.terms import Scope
 
 
 class LocalSpec(ClusterSpec):
@@ -32,7 +33,7 @@ class LocalSpec(ClusterSpec):
     @model_validator(mode="after")
     def _widen(self) -> Self:
         if self.external_host is not None:
-            widened = tuple(item.widened() for item in self.listeners)
+            widened = tuple(item.rescoped(Scope.HOST, Scope.EXTERNAL) for item in self.listeners)
             object.__setattr__(self, "listeners", widened)
         return self
 

@@ -87,10 +87,6 @@ class GivenSpec(Frozen):
         if not self.private_ca:
             missing = [it for it in ("certificate", "authority") if not getattr(self, it)]
             refuse(f"{it}: is missing" for it in missing)
-        return self
-
-    @model_validator(mode="after")
-    def _region_of_aws(self) -> Self:
         if self.region and not _REGION.fullmatch(self.region):
             raise ValueError(
                 f"region: found {shown(self.region)}; allowed: one of AWS, such as eu-central-1"
@@ -131,13 +127,9 @@ class TlsSpec(Frozen):
         return value
 
     @model_validator(mode="after")
-    def _one_source(self) -> Self:
+    def _fits_together(self) -> Self:
         if self.files is not None and "issue" in self.model_fields_set:
             raise ValueError("found `issue` and `from`; allowed: one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _renewed_in_time(self) -> Self:
         if self.renew_days >= self.days:
             raise ValueError(
                 f"renew_days: found {self.renew_days} for certificates of {self.days} days; "

@@ -43,6 +43,11 @@ class Broker:
     switched_off: tuple[tuple[str, Address], ...] = ()
     """What it would advertise by entries that stand in comments, each with its variable."""
 
+    @property
+    def for_clients(self) -> tuple[Endpoint, ...]:
+        """Its listeners, as far as they are known, without those of controllers."""
+        return tuple(item for item in self.endpoints or () if not item.is_controller)
+
     def named(self, listener: str) -> Endpoint | None:
         """Its listener of that name."""
         return next((it for it in self.endpoints or () if it.name == listener), None)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from earshot.listeners.address import bracketed
 from earshot.listeners.images import Family, broker_property, broker_settings, family_by_settings
 from earshot.listeners.properties import NodeSettings
 from earshot.names.kinds import NameKind, ip_of, kind_of
@@ -67,9 +68,9 @@ class PublishedPort:
         return port == there and (anywhere or ips[0] == ips[1])
 
     def __str__(self) -> str:
-        host = f"[{self.host_ip}]:" if ":" in self.host_ip else f"{self.host_ip}:"
-        outer = "(chosen by Docker)" if self.host_port is None else str(self.host_port)
-        return f"{host if self.host_ip else ''}{outer}->{self.container_port}"
+        host = f"{bracketed(self.host_ip)}:" if self.host_ip else ""
+        outer = "(chosen by Docker)" if self.host_port is None else self.host_port
+        return f"{host}{outer}->{self.container_port}"
 
 
 @dataclass(frozen=True)

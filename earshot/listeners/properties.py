@@ -70,14 +70,12 @@ def read_properties(text: str) -> NodeSettings:
     values: dict[str, str] = {}
     notes: dict[str, str] = {}
     for line, is_comment in _logical_lines(text):
-        if not is_comment:
-            match = _ENTRY.fullmatch(line)
-            if match is not None:
-                values[_unescaped(match["key"])] = _unescaped(match["value"])
-        elif line.startswith(NOTE):
-            match = _ENTRY.fullmatch(line.removeprefix(NOTE))
-            if match is not None:
-                notes[_unescaped(match["key"])] = _unescaped(match["value"])
+        if is_comment and not line.startswith(NOTE):
+            continue
+        match = _ENTRY.fullmatch(line.removeprefix(NOTE) if is_comment else line)
+        if match is not None:
+            found = notes if is_comment else values
+            found[_unescaped(match["key"])] = _unescaped(match["value"])
     return NodeSettings(values, notes)
 
 

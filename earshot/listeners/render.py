@@ -93,12 +93,11 @@ def _own_address(node: Node, listener: Listener) -> Address:
 
 def voters(plan: ClusterPlan) -> str:
     """`controller.quorum.voters`: exactly what the controllers advertise, so both always agree."""
-    entries = []
-    for node in plan.controllers:
-        listener = node.listener(plan.controller)
-        if listener is not None:
-            entries.append(f"{node.id}@{listener.advertised}")
-    return ",".join(entries)
+    return ",".join(
+        f"{node.id}@{listener.advertised}"
+        for node in plan.controllers
+        if (listener := node.listener(plan.controller)) is not None
+    )
 
 
 def notes(plan: ClusterPlan, node: Node) -> dict[str, str]:

@@ -219,18 +219,15 @@ def _machines(spec: AwsSpec, ids: list[int]) -> Machines:
 
 def _check_given(name: str, given: Provisioned, dns: VpcDns) -> None:
     """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
+    off = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
     for what, value in (("private", given.private_name), ("public", given.public_name)):
         if value == "":
             raise EarshotError(
                 f"{name}: its {what} DNS name",
-                observed="AWS gave it none" + (f"; {_off(dns)}" if dns.off else ""),
+                observed=f"AWS gave it none{off}",
                 allowed="a name, which takes enableDnsSupport and enableDnsHostnames of the VPC",
                 remedy="set both attributes on the VPC, or use `naming: zone`",
             )
-
-
-def _off(dns: VpcDns) -> str:
-    return f"{' and '.join(dns.off)} of the VPC: off"
 
 
 def _names(given: Provisioned, zone: str) -> NodeNames:
@@ -254,11 +251,10 @@ def _declarations(
 ) -> Iterator[tuple[EvidenceKey, Declaration]]:
     for node in made.nodes:
         for listener in node.listeners:
-            for scope in listener.scopes:
-                if isinstance(listener.host, str):
-                    found = _declared(spec, listener.host, scope, given[node.id], dns)
-                    if found is not None:
-                        yield (listener.name, scope, listener.host), found
+            for scope in listener.scopes if isinstance(listener.host, str) else ():
+                host = str(listener.host)
+                if found := _declared(spec, host, scope, given[node.id], dns):
+                    yield (listener.name, scope, host), found
 
 
 def _declared(

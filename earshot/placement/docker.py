@@ -122,13 +122,7 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
     _check_subjects(given)
     security = security_plan(spec.security, root, KEYS, given)
     made = made.model_copy(update={"security": security})
-    ports = {
-        node.id: tuple(
-            PublishedPort(item.container_port, item.host_port, item.host_ip)
-            for item in named.published[node.id]
-        )
-        for node in made.nodes
-    }
+    ports = {id: tuple(held.values()) for id, held in named.published.items()}
     containers = _containers(spec, stack, made, ports)
     shown = {id: item.shown for id, item in given.items()}
     notes = (*named.notes, *expiry_note(shown))
@@ -180,7 +174,7 @@ def plan_step(
 def _containers(
     spec: DockerSpec, stack: str, made: ClusterPlan, ports: Mapping[int, tuple[PublishedPort, ...]]
 ) -> dict[int, NodeContainer]:
-    containers = {}
+    containers, network = {}, network_name(stack)
     for node in made.nodes:
         name = spec.name_of(node.id)
         values = environment(made, node)
@@ -190,8 +184,8 @@ def _containers(
             node_id=node.id,
             host=spec.host_of[node.id],
             name=name,
-            network=network_name(stack),
-            volume=f"{network_name(stack)}-{name}",
+            network=network,
+            volume=f"{network}-{name}",
             image=spec.image_name,
             ports=ports[node.id],
             environment={
@@ -200,7 +194,7 @@ def _containers(
                 "KAFKA_HEAP_OPTS": f"-Xms{spec.heap} -Xmx{spec.heap}",
             },
             # no container's name has an underscore, so that no volume with data is called so
-            keys=f"{network_name(stack)}-{name}_keys" if spec.security else "",
+            keys=f"{network}-{name}_keys" if spec.security else "",
         )
     return containers
 
@@ -222,12 +216,9 @@ def _check_side_by_side(
     taken: dict[tuple[int, int | None], str] = {}
     for id, container in containers.items():
         for port in container.ports:
-            names = [
-                item.name
-                for item in step.node(id).listeners
-                if item.bind_port == port.container_port
-            ]
-            claim = f"{names[0]} of node {id}"
+            listeners = step.node(id).listeners
+            name = next(it.name for it in listeners if it.bind_port == port.container_port)
+            claim = f"{name} of node {id}"
             holder = taken.setdefault((container.host, port.host_port), claim)
             if holder is not claim:
                 raise EarshotError(

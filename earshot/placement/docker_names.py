@@ -8,29 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from earshot.config.docker import DockerHost, DockerListenerSpec, DockerSpec
+from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
+from earshot.facts.container import PublishedPort
 from earshot.listeners.address import MAX_PORT
 from earshot.listeners.terms import Scope, UnknownHost
-from earshot.placement.local_names import LOCALHOST
+from earshot.placement.local_names import LOCALHOST, LOOPBACK
 from earshot.placement.plan import NodeNames
 
 DATA = "/var/lib/kafka/data"
 """Where apache/kafka and cp-kafka let their own user write."""
 KEYS = "/etc/kafka/secrets"
 """Where both have a place for keys."""
-LOOPBACK = "127.0.0.1"
-
-
-@dataclass(frozen=True)
-class Published:
-    """A port of the host that leads to a listener of one node."""
-
-    listener: str
-    container_port: int
-    host_port: int
-    host_ip: str = ""
-    """Empty for all interfaces."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +27,8 @@ class DockerNames:
     """Per node its names and the ports of its host, and what a user should know about them."""
 
     names: dict[int, NodeNames]
-    published: dict[int, tuple[Published, ...]]
+    published: dict[int, dict[str, PublishedPort]]
+    """By node id and listener, the port of the host that leads to it."""
     notes: tuple[str, ...] = ()
 
 
@@ -52,15 +42,15 @@ def docker_names(spec: DockerSpec) -> DockerNames:
     """
     apart = len(spec.hosts) > 1
     names: dict[int, NodeNames] = {}
-    published: dict[int, tuple[Published, ...]] = {}
+    published: dict[int, dict[str, PublishedPort]] = {}
     for index, host in enumerate(spec.hosts):
         # on each host brokers come first, so that their ports do not depend on the controllers'
         nodes = [id for id in spec.node_ids if spec.host_of[id] == index]
         for turn, id in enumerate(nodes):
-            published[id] = tuple(_published(spec, id, turn, apart))
+            published[id] = dict(_published(spec, id, turn, apart))
             names[id] = NodeNames(
                 hosts=_hosts(spec, id, host, apart),
-                published={item.listener: item.host_port for item in published[id]},
+                published={name: it.host_port or 0 for name, it in published[id].items()},
                 log_dir=DATA,
             )
     _check_ports(spec, published)
@@ -84,39 +74,38 @@ def _hosts(
     return found
 
 
-def _published(spec: DockerSpec, id: int, turn: int, apart: bool) -> Iterator[Published]:
+def _published(
+    spec: DockerSpec, id: int, turn: int, apart: bool
+) -> Iterator[tuple[str, PublishedPort]]:
     if id in spec.ids:
         for item in spec.listeners:
             if apart or id in item.published or set(item.scopes) & {Scope.HOST, Scope.EXTERNAL}:
                 port = item.published.get(id, item.port + turn)
-                yield Published(item.name, item.port, port, _interface(item, apart))
+                # a listener for processes of its host is nobody else's business
+                ip = LOOPBACK if not apart and item.scopes == (Scope.HOST,) else ""
+                yield item.name, PublishedPort(item.port, port, ip)
     if apart and id in spec.controller_ids:
         port = spec.controllers.port
-        yield Published(spec.controllers.name, port, port + turn)
+        yield spec.controllers.name, PublishedPort(port, port + turn)
 
 
-def _interface(item: DockerListenerSpec, apart: bool) -> str:
-    """A listener for processes of its host is nobody else's business."""
-    return LOOPBACK if not apart and item.scopes == (Scope.HOST,) else ""
-
-
-def _check_ports(spec: DockerSpec, published: dict[int, tuple[Published, ...]]) -> None:
+def _check_ports(spec: DockerSpec, published: dict[int, dict[str, PublishedPort]]) -> None:
     taken: dict[tuple[int, int], str] = {}
     for id, ports in published.items():
-        for item in ports:
-            claim = f"{item.listener} of node {id}"
+        for listener, item in ports.items():
+            claim, port = f"{listener} of node {id}", item.host_port or 0
             host = spec.hosts[spec.host_of[id]].name
-            if item.host_port > MAX_PORT:
+            if port > MAX_PORT:
                 raise EarshotError(
-                    f"listener {item.listener}, node {id}",
-                    observed=f"would be published on port {item.host_port} of host {host}",
+                    f"listener {listener}, node {id}",
+                    observed=f"would be published on port {port} of host {host}",
                     allowed=f"ports up to {MAX_PORT}",
-                    remedy=f"choose a lower port for {item.listener}",
+                    remedy=f"choose a lower port for {listener}",
                 )
-            holder = taken.setdefault((spec.host_of[id], item.host_port), claim)
+            holder = taken.setdefault((spec.host_of[id], port), claim)
             if holder is not claim:
                 raise EarshotError(
-                    f"port {item.host_port} of Docker host {host}",
+                    f"port {port} of Docker host {host}",
                     observed=f"is claimed by {holder} and by {claim}",
                     allowed="one listener of one node per port; nodes of one host take consecutive "
                     "ports, beginning at each listener's `port`",

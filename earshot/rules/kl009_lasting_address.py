@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.instance import Instance
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
@@ -23,7 +23,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     An address of another machine (a load balancer's, another broker's) is left to KL012. Private
     addresses and IPv6 addresses stay with their interface when an instance stops.
     """
-    elastic = _Elastic(facts.instances)
+    held = (item for instance in facts.instances.values() for item in instance.elastic or ())
+    elastic = {ip_of(item) for item in held if isinstance(item, str)}
     external: dict[str, None] = {}
     for node, listener, scope in facts.advertised():
         instance = facts.instances.get(node.id)
@@ -31,21 +32,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         external[listener.name] = None
         if listener.known:
-            lent = [text for text in _public(facts, node, listener) if not elastic.holds(text)]
-            yield from (_violation(node, listener, text, instance.elastic) for text in lent[:1])
+            lent = (it for it in _public(facts, node, listener) if ip_of(it) not in elastic)
+            for text in islice(lent, 1):
+                yield _violation(node, listener, text, instance.elastic)
     for name in external:
         yield from RULE.pending(facts, only=name)
-
-
-class _Elastic:
-    """All known Elastic IPs, of any instance."""
-
-    def __init__(self, instances: Mapping[int, Instance]) -> None:
-        held = (item for instance in instances.values() for item in instance.elastic or ())
-        self._numbers = {ip_of(item) for item in held if isinstance(item, str)}
-
-    def holds(self, address: str) -> bool:
-        return ip_of(address) in self._numbers
 
 
 def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str]:

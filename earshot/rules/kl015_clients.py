@@ -103,8 +103,7 @@ def _no_way(deployment: Deployment, item: Bootstrap, ways: list[tuple[Address, W
     offers = [
         f"{broker.service}:{endpoint.bind.port}"
         for broker in deployment.brokers
-        for endpoint in broker.endpoints or ()
-        if not endpoint.is_controller
+        for endpoint in broker.for_clients
     ]
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"

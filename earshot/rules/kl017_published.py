@@ -46,12 +46,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _for_clients(broker: Broker) -> Iterator[tuple[Endpoint, Published]]:
     """Its advertised listeners, each with how it is published."""
-    for endpoint in broker.endpoints or ():
-        if endpoint.is_controller or endpoint.advertised is None:
-            continue
+    for endpoint in broker.for_clients:
         published = broker.container.published_at(endpoint.bind.port)
-        if all(item.host_port is not None for item in published):
-            yield endpoint, published  # a port that Docker chooses is known to no client
+        # a port that Docker chooses is known to no client
+        if endpoint.advertised and all(item.host_port is not None for item in published):
+            yield endpoint, published
 
 
 def _taken(deployment: Deployment) -> Iterator[Finding]:

@@ -33,6 +33,10 @@ _COMPARE = {
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
 
 
+_OF_A_PLAN = ("certificates", "instances")
+"""Facts that say nothing without a plan."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One check with a stable id."""
@@ -54,7 +58,7 @@ class Rule:
     needs: Literal[
         "plan", "settings", "containers", "instances", "deployment", "strimzi", "certificates"
     ] = "plan"
-    """What must be there for the rule to be checked at all."""
+    """Which of the facts must be there for the rule to be checked at all."""
 
     def finding(
         self,
@@ -126,21 +130,8 @@ class Rule:
         version = facts.kafka_version
         if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
             return False
-        match self.needs:
-            case "plan":
-                return facts.plan is not None
-            case "settings":
-                return bool(facts.settings)
-            case "containers":
-                return bool(facts.containers)
-            case "deployment":
-                return facts.deployment is not None
-            case "strimzi":
-                return bool(facts.strimzi)
-            case "certificates":
-                return bool(facts.certificates) and facts.plan is not None
-            case "instances":
-                return bool(facts.instances) and facts.plan is not None
+        needed = {self.needs, "plan"} if self.needs in _OF_A_PLAN else {self.needs}
+        return all(getattr(facts, name) for name in needed)
 
 
 def label(node: Node) -> str:

@@ -7,21 +7,18 @@ the listener's own name does, or the kind of host that it advertises.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
 from earshot.facts.settings import controller_names, inter_broker_name, node_id, readable, roles_of
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import read_listeners, read_servers, read_voters
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.audience import Audience, noted_scopes
 from earshot.sources.parsed_listener import lone_plan, parsed_listeners
 from earshot.sources.user_data import PLACE, UserDataFile
-
-if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan
 
 _SAID = {
     Scope.EXTERNAL: ("EXTERNAL", "PUBLIC", "OUTSIDE", "INTERNET"),

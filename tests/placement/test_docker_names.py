@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
+from earshot.facts.container import PublishedPort
 from earshot.listeners.terms import Scope
-from earshot.placement.docker_names import Published, docker_names
+from earshot.placement.docker_names import docker_names
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",
@@ -37,11 +38,11 @@ def test_on_one_host_each_scope_has_a_name_of_its_own() -> None:
 
 def test_brokers_of_one_host_are_published_on_consecutive_ports() -> None:
     published = docker_names(spec(**NAMED)).published
-    assert published[1] == (
-        Published("HOST", 9092, 9092, "127.0.0.1"),
-        Published("EXTERNAL", 39092, 39092),
-    )
-    assert [item.host_port for item in published[3]] == [9094, 39094]
+    assert published[1] == {
+        "HOST": PublishedPort(9092, 9092, "127.0.0.1"),
+        "EXTERNAL": PublishedPort(39092, 39092),
+    }
+    assert [item.host_port for item in published[3].values()] == [9094, 39094]
 
 
 def test_a_port_may_be_remapped() -> None:
@@ -50,15 +51,15 @@ def test_a_port_may_be_remapped() -> None:
         {"name": "PLAINTEXT_HOST", "port": 9092, "scopes": ["host"], "published": {1: 39092}},
     ]
     found = docker_names(spec(brokers=1, listeners=listeners))
-    assert found.published[1] == (Published("PLAINTEXT_HOST", 9092, 39092, "127.0.0.1"),)
+    assert found.published[1] == {"PLAINTEXT_HOST": PublishedPort(9092, 39092, "127.0.0.1")}
     assert found.names[1].published == {"PLAINTEXT_HOST": 39092}
 
 
 def test_an_internal_listener_may_be_published_all_the_same() -> None:
     listeners = [{"name": "I", "port": 19092, "scopes": ["internal"], "published": {1: 29092}}]
-    assert docker_names(spec(brokers=1, listeners=listeners)).published[1] == (
-        Published("I", 19092, 29092),
-    )
+    assert docker_names(spec(brokers=1, listeners=listeners)).published[1] == {
+        "I": PublishedPort(19092, 29092)
+    }
 
 
 def test_on_several_hosts_brokers_meet_at_their_hosts_names() -> None:
@@ -76,7 +77,7 @@ def test_on_several_hosts_brokers_meet_at_their_hosts_names() -> None:
 
 def test_separate_controllers_publish_nothing() -> None:
     found = docker_names(spec(controllers={"mode": "separate"}))
-    assert found.published[10_001] == ()
+    assert found.published[10_001] == {}
     assert found.published[3] == docker_names(spec()).published[3]
 
 
@@ -115,7 +116,7 @@ def test_no_two_listeners_share_a_port_of_a_host(brokers: int, hosts: int) -> No
     taken = [
         (made.host_of[id], item.host_port)
         for id, ports in found.published.items()
-        for item in ports
+        for item in ports.values()
     ]
     assert len(set(taken)) == len(taken)
     assert list(found.names) == list(made.node_ids)
