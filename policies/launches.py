@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from earshot.checks.launches import mistakes_in_task, mistakes_in_user_data
+from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
 from earshot.rules import kl002_kafka
 from earshot.rules.finding import Finding, FindingState
 from earshot.sources.task_definition import read_task

@@ -13,7 +13,7 @@ from components.aws.network import NetworkFacts
 from components.aws.tags import tags
 from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
-from earshot.config.aws_validator import ValidatorInstanceSpec
+from earshot.config.aws_parts import ValidatorInstanceSpec
 from earshot.placement.aws import VALIDATOR
 from earshot.placement.aws_secrets import secret_parameter, validator_secrets
 from earshot.remote.bundle import Bundle

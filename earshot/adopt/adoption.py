@@ -12,7 +12,7 @@ from typing import Any
 from earshot.adopt.cluster_document import docker_document, local_document
 from earshot.adopt.leftovers import Leftover, leftovers
 from earshot.checks import deployment
-from earshot.checks.properties import is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names
 from earshot.listeners.grammar import Bad, read_listeners

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
-from earshot.checks.launches import advice_in_user_data, mistakes_in_user_data
+from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
 from earshot.facts.settings import node_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -14,13 +14,13 @@ from earshot.config.aws_parts import (
     ClientsSpec,
     InstanceSpec,
     ParameterName,
+    ValidatorInstanceSpec,
     VolumeId,
     VolumeSpec,
     VpcSpec,
     ZoneSpec,
+    on_or_off,
 )
-from earshot.config.aws_validator import ValidatorInstanceSpec, on_or_off
-from earshot.config.clear_text import clear_text_problems
 from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
 from earshot.config.kafka_release import FileName, KafkaRelease
 from earshot.config.listener import ListenerSpec
@@ -29,11 +29,12 @@ from earshot.errors import EarshotError
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.security import is_secret_file
-from earshot.listeners.terms import Scope
+from earshot.listeners.terms import Protocol, Scope
 from earshot.names.aws import check_region
 
 NO_NODE = 0
 """Stands for the validator among the ids of nodes, which begin at 1."""
+_TLS = ", ".join(item for item in Protocol if item.tls)
 
 
 class AwsSpec(ClusterSpec):
@@ -255,6 +256,35 @@ class AwsSpec(ClusterSpec):
 
     def volume_of(self, id: int) -> VolumeSpec:
         return self.volume if id in self.ids else self.controller_volume
+
+
+def clear_text_problems(
+    listeners: Iterable[ListenerSpec], waived: Mapping[str, str]
+) -> Iterator[str]:
+    """One text per external listener without TLS and waiver, and per waiver that says nothing.
+
+    ``waived`` maps listener names to reasons. Without TLS anyone on the network path can read and
+    change packets, credentials included (RFC 8446, section 1).
+    """
+    listed = list(listeners)
+    exposed = {
+        item.name: item
+        for item in listed
+        if Scope.EXTERNAL in item.scopes and not item.protocol.tls
+    }
+    for name, item in exposed.items():
+        if name not in waived:
+            yield (
+                f"listeners.{name}.protocol: found {item.protocol} for scope {Scope.EXTERNAL}, "
+                "so that anyone on the network path can read and change what is sent; allowed: "
+                f"{_TLS}, or a reason under clear_text.{name}"
+            )
+    for name, reason in waived.items():
+        if name not in exposed:
+            allowed = ", ".join(exposed) or "no listener needs one"
+            yield f"clear_text.{name}: found a waiver that nothing needs; allowed: {allowed}"
+        elif not reason.strip():
+            yield f"clear_text.{name}: found no reason; allowed: a sentence that says why"
 
 
 MODEL = AwsSpec

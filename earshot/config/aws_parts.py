@@ -1,20 +1,24 @@
-"""The parts of `earshot:cluster` with placement aws: network, instances, volumes, zone, clients."""
+"""The parts of `earshot:cluster` with placement aws: network, instances, volumes, zone,
+clients, and the validator in the VPC."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from earshot.aws.subnets import check_vpc, check_zones
 from earshot.config.cluster import Whole
+from earshot.config.kafka_release import FileName
 from earshot.errors import AddressError
 from earshot.facts.clients import WORLD, Clients, IpRange, Members, read_range
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen, matching
+from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, reraised, shown
+from earshot.listeners.secrets import revealed
 
 MIN_GIB, MAX_GIB = 1, 16_384
 ANYWHERE = "anywhere"
@@ -213,3 +217,43 @@ class ClientsSpec(Frozen):
             internal=(read_range(vpc), *(Members(id) for id in self.groups.values())),
             external=tuple(dict.fromkeys(external)),
         )
+
+
+class ValidatorInstanceSpec(Frozen):
+    """An instance of its own, without a public address, that proves the internal scope."""
+
+    instance: InstanceSpec = InstanceSpec(type="t4g.medium")
+    """Spark takes two GiB of memory."""
+    every: Whole = Field(default=60, ge=5, le=1440)
+    """Minutes after which it validates again, where no deploy asked for it."""
+    keep_days: Whole = Field(default=30, ge=1, le=3650)
+    """How long its dated reports are kept."""
+    client: dict[str, str] = Field(default_factory=dict)
+    """Kafka's client properties, where an internal listener takes TLS or SASL."""
+    secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
+    """By file name below /run/earshot/secrets, the SSM parameter that holds it."""
+
+    @field_validator("client")
+    @classmethod
+    def _plain(cls, value: dict[str, str]) -> dict[str, str]:
+        refuse([f"{key} would reveal a secret" for key in revealed(value)])
+        return {key: check_property(key, item) for key, item in value.items()}
+
+    @model_validator(mode="after")
+    def _no_id(self) -> ValidatorInstanceSpec:
+        refuse(
+            f"secrets.{name}: found {parameter}; allowed: a name without {{id}}, for there is one "
+            "validator"
+            for name, parameter in self.secrets.items()
+            if "{" in parameter
+        )
+        return self
+
+
+def on_or_off(value: Any) -> Any:
+    """`validator: true` is one with every default, false is none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    if value is None or isinstance(value, (Mapping, ValidatorInstanceSpec)):
+        return value
+    raise ValueError(f"found {shown(value)}; allowed: true, false or a map of settings")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from earshot.checks.deployment import mistakes
-from earshot.checks.properties import advice_in_properties, is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
 from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said

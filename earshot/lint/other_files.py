@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from earshot.checks.launches import advice_in_user_data, mistakes_in_user_data
-from earshot.checks.variables import advice_in_variables, are_of_broker, mistakes_in_variables
+from earshot.checks.lone_settings import (
+    Release,
+    advice_in_user_data,
+    advice_in_variables,
+    are_of_broker,
+    mistakes_in_user_data,
+    mistakes_in_variables,
+)
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.places import in_env_file, in_properties
 from earshot.rules.kl002_redpanda import refusals
@@ -14,7 +20,6 @@ from earshot.sources.redpanda import listeners_in
 from earshot.sources.substitution import Variables
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 
-Release = tuple[int, int] | None
 ADVERTISED = "advertised_kafka_api"
 """Of Redpanda."""
 _READ = "read are files in a cloud-config, here-documents in a script"

@@ -18,10 +18,9 @@ from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration
 from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
-from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
-from earshot.placement.secured import security_plan
+from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
 from earshot.user_data.systems import System
@@ -116,28 +115,26 @@ def plan_aws(
 
     Raises EarshotError, also for a name that AWS left empty.
     """
-    given = given_certificates(spec.security, root, spec.node_ids)
     provisioned = unknown_names(spec) if provisioned is None else provisioned
     attributes = dns or VpcDns(support=True, hostnames=True)
     for id, item in provisioned.items():
         _check_given(spec.name_of(id), item, attributes)
     names = {id: _names(item, spec.zone_of[id]) for id, item in provisioned.items()}
-    security = security_plan(spec.security, root, SECRETS, given)
-    made = plan(spec, names).model_copy(update={"security": security})
+    found = secured(plan(spec, names), spec.security, root, SECRETS)
+    made = found.plan
     clients = spec.clients.admitted(spec.vpc.cidr)
     groups = security_groups(made, clients)
     if spec.validator is not None:
         groups += (SecurityGroup(VALIDATOR, ()),)  # nothing comes in to it
-    shown = {id: item.shown for id, item in given.items()}
     return AwsPlan(
         plan=made,
         names=names,
-        notes=(*_notes(spec), *expiry_note(shown)),
+        notes=(*_notes(spec), *found.notes),
         groups=groups,
         clients=clients,
         instances={node.id: _instance(node, groups, provisioned[node.id]) for node in made.nodes},
         declared=dict(_declarations(spec, made, provisioned, attributes)),
-        certificates=shown,
+        certificates=found.certificates,
     )
 
 

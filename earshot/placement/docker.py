@@ -16,9 +16,8 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import environment
 from earshot.listeners.security import token_options
 from earshot.placement.docker_names import DATA, KEYS, docker_names
-from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.plan import NodeNames, plan
-from earshot.placement.secured import security_plan
+from earshot.placement.secured import secured
 
 if TYPE_CHECKING:
     from earshot.certificates.given import GivenNode
@@ -117,16 +116,12 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
     """
     named = docker_names(spec)
     settled = spec.model_copy(update={"extra": _small(spec.heap) | spec.extra})
-    made = plan(settled, named.names)
-    given = given_certificates(spec.security, root, spec.node_ids)
-    _check_subjects(given)
-    security = security_plan(spec.security, root, KEYS, given)
-    made = made.model_copy(update={"security": security})
+    found = secured(plan(settled, named.names), spec.security, root, KEYS)
+    _check_subjects(found.given)
     ports = {id: tuple(held.values()) for id, held in named.published.items()}
-    containers = _containers(spec, stack, made, ports)
-    shown = {id: item.shown for id, item in given.items()}
-    notes = (*named.notes, *expiry_note(shown))
-    return DockerPlan(made, named.names, notes, containers, spec.hosts, shown)
+    containers = _containers(spec, stack, found.plan, ports)
+    notes = (*named.notes, *found.notes)
+    return DockerPlan(found.plan, named.names, notes, containers, spec.hosts, found.certificates)
 
 
 def _check_subjects(given: Mapping[int, GivenNode]) -> None:

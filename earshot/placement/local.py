@@ -12,10 +12,9 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
-from earshot.placement.given import expiry_note, given_certificates
 from earshot.placement.local_names import local_names
 from earshot.placement.plan import NodeNames, plan
-from earshot.placement.secured import security_plan
+from earshot.placement.secured import secured
 
 SMALL_BROKER = {
     # the default of 128 MiB is allocated at start and does not fit a small heap
@@ -42,14 +41,11 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     _check_root(root)
     named = local_names(spec, this_machine(), root)
     settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
-    planned = plan(settled, named.names)
-    given = given_certificates(spec.security, root, spec.node_ids)
+    made, folder = plan(settled, named.names), str(root / FOLDER)
     # the first tier of compilation alone: see `earshot.jvm.archive`
-    security = security_plan(spec.security, root, str(root / FOLDER), given, slow_aes=True)
-    planned = planned.model_copy(update={"security": security})
-    shown = {id: item.shown for id, item in given.items()}
-    notes = (*named.notes, *expiry_note(shown))
-    return LocalPlan(planned, named.names, notes, root, shown)
+    found = secured(made, spec.security, root, folder, slow_aes=True)
+    notes = (*named.notes, *found.notes)
+    return LocalPlan(found.plan, named.names, notes, root, found.certificates)
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

@@ -1,43 +1,123 @@
-"""What a plan holds of `security`, alike on all placements."""
+"""What a plan holds of `security`, and the certificates of nodes that others have made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from earshot.certificates.places import is_in_aws, parts_of_ca
+from earshot.certificates.shown import ShownCertificate
 from earshot.config.security import SecuritySpec
-from earshot.listeners.model import SecurityPlan
-from earshot.listeners.security import NODE, principal
-from earshot.placement.given import unit_of
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.security import NODE, NODES, principal
+from earshot.stack_files import project_of
 
 if TYPE_CHECKING:
-    from earshot.certificates.given import GivenNode
+    from earshot.certificates.given import Files, GivenNode
+
+_UNIT = 64
+"""Characters that a certificate has room for (RFC 5280, appendix A)."""
 
 
-def security_plan(
+def files_of(security: SecuritySpec | None, root: Path) -> Files | None:
+    """Where they lie; None where the stack makes the keys itself.
+
+    ``root`` is the folder of the stack's cluster, and relative paths start at its project.
+    """
+    named = security.tls.files if security is not None else None
+    if named is None or named.private_ca:
+        return None
+    from earshot.certificates.given import Files  # slow to import
+
+    project = project_of(root)
+
+    def found(place: str) -> str:
+        return place if not place or is_in_aws(place) else str(project / place)
+
+    return Files(
+        found(named.certificate),
+        found(named.key or named.certificate),
+        found(named.authority),
+        found(named.password),
+        named.region,
+    )
+
+
+def given_certificates(
+    security: SecuritySpec | None, root: Path, nodes: Iterable[int]
+) -> Mapping[int, GivenNode]:
+    """Those of ``nodes``; none where the stack makes the keys itself.
+
+    Raises EarshotError where they cannot be read or used.
+    """
+    files = files_of(security, root)
+    if files is None:
+        return {}
+    from earshot.certificates.given import read_given
+
+    return read_given(files, nodes).nodes
+
+
+def unit_of(private_ca: str, root: Path) -> str:
+    """The unit in certificates of nodes, by which Kafka knows them.
+
+    A private CA may issue for others, too: so it has the stack's name, for which ``root`` is the
+    folder of the cluster, and which CA it is.
+    """
+    if not private_ca:
+        return NODES
+    return f"nodes by {parts_of_ca(private_ca)[2][:8]} of {root.parent.name}"[:_UNIT]
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A plan with what it holds of `security`."""
+
+    plan: ClusterPlan
+    given: Mapping[int, GivenNode]
+    """By node id, the certificates that others have made."""
+
+    @property
+    def certificates(self) -> dict[int, ShownCertificate]:
+        """By node id, what others have made, without keys."""
+        return {id: item.shown for id, item in self.given.items()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which of them ends first, and when; nothing where there are none."""
+        if not self.given:
+            return ()
+        node, first = min(self.certificates.items(), key=lambda item: item[1].not_after)
+        end = f"{first.not_after:%Y-%m-%d}"
+        return (f"certificates of others: that of node {node} ends first, on {end}",)
+
+
+def secured(
+    plan: ClusterPlan,
     security: SecuritySpec | None,
     root: Path,
     folder: str,
-    given: Mapping[int, GivenNode],
     *,
     slow_aes: bool = False,
-) -> SecurityPlan | None:
-    """Nodes with their files in ``folder``; None without ``security``.
+) -> Secured:
+    """``plan`` with nodes that have their files in ``folder``; as it is without ``security``.
 
-    ``root`` is the folder of the stack's cluster on this machine. ``given`` are, by node id, the
-    certificates that others have made; none where the stack makes the keys. ``slow_aes``:
-    nodes take long for AES.
+    ``root`` is the folder of the stack's cluster on this machine; ``slow_aes``: nodes take long for
+    AES. Raises EarshotError where certificates of others cannot be read or used.
     """
+    given = given_certificates(security, root, [node.id for node in plan.nodes])
     if security is None:
-        return None
-    principals = [it.principal for it in given.values()]
+        return Secured(plan, given)
+    principals = [item.principal for item in given.values()]
     if security.tls.private_ca:
         principals = [principal(NODE, unit_of(security.tls.private_ca, root))]
-    return SecurityPlan(
+    made = SecurityPlan(
         folder=folder,
         mechanism=security.mechanism,
         principals=tuple(dict.fromkeys(principals)),
         authorities=security.tls.authorities,
         slow_aes=slow_aes,
     )
+    return Secured(plan.model_copy(update={"security": made}), given)

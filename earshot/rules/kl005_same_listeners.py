@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from earshot.facts.cluster import ClusterFacts
 from earshot.rules.finding import Finding
 from earshot.rules.registry import Rule, label
-from earshot.rules.unread import may_have
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -27,7 +26,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         held = {item.name: item for item in node.listeners}
         for name, (first, model) in firsts.items():
             mine = held.get(name)
-            if mine is None and may_have(facts, node.id, name):
+            if mine is None and facts.may_have(node.id, name):
                 continue  # KL001 says why it cannot be read
             if mine is None:
                 yield RULE.finding(

@@ -13,7 +13,6 @@ from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.registry import Rule
-from earshot.rules.unread import may_have
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -26,7 +25,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     name = facts.plan.inter_broker
     for node in facts.plan.brokers:
         listener = node.listener(name)
-        if listener is None and may_have(facts, node.id, name):
+        if listener is None and facts.may_have(node.id, name):
             continue  # KL001 says why it cannot be read
         if listener is None:
             yield RULE.finding(

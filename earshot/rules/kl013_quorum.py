@@ -12,7 +12,6 @@ from earshot.listeners.grammar import Bad, parse_voters, read_servers
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
-from earshot.rules.unread import may_have
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Node
@@ -35,7 +34,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         unknown.add(node.id)
         # where it may be there, KL001 says why it cannot be read
-        if listener is None and not may_have(facts, node.id, facts.plan.controller):
+        if listener is None and not facts.may_have(node.id, facts.plan.controller):
             yield RULE.finding(
                 f"has no listener {facts.plan.controller}",
                 "the controller listener on every controller",

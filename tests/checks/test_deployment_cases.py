@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from earshot.checks.deployment import mistakes
-from earshot.checks.properties import is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from tests.rules.deployment_examples import services
 
 Told = tuple[str, str | None, str]

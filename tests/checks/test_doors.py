@@ -17,9 +17,8 @@ from earshot.checks import kubernetes
 from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.deployment import mistakes
 from earshot.checks.instances import InstanceRun
-from earshot.checks.properties import mistakes_in_properties
+from earshot.checks.lone_settings import mistakes_in_properties, mistakes_in_variables
 from earshot.checks.security_advice import advice_on_services
-from earshot.checks.variables import mistakes_in_variables
 from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from earshot.checks.instances import InstanceBroker, InstanceRun, skipped_rules
-from earshot.checks.launches import mistakes_in_user_data
+from earshot.checks.lone_settings import mistakes_in_user_data
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
@@ -37,7 +37,7 @@ def test_of_a_listener_that_kafka_refuses_the_kind_of_address_is_not_said_as_wel
     refused = finding("KL002")
     broker = InstanceBroker("urn:pulumi::i", written(), (refused,))
     assert [broker.has_said(finding(rule)) for rule in ("KL002", "KL003", "KL011")] == [
-        *(True, True, False),
+        *(True, True, False)
     ]
     assert not broker.has_said(replace(finding("KL003"), listener="OTHER"))
 
@@ -56,8 +56,7 @@ def test_a_voter_where_kafka_places_none_is_said_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "rules"),
-    [("203.0.113.11", ["KL019"]), ("10.0.0.11", []), ("0.0.0.0", ["KL002"])],
+    ("host", "rules"), [("203.0.113.11", ["KL019"]), ("10.0.0.11", []), ("0.0.0.0", ["KL002"])]
 )
 def test_a_broker_that_is_well_gets_advice_on_its_security(host: str, rules: list[str]) -> None:
     item = written(

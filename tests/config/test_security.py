@@ -11,7 +11,7 @@ from earshot.certificates.given import Files
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.terms import Mechanism
-from earshot.placement.given import files_of
+from earshot.placement.secured import files_of
 from tests.config.aws_documents import document, read_aws
 
 OF_OTHERS = (
@@ -232,10 +232,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
             ),
         ),
         (
-            {
-                "security": None,
-                "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'},
-            },
+            {"security": None, "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'}},
             (
                 "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a\"b'; allowed: a "
                 "URL of https, http or file"

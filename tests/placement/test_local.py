@@ -14,7 +14,7 @@ from earshot.listeners.render import server_properties
 from earshot.listeners.security import trusted_by
 from earshot.names.policy import ResolverPolicy
 from earshot.placement import plan_local
-from earshot.placement.given import unit_of
+from earshot.placement.secured import unit_of
 from earshot.rules.finding import Severity
 from tests.certificates.made import made
 from tests.config.read import read_local

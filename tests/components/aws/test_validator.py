@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from earshot.aws.roles import SESSION_MANAGER
-from earshot.config.aws_validator import ValidatorInstanceSpec
+from earshot.config.aws_parts import ValidatorInstanceSpec
 from tests.components.aws.registered import (
     ADDRESS,
     ASSOCIATION,

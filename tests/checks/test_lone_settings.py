@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.checks.properties import is_of_broker, mistakes_in_properties
+from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.rules.finding import Finding
 
 ZOOKEEPER = "zookeeper.connect=zookeeper:2181\n"

@@ -1,0 +1,141 @@
+"""The settings of one broker by themselves, as others wrote them: what Kafka or its image refuses.
+
+They stand in a `server.properties`, in a file of variables, in what an instance boots with, or in a
+task definition. Where clients and other brokers are is not known, so that nothing is said of whom
+the listeners reach. Which Kafka shall read a `server.properties` is not known either: what every
+release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from earshot.checks.deployment import kafka_refusals, refusals
+from earshot.checks.security_advice import advice_on_services, advice_on_settings
+from earshot.facts.container import Container
+from earshot.facts.settings import NEWEST, BrokerSettings
+from earshot.listeners.properties import malformed_keys, read_properties
+from earshot.rules import kl002_kafka
+from earshot.rules.finding import Finding
+from earshot.sources.compose import Service
+from earshot.sources.deployment import brokers_among, settings_of
+from earshot.sources.task_definition import TaskContainer
+from earshot.sources.user_data import UserDataFile
+
+Release = tuple[int, int] | None
+"""Kafka's, (major, minor); None where nobody says."""
+OLDEST = (3, 9)
+_OF_BROKER = {"advertised.listeners", "process.roles", "zookeeper.connect", "broker.id", "node.id"}
+_OF_CLIENT = re.compile(r"bootstrap\.servers|kafkastore\.|.*\.bootstrap\.servers|group\.id")
+_STATEMENT = re.compile(r"\{%|\{\{|<%|<#")
+"""Of a template language, which may leave lines out or add some."""
+
+
+def is_of_broker(text: str) -> bool:
+    """Whether the properties are a broker's or a controller's: clients have listeners too."""
+    values = read_properties(text).values
+    if any(_OF_CLIENT.fullmatch(key) for key in values):
+        return False
+    if re.match(r"\s*https?://", values.get("listeners", ""), re.IGNORECASE):
+        return False  # of a REST proxy, which knew ZooKeeper too
+    return bool(_OF_BROKER & set(values))
+
+
+def mistakes_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
+    """What Kafka, of this ``release`` where one is given, has against them; the first alone, for it
+    stops there."""
+    for key in malformed_keys(text):
+        said = "has a \\u without four hexadecimal digits; Java loads no such file"
+        return (kl002_kafka.RULE.finding(f"{key}: {said}", "a backslash twice", inputs=(key,)),)
+    return mistakes_in_values(read_properties(text).values, release, complete=_is_whole(text))
+
+
+def advice_in_properties(text: str, release: Release = None) -> tuple[Finding, ...]:
+    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
+    values = read_properties(text).values
+    return advice_on_settings(settings_in(values, release, complete=_is_whole(text)))
+
+
+def _is_whole(text: str) -> bool:
+    return not _STATEMENT.search(text)
+
+
+def mistakes_in_values(
+    given: Mapping[str, str], release: Release, *, complete: bool
+) -> tuple[Finding, ...]:
+    """The same of properties by name; where not ``complete``, others may be set elsewhere."""
+    settings = settings_in(given, release, complete=complete)
+    found = kafka_refusals(settings)
+    if not (settings.is_zookeeper or release):
+        newest = BrokerSettings(settings.values, settings.complete, NEWEST)
+        later = {item.inputs for item in kafka_refusals(newest)}  # of nothing, in other words
+        found = tuple(item for item in found if item.inputs in later)
+    return found[:1]
+
+
+def settings_in(given: Mapping[str, str], release: Release, *, complete: bool) -> BrokerSettings:
+    """Properties by name as those of one broker."""
+    values = dict(given)
+    # without either it is a part of a file, or a template: something else completes it
+    mode = values.get("process.roles") or values.get("zookeeper.connect")
+    whole = bool(values.get("listeners") and mode)
+    return BrokerSettings(values, complete=complete and whole, release=release or OLDEST)
+
+
+def mistakes_in_user_data(
+    written: Iterable[UserDataFile], release: Release = None
+) -> tuple[Finding, ...]:
+    """What Kafka refuses in the properties of brokers that user data write."""
+    return tuple(
+        found
+        for item in written
+        for found in mistakes_in_values(
+            item.written, release, complete=item.whole and set(item.computed) == item.places
+        )
+    )
+
+
+def advice_in_user_data(
+    written: Iterable[UserDataFile], release: Release = None
+) -> tuple[Finding, ...]:
+    """How secure these brokers are: one piece of advice, or none."""
+    found = (
+        finding
+        for item in written
+        for finding in advice_on_settings(settings_in(item.written, release, complete=item.whole))
+    )
+    return tuple(islice(found, 1))
+
+
+def mistakes_in_task(containers: Iterable[TaskContainer]) -> tuple[Finding, ...]:
+    """What Kafka or its image refuses in the containers of a task that run a broker."""
+    brokers = brokers_among([item.service for item in containers])
+    return tuple(found for item in brokers for found in refusals(item, settings_of(item)))
+
+
+def are_of_broker(variables: Mapping[str, str]) -> bool:
+    """Whether they set what only a broker or a controller is given."""
+    return bool(brokers_among([_service(variables)]))
+
+
+def mistakes_in_variables(
+    variables: Mapping[str, str], release: Release = None
+) -> tuple[Finding, ...]:
+    """What Kafka, of this ``release`` where one is given, refuses whatever else is set."""
+    service = _service(variables, release)
+    return tuple(refusals(service, settings_of(service)))
+
+
+def advice_in_variables(
+    variables: Mapping[str, str], release: Release = None
+) -> tuple[Finding, ...]:
+    """How secure the broker is, of which Kafka has nothing to say: one piece of advice, or none."""
+    return advice_on_services([_service(variables, release)])
+
+
+def _service(variables: Mapping[str, str], release: Release = None) -> Service:
+    """A service that has them: only their names show its image, and it may have others."""
+    container = Container("", env=variables, unknown=("variables",))
+    return Service("", container, release=release)
