@@ -23,14 +23,7 @@ from earshot.jvm.java import find_java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
-from earshot.listeners.security import (
-    NODE,
-    NODES,
-    VALIDATOR,
-    VALIDATOR_FILE,
-    node_name,
-    own_access,
-)
+from earshot.listeners.security import NODE, NODES, VALIDATOR, VALIDATOR_FILE, node_name, own_access
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.placement import plan_stack
 from earshot.users.access import grants

@@ -36,9 +36,7 @@ def seconds_for(brokers: int) -> float:
     return seconds
 
 
-def _provisioned(
-    ids: tuple[int, ...],
-) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
+def _provisioned(ids: tuple[int, ...]) -> tuple[dict[int, NodeNames], dict[EvidenceKey, Evidence]]:
     """Names of brokers in a zone each knows, and what its resolvers say of them."""
     names: dict[int, NodeNames] = {}
     evidence: dict[EvidenceKey, Evidence] = {}

@@ -50,11 +50,7 @@ class CompleteChange(Resource, module="earshot", name="CompleteChange"):
     def __init__(
         self, name: str, change: Change, state_dir: Path, opts: pulumi.ResourceOptions
     ) -> None:
-        props = {
-            "plan": kept(change.plan),
-            "done": change.done_after,
-            "state_dir": str(state_dir),
-        }
+        props = {"plan": kept(change.plan), "done": change.done_after, "state_dir": str(state_dir)}
         super().__init__(CompleteChangeProvider(), name, props, opts)
 
 

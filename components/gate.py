@@ -95,10 +95,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
             inputs["certificates"] = {str(id): it.document() for id, it in certificates.items()}
         self.digest = applied(_whole(inputs), digest)
         """Of all inputs that the pack is to evaluate."""
-        settings = {
-            "plan": applied(plan, kept),
-            "containers": applied(inputs["containers"], _kept),
-        }
+        settings = {"plan": applied(plan, kept), "containers": applied(inputs["containers"], _kept)}
         super().__init__(GATE_TYPE, name, {**inputs, **settings}, opts)
         self.register_outputs({"placement": placement})
 

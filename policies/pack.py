@@ -131,10 +131,7 @@ def _advice(evaluations: Evaluations) -> Policy:
             report(remark, None)
 
     return ResourceValidationPolicy(
-        "advice",
-        "Accepted, and better known.",
-        validate,
-        EnforcementLevel.ADVISORY,
+        "advice", "Accepted, and better known.", validate, EnforcementLevel.ADVISORY
     )
 
 

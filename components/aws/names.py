@@ -112,11 +112,7 @@ class Names(pulumi.ComponentResource):
         return private, beyond
 
     def _record(
-        self,
-        suffix: str,
-        zone_id: pulumi.Input[str],
-        host: str,
-        address: pulumi.Input[str],
+        self, suffix: str, zone_id: pulumi.Input[str], host: str, address: pulumi.Input[str]
     ) -> pulumi.Output[str]:
         assert self._spec.zone is not None
         return aws.route53.Record(

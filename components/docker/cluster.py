@@ -78,10 +78,7 @@ class _Host:
             opts=opts(provider=self.provider, hooks=self.hooks),
         )
         self.image = docker.RemoteImage(
-            host.name,
-            name=container.image,
-            keep_locally=True,
-            opts=opts(provider=self.provider),
+            host.name, name=container.image, keep_locally=True, opts=opts(provider=self.provider)
         )
 
 

@@ -9,12 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulumi
-from pulumi.dynamic import (
-    CreateResult,
-    DiffResult,
-    Resource,
-    UpdateResult,
-)
+from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
 
 from components.checked import CheckedProvider, Props
 from components.docker.container_address import Engines

@@ -89,10 +89,7 @@ def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
         ClusterPlan.model_validate(props[key]),
     )
     return {
-        node.id: (
-            server_properties(plan, node),
-            props["images"][str(containers[node.id].host)],
-        )
+        node.id: (server_properties(plan, node), props["images"][str(containers[node.id].host)])
         for node in plan.nodes
         if node.id in containers  # a node that comes with a later step has no container yet
     }

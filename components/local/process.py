@@ -26,14 +26,7 @@ from typing import IO
 
 import psutil
 
-from components.local.record import (
-    FILE,
-    MAIN_CLASS,
-    PROPERTIES,
-    Record,
-    process_of,
-    running,
-)
+from components.local.record import FILE, MAIN_CLASS, PROPERTIES, Record, process_of, running
 from components.writing import user, writing
 from earshot import cache
 from earshot.errors import EarshotError

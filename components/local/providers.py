@@ -10,12 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulumi.dynamic import (
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    UpdateResult,
-)
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, UpdateResult
 
 from components import leaving
 from components.checked import CheckedProvider, Props, on_lines_of_its_own

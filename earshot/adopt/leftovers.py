@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from earshot.errors import EarshotError
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
 from earshot.listeners.owned import OWNED, check_property
-from earshot.listeners.properties import (
-    NodeSettings,
-    property_of,
-    property_of_3,
-    write_environment,
-)
+from earshot.listeners.properties import NodeSettings, property_of, property_of_3, write_environment
 from earshot.listeners.secrets import INSTEAD, reveals
 from earshot.sources.compose import Service
 from earshot.sources.container import version_of

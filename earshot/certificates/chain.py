@@ -31,9 +31,7 @@ _ESCAPED = re.compile(r'([,=+<>#"\\])')
 
 
 def chain(
-    own: x509.Certificate,
-    others: Sequence[x509.Certificate],
-    trusted: Sequence[x509.Certificate],
+    own: x509.Certificate, others: Sequence[x509.Certificate], trusted: Sequence[x509.Certificate]
 ) -> tuple[list[x509.Certificate], str]:
     """From ``own`` on each certificate with its issuer behind it, and whose is missing.
 

@@ -30,10 +30,7 @@ def client_properties(
     """
     values = {"bootstrap.servers": bootstrap} if bootstrap else {}
     values |= {} if protocol is None else {"security.protocol": str(protocol)}
-    values |= {
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.certificates": store.authority(),
-    }
+    values |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": store.authority()}
     if protocol is None or not protocol.sasl or certified:
         values |= {"ssl.keystore.type": "PEM"} | _key_store(store.key_store(user), whole)
     if protocol is None or protocol.sasl:
@@ -68,10 +65,7 @@ def public_properties(
         "ssl.truststore.location": str(folder / trusted),
     }
     if certified or not protocol.sasl:
-        values |= {
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(folder / f"{user}.pem"),
-        }
+        values |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / f"{user}.pem")}
     return values | ({"sasl.mechanism": str(mechanism)} if protocol.sasl else {})
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.errors import without_users
-from earshot.facts.brokers import Broker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
@@ -59,8 +58,11 @@ class _Check:
             if service.name in kafka and (found := self._refusals(service))
         }
         for item in whole.brokers:
-            if not item.is_kafka and (refused := tuple(_redpanda(item))):
-                by_service[item.service] = refused
+            if not item.is_kafka:
+                refused = kl002_redpanda.refusals(item.endpoints or (), "command")
+                by_service[item.service] = tuple(
+                    replace(it, container=item.service) for it in refused
+                )
         broken = {
             name for name, found in by_service.items() if any(it.is_certain_error for it in found)
         }
@@ -92,11 +94,6 @@ def refusals(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
         yield replace(cause.as_cause_of(item) if cause else item, container=service.name)
     for cause in misspelt[:1] if not found else ():
         yield replace(cause.finding(), container=service.name)
-
-
-def _redpanda(broker: Broker) -> Iterator[Finding]:
-    for item in kl002_redpanda.refusals(broker.endpoints or (), "command"):
-        yield replace(item, container=broker.service)
 
 
 def _without(whole: Deployment, broken: set[str]) -> Deployment:

@@ -132,13 +132,16 @@ class _Cluster:
         )
         named = names(facts, self._around, zones, policy, asked)
         facts = replace(facts, evidence=named.evidence)
-        findings = []
-        for item in evaluate(facts, RULES):
-            if self._was_said(item):
-                continue
-            findings.append((self._holder(item), self._downgraded(item, named)))
-        first = self._brokers[self._plan.nodes[0].id].holder
-        return StackEvaluation(tuple(findings), tuple((first, text) for text in remarks(facts)))
+        first = self._plan.nodes[0].id
+        findings = tuple(
+            (self._brokers[first if item.node is None else item.node].holder, item)
+            for item in evaluate(facts, RULES)
+            if not self._was_said(item)
+        )
+        return StackEvaluation(
+            tuple((holder, self._downgraded(item, named)) for holder, item in findings),
+            tuple((self._brokers[first].holder, text) for text in remarks(facts)),
+        )
 
     def _downgraded(self, finding: Finding, named: Named) -> Finding:
         if finding.listener is None or finding.scope is None or finding.host is None:
@@ -157,10 +160,6 @@ class _Cluster:
                 "scope, or waive it with a reason",
             )
         return finding
-
-    def _holder(self, finding: Finding) -> str:
-        id = self._plan.nodes[0].id if finding.node is None else finding.node
-        return self._brokers[id].holder
 
     def _was_said(self, finding: Finding) -> bool:
         """Whether the same rule has found the listener before, or a host is computed."""

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from earshot.checks.instance_names import is_never, never_but_asked
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import is_loopback
+from earshot.facts.container import folded, is_loopback
 from earshot.facts.settings import node_id
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.terms import Scope
-from earshot.names.kinds import ip_of
 from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
@@ -145,7 +144,7 @@ class InstanceRun:
             for listener in node.listeners:
                 host = str(listener.host)
                 if listener.known and not is_loopback(host):
-                    key = (str(ip_of(host) or host.lower()), listener.port)
+                    key = (folded(host), listener.port)
                     other = self._advertised.setdefault(key, holder)
                     if other != holder:
                         yield _taken(node, listener, other)

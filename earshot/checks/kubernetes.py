@@ -88,7 +88,9 @@ def _clients(manifest: Manifest) -> Iterator[Finding]:
         meant = [_meant(manifest, places[item.service], address) for address in item.addresses]
         if all(map(_has_not, meant, item.addresses)):
             ways = "; ".join(map(_way, meant, item.addresses))
-            offers = list(dict.fromkeys(_offers(meant)))
+            services = (service for listed in meant for service in listed)
+            offers = [f"{it.name}:{port}" for it in services for port in it.ports or ()]
+            offers = list(dict.fromkeys(offers))
             yield kl015_clients.RULE.finding(
                 f"{item.setting}: {ways}",
                 f"one of {', '.join(offers)}" if len(offers) > 1 else offers[0],
@@ -120,9 +122,3 @@ def _way(meant: Sequence[ClusterService], address: Address) -> str:
     ports = sorted({port for item in meant for port in item.ports or ()})
     listed = ", ".join(map(str, ports))
     return f"{address} is the Service {meant[0].name}, which has no port but {listed}"
-
-
-def _offers(meant: Sequence[Sequence[ClusterService]]) -> Iterator[str]:
-    for listed in meant:
-        for item in listed:
-            yield from (f"{item.name}:{port}" for port in item.ports or ())

@@ -85,21 +85,14 @@ def moved_to(
         new = []
         for address in item.addresses:
             way = whole.deployment.way(item.service, address)
-            to = way.broker if isinstance(way, Arrival) else _called(rest, address.host)
-            to = to or (rest[0] if rest else brokers[0])
+            called = (it for it in rest if it.container.answers_to(address.host))
+            following = rest[0] if rest else brokers[0]
+            to = way.broker if isinstance(way, Arrival) else next(called, following)
             rest = [broker for broker in rest if broker is not to]
             host = address.host if to.container.answers_to(address.host) else to.service
             new += [Address(host, ports[to.service])] if to.service in ports else []
-        before, after = map(_listed, (item.addresses, dict.fromkeys(new)))
+        before, after = (",".join(map(str, it)) for it in (item.addresses, dict.fromkeys(new)))
         text = whole.by_name[item.service].container.env.get(item.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
         lines.append(LineToWrite(item.service, item.setting, after, before if is_part else ""))
     return tuple(lines)
-
-
-def _called(brokers: Iterable[Broker], host: str) -> Broker | None:
-    return next((it for it in brokers if it.container.answers_to(host)), None)
-
-
-def _listed(addresses: Iterable[Address]) -> str:
-    return ",".join(map(str, addresses))

@@ -82,11 +82,7 @@ def _laid_over(file: Path) -> list[tuple[str, str]]:
 
 
 def _adopt(
-    file: Path,
-    over: Texts,
-    env_file: Path | None,
-    services: Sequence[str],
-    scopes: Scopes,
+    file: Path, over: Texts, env_file: Path | None, services: Sequence[str], scopes: Scopes
 ) -> Adoption:
     if file.suffix in PROPERTIES:
         for option, given in (("--service", services), ("--env-file", env_file)):

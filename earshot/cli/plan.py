@@ -26,12 +26,7 @@ DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
 
 def run(
-    stack: str,
-    *,
-    json: bool,
-    render: str | None,
-    check: bool = False,
-    against: str | None = None,
+    stack: str, *, json: bool, render: str | None, check: bool = False, against: str | None = None
 ) -> int:
     """Prints the plan of ``stack``, and with ``check`` what the rules find: 1 where one is broken.
 

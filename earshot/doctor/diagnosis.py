@@ -257,8 +257,7 @@ def _failed_metadata(facts: Observed) -> FailedStage | None:
         return failed("unlisted", seen) if own else None
     if live != target.address:
         return failed(
-            "drift",
-            f"broker {target.broker} advertises {live} to clients of {target.listener}",
+            "drift", f"broker {target.broker} advertises {live} to clients of {target.listener}"
         )
     sharing = answer.sharing(target.broker)
     if sharing:

@@ -64,11 +64,7 @@ def ring(brokers: Sequence[int]) -> list[Pair]:
 
 @contextlib.contextmanager
 def proving(
-    contract: Contract,
-    cells: Sequence[Cell],
-    client: Mapping[str, str],
-    run: str,
-    end: Deadline,
+    contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Iterator[Future[Proof]]:
     """Within, records go to the brokers of those ``cells`` that passed, beside all that is done.
 
@@ -85,11 +81,7 @@ def proving(
 
 
 def _prove(
-    contract: Contract,
-    cells: Sequence[Cell],
-    client: Mapping[str, str],
-    run: str,
-    end: Deadline,
+    contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Proof:
     passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
     reached = [it for it in targets_of(contract) if (it.listener, it.broker) in passed]

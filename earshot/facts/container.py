@@ -28,6 +28,12 @@ def is_loopback(host: str) -> bool:
     return kind_of(host) in _LOOPBACK
 
 
+def folded(host: str) -> str:
+    """``host`` as hosts are compared: a name in lower case, an address in its usual form."""
+    number = ip_of(host)
+    return host.lower() if number is None else str(number)
+
+
 @dataclass(frozen=True)
 class JoinedNetwork:
     """A user-defined network that the container has joined, with its names and address there."""
@@ -153,8 +159,7 @@ class Container:
 
     def answers_to(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses inside its networks."""
-        number = ip_of(host)
-        return host.lower() in self.names if number is None else str(number) in self.addresses
+        return folded(host) in (self.names if ip_of(host) is None else self.addresses)
 
     def published_at(self, container_port: int) -> tuple[PublishedPort, ...]:
         """Where the host publishes a TCP port of the container."""

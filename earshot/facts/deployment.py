@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
-from earshot.facts.container import Container, is_loopback
+from earshot.facts.container import Container, folded, is_loopback
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, ip_of, kind_of
@@ -186,8 +186,7 @@ class Deployment:
         if on_host:
             return self._seen_from_host(place, host)
         assert own is not None
-        number = ip_of(host)
-        known = host if number is None else str(number)
+        known = folded(host)
         found = {
             name: None for item in own.networks for name in self._known.get((item.name, known), ())
         }
@@ -195,7 +194,7 @@ class Deployment:
             found[place] = None
         if found:  # of alternatives that may be chosen together, nothing is certain
             return tuple(it for it in found if not self.apart(place, it)) or End.UNKNOWN
-        if number is not None or "." in host or own.open_networks or own.unknown:
+        if ip_of(host) is not None or "." in host or own.open_networks or own.unknown:
             return End.UNKNOWN
         return End.UNKNOWN if self._may_be_generated(host) else End.NOWHERE
 

@@ -28,10 +28,7 @@ _RECURSE = 0x0100
 _IS_ANSWER = 0x8000
 _TRUNCATED = 0x0200
 _CODE = 0x000F
-_FAMILIES = {
-    dns.rdatatype.A: (socket.AF_INET, 4),
-    dns.rdatatype.AAAA: (socket.AF_INET6, 16),
-}
+_FAMILIES = {dns.rdatatype.A: (socket.AF_INET, 4), dns.rdatatype.AAAA: (socket.AF_INET6, 16)}
 """With the length of an address."""
 
 

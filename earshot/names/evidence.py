@@ -104,10 +104,7 @@ def gather(
 
 
 def _with_search(
-    found: Mapping[EvidenceKey, Evidence],
-    resolver: Resolver | None,
-    asked: Asked,
-    seconds: float,
+    found: Mapping[EvidenceKey, Evidence], resolver: Resolver | None, asked: Asked, seconds: float
 ) -> dict[EvidenceKey, Evidence]:
     """Those names without dots that only this machine's search domains make into names.
 

@@ -92,19 +92,11 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
         texts = [f"{item.resolver}: {text}" for item, text in zip(each, texts, strict=True)]
     answered = any(item.answered for item in each)
     return Lookup(
-        *(name, resolver, worst.diagnosis, (), seconds),
-        "; ".join(texts),
-        answered,
-        tuple(each),
+        *(name, resolver, worst.diagnosis, (), seconds), "; ".join(texts), answered, tuple(each)
     )
 
 
-_TELLING = (
-    Diagnosis.NO_ANSWER,
-    Diagnosis.NXDOMAIN,
-    Diagnosis.SERVER_FAILURE,
-    Diagnosis.TIMEOUT,
-)
+_TELLING = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
 """Failures, the one that says most about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which nobody need look up."""

@@ -11,24 +11,14 @@ from typing import TextIO
 from earshot.report.visible import visible
 from earshot.validation.terms import Verdict
 
-_PLAIN = {
-    Verdict.PASS: "ok",
-    Verdict.FAIL: "FAIL",
-    Verdict.SKIP: "--",
-    Verdict.INCONCLUSIVE: "??",
-}
+_PLAIN = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.SKIP: "--", Verdict.INCONCLUSIVE: "??"}
 _SIGNS = {
     Verdict.PASS: "\N{HEAVY CHECK MARK}",
     Verdict.FAIL: "\N{HEAVY BALLOT X}",
     Verdict.SKIP: "\N{EN DASH}",
     Verdict.INCONCLUSIVE: "?",
 }
-_COLOURS = {
-    Verdict.PASS: "32",
-    Verdict.FAIL: "1;31",
-    Verdict.SKIP: "2",
-    Verdict.INCONCLUSIVE: "33",
-}
+_COLOURS = {Verdict.PASS: "32", Verdict.FAIL: "1;31", Verdict.SKIP: "2", Verdict.INCONCLUSIVE: "33"}
 
 
 @dataclass(frozen=True)

@@ -119,12 +119,4 @@ def only_for_brokers(view: StrictSettings) -> Iterator[Objection]:
     )
 
 
-CHECKS = (
-    one_of_both,
-    known_protocol,
-    mapped,
-    advertised,
-    mechanisms,
-    mechanism,
-    only_for_brokers,
-)
+CHECKS = (one_of_both, known_protocol, mapped, advertised, mechanisms, mechanism, only_for_brokers)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.address import Address
+from earshot.facts.container import folded
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import vantage_of
 from earshot.placements import VantageKind
@@ -29,7 +29,9 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             if not listener.known:
                 continue
             address = listener.advertised
-            other, first = holders.setdefault(_key(address), (node, listener))
+            other, first = holders.setdefault(
+                (folded(address.host), address.port), (node, listener)
+            )
             if first is not listener:
                 same_text.add((node.id, listener.name))
                 yield RULE.finding(
@@ -40,11 +42,6 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     host=address.host,
                 )
     yield from _after_resolution(facts, same_text)
-
-
-def _key(address: Address) -> tuple[str, int]:
-    number = ip_of(address.host)
-    return (address.host.lower() if number is None else str(number)), address.port
 
 
 def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:

@@ -29,7 +29,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             continue  # KL001 says why it cannot be read
         if listener is None:
             yield RULE.finding(
-                f"is the inter-broker listener, and the broker has {_names(node)}",
+                f"is the inter-broker listener, and the broker has "
+                f"{', '.join(item.name for item in node.listeners)}",
                 f"{name} on every broker",
                 node=node,
                 listener=name,
@@ -69,10 +70,6 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[Fin
                 remedy="advertise a private name or address on the inter-broker listener",
             )
             return
-
-
-def _names(node: Node) -> str:
-    return ", ".join(item.name for item in node.listeners)
 
 
 RULE = Rule(

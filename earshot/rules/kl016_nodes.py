@@ -6,10 +6,9 @@ from collections.abc import Hashable, Iterator
 
 from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.container import is_loopback
+from earshot.facts.container import folded, is_loopback
 from earshot.facts.deployment import Arrival, Deployment, End, Way
 from earshot.listeners.address import Address
-from earshot.names.kinds import ip_of
 from earshot.rules.finding import Finding
 from earshot.rules.grouped import shortened
 from earshot.rules.kl015_clients import failure
@@ -84,7 +83,7 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             asked, ways = endpoint.advertised, {}
         problems: dict[str, list[str]] = {}
         at_itself = is_loopback(endpoint.advertised.host)
-        known = _as_known(endpoint.advertised.host)
+        known = folded(endpoint.advertised.host)
         for other in deployment.members(broker):
             if other is broker:
                 continue
@@ -116,12 +115,6 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
                 remedy=_to_advertise(broker, endpoint),
                 inputs=("advertised.listeners",),
             )
-
-
-def _as_known(host: str) -> str:
-    """As `Container.names` and `Container.addresses` have it."""
-    number = ip_of(host)
-    return host.lower() if number is None else str(number)
 
 
 def _quorum(deployment: Deployment) -> Iterator[Finding]:

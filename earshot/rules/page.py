@@ -47,16 +47,13 @@ What people have met, by kind, with some of the places where they reported it.
 def page(rules: Iterable[Rule] = RULES) -> str:
     """The page as Markdown."""
     listed = list(rules)
-    parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), map(_summary, listed))]
+    summaries = ((_linked(it), it.title, str(it.severity), f"`{it.kafka}`") for it in listed)
+    parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), summaries)]
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
     parts.append(_table(("host", *map(str, VantageKind), "note"), map(_outlooks, NameKind)))
     return "\n".join(parts)
-
-
-def _summary(rule: Rule) -> tuple[str, ...]:
-    return _linked(rule), rule.title, str(rule.severity), f"`{rule.kafka}`"
 
 
 def _linked(rule: Rule) -> str:

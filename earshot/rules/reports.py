@@ -64,9 +64,7 @@ REPORTS = (
         ("bitnami/charts#2427", "wurstmeister/kafka-docker#507"),
     ),
     FailureReport(
-        "several brokers advertise one address",
-        ("KL004", "KL016"),
-        ("bitnami/charts#1820",),
+        "several brokers advertise one address", ("KL004", "KL016"), ("bitnami/charts#1820",)
     ),
     FailureReport(
         "a name leads to another broker",

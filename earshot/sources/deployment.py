@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from earshot.facts.brokers import Broker, Endpoint
@@ -228,12 +229,15 @@ def _broker(service: Service) -> Broker:
         if isinstance(item, tuple) and is_known(values["controller.quorum.voters"])
     }
     id = values.get("node.id", values.get("broker.id", ""))
+    inter_broker = ""
+    with suppress(Unreadable):
+        inter_broker = ForeignSettings(values, view.version, complete=True).inter_broker
     return Broker(
         service=service.name,
         container=container,
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
         endpoints=listeners,
-        inter_broker=_inter_broker(view),
+        inter_broker=inter_broker,
         cluster=_cluster(service, values),
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
@@ -282,14 +286,6 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         is_controller = name in controllers
         unknown = is_controller or guessed or address is None
         yield Endpoint(name, bind, None if unknown else address, is_controller)
-
-
-def _inter_broker(view: ForeignSettings) -> str:
-    known = ForeignSettings(view.values, view.version, complete=True)
-    try:
-        return known.inter_broker
-    except Unreadable:
-        return ""
 
 
 def _cluster(service: Service, values: Mapping[str, str]) -> str:

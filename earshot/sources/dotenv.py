@@ -95,12 +95,9 @@ def _handed_through(name: str, known: Variables) -> dict[str, str]:
 def _is_open(value: str) -> bool:
     quote = value[:1]
     shape = {'"': _DOUBLE, "'": _SINGLE}.get(quote)
-    return shape is not None and shape.fullmatch(value) is None and not _closed(value, quote)
-
-
-def _closed(value: str, quote: str) -> bool:
-    # something follows the closing quote, which compose takes as part of the value
-    return len(re.sub(r"\\.", "", value[1:], flags=re.DOTALL).split(quote)) > 1
+    # what follows a closing quote compose takes as part of the value
+    is_closed = quote in re.sub(r"\\.", "", value[1:], flags=re.DOTALL)
+    return shape is not None and shape.fullmatch(value) is None and not is_closed
 
 
 def _value(text: str, variables: Variables, where: str) -> str:

@@ -47,11 +47,7 @@ def beside(file: Path) -> Callable[[str], str]:
 
 
 def variables_for(
-    file: Path,
-    environment: Mapping[str, str],
-    env_file: Path | None = None,
-    *,
-    keep: bool = False,
+    file: Path, environment: Mapping[str, str], env_file: Path | None = None, *, keep: bool = False
 ) -> dict[str, str]:
     """Those of the environment, and below them those of ``env_file``, or of `.env` beside it.
 

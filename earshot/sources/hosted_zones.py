@@ -77,9 +77,8 @@ class Zones:
             if item.zone is None or not self._is_private(item.zone):
                 return item.declare(host)
         if held:
-            return RecordLookup(
-                why=f"its one record is in zone {held[0].zone_name}, which is private"
-            )
+            why = f"its one record is in zone {held[0].zone_name}, which is private"
+            return RecordLookup(why=why)
         return RecordLookup(undecided=self._unnamed)
 
     def inside(self, host: str, vpc: Pointed, dns: VpcDns | None) -> RecordLookup:
@@ -91,15 +90,14 @@ class Zones:
             if word is not None:
                 return word
         if private:
-            of = private[0].zone_name
             where = ", ".join(sorted(key.rsplit("::", 1)[-1] for key in vpc.keys))
-            return RecordLookup(why=f"zone {of} is private, and not associated with VPC {where}")
+            why = f"zone {private[0].zone_name} is private, and not associated with VPC {where}"
+            return RecordLookup(why=why)
         for zone in self._zones:
             hides = f".{_folded(host)}".endswith(f".{_folded(zone.text('name') or '?')}")
             if hides and self._is_private(zone) and self._vpcs(zone).keys & vpc.keys:
-                return RecordLookup(
-                    why=f"the private zone {zone.text('name')} of its VPC does not hold it"
-                )
+                why = f"the private zone {zone.text('name')} of its VPC does not hold it"
+                return RecordLookup(why=why)
         if held:
             return held[0].declare(host)
         return RecordLookup(undecided=self._unnamed)
@@ -113,10 +111,8 @@ class Zones:
         if not vpcs.keys & vpc.keys:
             return RecordLookup(undecided=True) if vpcs.unknown or vpc.unknown else None
         if dns is not None and dns.off:
-            off = " and ".join(dns.off)
-            return RecordLookup(
-                why=f"{off} of the VPC: off, and private zone {item.zone_name} is not seen"
-            )
+            off = f"{' and '.join(dns.off)} of the VPC: off"
+            return RecordLookup(why=f"{off}, and private zone {item.zone_name} is not seen")
         return item.declare(host)
 
     def _add(self, record: RegisteredResource) -> None:
@@ -127,11 +123,8 @@ class Zones:
             self._unnamed = True
             return
         of = (zone.text("name") if zone is not None else None) or ""
-        if (
-            record.text("fqdn") is None
-            and of
-            and not f".{_folded(name)}".endswith(f".{_folded(of)}")
-        ):
+        is_below = f".{_folded(name)}".endswith(f".{_folded(of)}")
+        if record.text("fqdn") is None and of and not is_below:
             name = f"{name}.{of}"
         shown = of or next(iter(pointed.foreign), "(not known yet)")
         held = _Held(record, zone, shown.rstrip("."))

@@ -51,7 +51,7 @@ def instance_facts(written: UserDataFile, own_name: str | UnknownHost = "") -> C
     """
     values = written.settings.values
     hosts: dict[str, str | UnknownHost] = {
-        place: _computed(text) for place, text in written.computed.items()
+        place: UnknownHost(what=f"{_COMPUTED}, {text}") for place, text in written.computed.items()
     }
     hosts[_OWN] = own_name
     plan = None
@@ -142,7 +142,3 @@ def _plan(
 def is_computed(host: str | UnknownHost) -> bool:
     """Whether only the instance itself will ever know ``host``."""
     return isinstance(host, UnknownHost) and host.what.startswith(_COMPUTED)
-
-
-def _computed(text: str) -> UnknownHost:
-    return UnknownHost(what=f"{_COMPUTED}, {text}")

@@ -29,6 +29,7 @@ from earshot.sources.stack_resources import (
     RegisteredStack,
 )
 
+Interfaces = tuple[RegisteredResource, ...]
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]?", re.ASCII)
 _REFERRED = ("referencedSecurityGroupId", "sourceSecurityGroupId")
 
@@ -71,9 +72,7 @@ def instance_network(stack: RegisteredStack, instance: RegisteredResource) -> In
     )
 
 
-def _interfaces(
-    stack: RegisteredStack, instance: RegisteredResource
-) -> tuple[RegisteredResource, ...]:
+def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfaces:
     found: dict[str, RegisteredResource] = {}
     for key in ("primaryNetworkInterface", "networkInterfaces"):
         if instance.given(key):
@@ -86,13 +85,10 @@ def _interfaces(
 
 
 def _elastic(
-    stack: RegisteredStack, instance: RegisteredResource, interfaces: tuple[RegisteredResource, ...]
+    stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> Iterator[str | UnknownHost]:
-    holders = (
-        (instance, "instance", INSTANCE),
-        *((i, "networkInterface", INTERFACE) for i in interfaces),
-    )
-    for holder, key, type in holders:
+    held = ((item, "networkInterface", INTERFACE) for item in interfaces)
+    for holder, key, type in ((instance, "instance", INSTANCE), *held):
         for eip in stack.pointing(holder.urn, key, (EIP,), (type,)):
             yield _address(eip)
         for item in stack.pointing(holder.urn, f"{key}Id", (EIP_ASSOCIATION,), (type,)):
@@ -104,9 +100,7 @@ def _address(holder: RegisteredResource) -> str | UnknownHost:
     return holder.text("publicIp") or UnknownHost(what=f"the Elastic IP {holder.name}")
 
 
-def _addresses(
-    holders: tuple[RegisteredResource, ...], elastic: tuple[str | UnknownHost, ...]
-) -> Iterator[str]:
+def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> Iterator[str]:
     known = [item for item in elastic if isinstance(item, str)]
     if len(known) < len(elastic):
         return
@@ -121,15 +115,14 @@ def _addresses(
 
 
 def _groups(
-    stack: RegisteredStack, instance: RegisteredResource, interfaces: tuple[RegisteredResource, ...]
+    stack: RegisteredStack, instance: RegisteredResource, interfaces: Interfaces
 ) -> tuple[Pointed, ...]:
     found = [stack.pointed(item, "securityGroups", *GROUPS) for item in interfaces]
     if not interfaces:
         found.append(stack.pointed(instance, "vpcSecurityGroupIds", *GROUPS))
+    key = "networkInterfaceId"
     for item in interfaces:
-        for other in stack.pointing(
-            item.urn, "networkInterfaceId", (GROUP_ATTACHMENT,), (INTERFACE,)
-        ):
+        for other in stack.pointing(item.urn, key, (GROUP_ATTACHMENT,), (INTERFACE,)):
             found.append(stack.pointed(other, "securityGroupId", *GROUPS))
     return tuple(found)
 
@@ -168,7 +161,7 @@ def _named(
 def _vpc(
     stack: RegisteredStack,
     instance: RegisteredResource,
-    interfaces: tuple[RegisteredResource, ...],
+    interfaces: Interfaces,
     groups: tuple[Pointed, ...],
 ) -> Pointed:
     """By its subnet, else by its groups; unknown where neither is of this stack."""

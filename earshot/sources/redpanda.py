@@ -35,7 +35,12 @@ Listed = dict[str, Address | None]
 
 def redpanda_among(services: Sequence[Service]) -> tuple[Service, ...]:
     """Those that run a broker of Redpanda, and not only its image's `rpk`."""
-    return tuple(item for item in services if is_redpanda(item.container.image) and _starts(item))
+    return tuple(
+        item
+        for item in services
+        if is_redpanda(item.container.image)
+        and (not item.command or _STARTS.search(" ".join(item.command)))
+    )
 
 
 def is_redpanda(image: str) -> bool:
@@ -71,10 +76,6 @@ def listeners_in(text: str) -> tuple[Endpoint, ...]:
         for name, address in (advertised or {}).items()
         if address is not None
     )
-
-
-def _starts(service: Service) -> bool:
-    return not service.command or _STARTS.search(" ".join(service.command)) is not None
 
 
 def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:

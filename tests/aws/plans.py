@@ -11,20 +11,13 @@ INTERNAL, EXTERNAL, CONTROLLER = Scope.INTERNAL, Scope.EXTERNAL, Scope.CONTROLLE
 BOTH = (Role.BROKER, Role.CONTROLLER)
 Wanted = Sequence[tuple[str, int, tuple[Scope, ...]]]
 """Name, port and scopes of each listener."""
-TWO_LISTENERS: Wanted = (
-    ("INTERNAL", 19092, (INTERNAL,)),
-    ("EXTERNAL", 9092, (EXTERNAL,)),
-)
+TWO_LISTENERS: Wanted = (("INTERNAL", 19092, (INTERNAL,)), ("EXTERNAL", 9092, (EXTERNAL,)))
 """The internal and the external scope on a listener each."""
 ONE_LISTENER: Wanted = (("PLAINTEXT", 9092, (INTERNAL, EXTERNAL)),)
 """Both scopes on one listener that advertises the external name."""
 
 
-def node(
-    id: int,
-    listeners: Wanted = TWO_LISTENERS,
-    roles: tuple[Role, ...] = BOTH,
-) -> Node:
+def node(id: int, listeners: Wanted = TWO_LISTENERS, roles: tuple[Role, ...] = BOTH) -> Node:
     wanted = list(listeners) if Role.BROKER in roles else []
     if Role.CONTROLLER in roles:
         wanted.append(("CONTROLLER", 29092, (CONTROLLER,)))

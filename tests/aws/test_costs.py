@@ -46,11 +46,7 @@ def test_a_large_stack() -> None:
         ("root volumes of validators", 1, "1 x 8 GiB x gp3-gib-month"),
         ("public IPv4 addresses", 6, "6 x 730 h x address-hour"),
         ("NAT gateways", 3, "3 x 730 h x nat-hour"),
-        (
-            "the validator's looks into its bucket",
-            None,
-            "730 h x 60 x 2 / 1000 x s3-1000-gets",
-        ),
+        ("the validator's looks into its bucket", None, "730 h x 60 x 2 / 1000 x s3-1000-gets"),
         ("hosted zones", 2, "2 x zone-month"),
         ("data through NAT", None, "1 x GiB x nat-gib"),
         ("data to the internet", None, "1 x GiB x out-gib"),
@@ -91,7 +87,7 @@ def test_what_is_not_said_costs_nothing() -> None:
         *(False, "none", 0, False),
     )
     assert [item.price for item in bill(plain)] == [
-        *("broker-hour", "gp3-gib-month", "between-zones-gib"),
+        *("broker-hour", "gp3-gib-month", "between-zones-gib")
     ]
 
 

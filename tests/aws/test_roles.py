@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import json
 
-from earshot.aws.roles import (
-    SESSION_MANAGER,
-    node_policy,
-    over_tls,
-    trust_policy,
-    validator_policy,
-)
+from earshot.aws.roles import SESSION_MANAGER, node_policy, over_tls, trust_policy, validator_policy
 
 OWN = "arn:aws:ssm:eu-central-1:123456789012:parameter/earshot/mine/broker-1"
 

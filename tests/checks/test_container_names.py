@@ -42,8 +42,7 @@ def test_the_network_s_own_names_are_taken_on_its_word_and_nobody_is_asked() -> 
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"),
-    [((), EvidenceKind.NONE), (("host-a.example.com",), EvidenceKind.LIVE)],
+    ("names", "kind"), [((), EvidenceKind.NONE), (("host-a.example.com",), EvidenceKind.LIVE)]
 )
 def test_full_names_beyond_the_network_are_asked_as_docker_would(
     names: tuple[str, ...], kind: EvidenceKind

@@ -378,8 +378,7 @@ def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object])
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
-    [("OTHER", True), ("KAFKA_NODE_ID", False), ("KAFKA_NODE_ID_COMMAND", False)],
+    ("name", "asked"), [("OTHER", True), ("KAFKA_NODE_ID", False), ("KAFKA_NODE_ID_COMMAND", False)]
 )
 def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
     env = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}

@@ -31,8 +31,7 @@ def together(*read: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["controller_quorum_voters", "controller_quorum_bootstrap_servers", "zookeeper_connect"],
+    "key", ["controller_quorum_voters", "controller_quorum_bootstrap_servers", "zookeeper_connect"]
 )
 def test_who_shares_a_quorum_is_one_cluster(key: str) -> None:
     brokers = [broker("a", 1, **{key: "q"}), broker("b", 2, **{key: "q"})]

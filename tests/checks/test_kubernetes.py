@@ -162,15 +162,13 @@ def test_of_an_image_that_does_not_tell_its_kafka_only_what_every_kafka_refuses(
 
 def test_a_secret_is_not_absent() -> None:
     text = broker().replace(
-        'value: "PLAINTEXT://$(POD).brokers:9092"',
-        "valueFrom: {secretKeyRef: {name: s, key: k}}",
+        'value: "PLAINTEXT://$(POD).brokers:9092"', "valueFrom: {secretKeyRef: {name: s, key: k}}"
     )
     assert found(text) == []
 
 
 @pytest.mark.parametrize(
-    "servers",
-    ["kafka:9093", "kafka:9093,kafka:29092", "PLAINTEXT://kafka:9093"],
+    "servers", ["kafka:9093", "kafka:9093,kafka:29092", "PLAINTEXT://kafka:9093"]
 )
 def test_a_client_that_asks_for_a_port_that_its_service_does_not_have(servers: str) -> None:
     told = "; ".join(

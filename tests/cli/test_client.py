@@ -88,10 +88,7 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> Non
         ),
         (command(user="z"), "--user: found 'z'\n  allowed: validator, app\n"),
         (command(listener="X"), "--listener: found 'X'\n  allowed: INTERNAL, EXTERNAL\n"),
-        (
-            [*command()[:-1], ".earshot"],
-            "--output .earshot: cannot be written (Is a directory)\n",
-        ),
+        ([*command()[:-1], ".earshot"], "--output .earshot: cannot be written (Is a directory)\n"),
     ],
 )
 def test_what_there_is_not_is_named(

@@ -117,10 +117,7 @@ class TestGeneral:
             assert "Traceback" in capsys.readouterr().err
 
     def test_a_fault_of_its_own_is_one_line(
-        self,
-        project: Project,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         def broken(self: Project, stack: str) -> None:
             raise RuntimeError("out of ideas")
@@ -132,10 +129,7 @@ class TestGeneral:
         assert "RuntimeError: out of ideas; --debug shows where" in error
 
     def test_a_missing_extra_is_named(
-        self,
-        project: Project,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for module, extra in (("docker.errors", "docker"), ("pyspark", "spark"), ("boto3", "aws")):
 
@@ -649,8 +643,7 @@ def test_an_unknown_key_of_an_address_in_a_contract_is_one_error(
 
 
 @pytest.mark.parametrize(
-    ("stdin", "message"),
-    [("<&-", "error: stdin: "), ("< bytes", "error: stdin: is no UTF-8 text")],
+    ("stdin", "message"), [("<&-", "error: stdin: "), ("< bytes", "error: stdin: is no UTF-8 text")]
 )
 def test_a_contract_on_stdin_that_is_none_is_one_error(
     tmp_path: Path, stdin: str, message: str

@@ -245,10 +245,7 @@ def test_defaults_of_a_cluster_on_aws() -> None:
     assert spec.vpc.cidr == "10.0.0.0/16"
     assert [
         (it.type, it.root_gib, it.arch) for it in (spec.instance, spec.controller_instance)
-    ] == [
-        ("m7g.large", 16, "arm64"),
-        ("t4g.medium", 16, "arm64"),
-    ]
+    ] == [("m7g.large", 16, "arm64"), ("t4g.medium", 16, "arm64")]
     volumes = (spec.volume, spec.controller_volume)
     assert [(it.size_gib, it.type, it.iops, it.throughput) for it in volumes] == [
         (100, "gp3", None, None),

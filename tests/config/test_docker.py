@@ -310,10 +310,7 @@ def test_the_least_and_the_greatest_id_and_the_longest_names() -> None:
         ({"broker_ids": [-1]}, ["broker_ids: found -1; allowed: 0 to 10000"]),
         ({"names": {1: "kafka-2"}}, ["names: kafka-2 would be the name of 2 containers"]),
         ({"names": {1: "A", 2: "a", 3: "b"}}, ["names: a stands 2 times"]),
-        (
-            {"hosts": [TWO[0], TWO[1], TWO[0]]},
-            ["hosts: a stands 2 times; names are distinct"],
-        ),
+        ({"hosts": [TWO[0], TWO[1], TWO[0]]}, ["hosts: a stands 2 times; names are distinct"]),
         (
             {"hosts": [TWO[0] | {"brokers": [1]}, TWO[1] | {"brokers": [2]}]},
             [

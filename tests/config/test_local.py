@@ -429,10 +429,7 @@ def test_numbers_have_their_bounds(key: str | None, name: str, least: int, most:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            {"listeners": [INTERNAL | {"scopes": "host"}, INTERNAL | {"name": "B", "port": 1}]},
-            None,
-        ),
+        ({"listeners": [INTERNAL | {"scopes": "host"}, INTERNAL | {"name": "B", "port": 1}]}, None),
         (
             {"listeners": [INTERNAL | {"scopes": "host"}]},
             (
@@ -440,10 +437,7 @@ def test_numbers_have_their_bounds(key: str | None, name: str, least: int, most:
                 "each other"
             ),
         ),
-        (
-            {"listeners": [INTERNAL | {"name": "SSL", "protocol": "SSL"}]},
-            None,
-        ),
+        ({"listeners": [INTERNAL | {"name": "SSL", "protocol": "SSL"}]}, None),
         (
             {"listeners": [INTERNAL | {"name": "SSL"}]},
             (
@@ -506,10 +500,7 @@ def test_numbers_have_their_bounds(key: str | None, name: str, least: int, most:
             "kafka_version: found '5.0.0'; allowed: 3.9.x or 4.x.y, as text in quotes",
         ),
         ({"kafka_version": "3.9.2"}, None),
-        (
-            {"heap": "0m"},
-            "heap: found '0m'; allowed: a JVM size such as 256m or 1g",
-        ),
+        ({"heap": "0m"}, "heap: found '0m'; allowed: a JVM size such as 256m or 1g"),
         (
             {"listeners": [INTERNAL | {"scopes": ["internal", "controller"]}]},
             (

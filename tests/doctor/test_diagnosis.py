@@ -79,11 +79,7 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         ({"contact": NOWHERE, "own": None, "via": OTHER}, Stage.RESOLVE, "unresolvable"),
         ({"contact": REFUSED, "own": None, "via": OTHER}, Stage.TCP, "refused"),
         # … or no longer: the broker is down, and its own address says how
-        (
-            {"contact": REFUSED, "own": None, "via": answer("x:1", "", "x:1")},
-            Stage.TCP,
-            "refused",
-        ),
+        ({"contact": REFUSED, "own": None, "via": answer("x:1", "", "x:1")}, Stage.TCP, "refused"),
         # … or at another address
         (
             {"contact": REFUSED, "own": None, "via": answer("x:1", "localhost:9999")},
@@ -106,11 +102,7 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         ({"own": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
         ({"own": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
         ({"own": Failure("mechanism", "not enabled")}, Stage.SECURITY, "mechanism"),
-        (
-            {"own": Failure("client-certificate", "alert")},
-            Stage.SECURITY,
-            "client-certificate",
-        ),
+        ({"own": Failure("client-certificate", "alert")}, Stage.SECURITY, "client-certificate"),
         ({"own": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
         # it answers with something else than expected
         ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),

@@ -93,8 +93,7 @@ def test_what_an_address_of_the_users_is_stands_in_a_note(
 
 
 @pytest.mark.parametrize(
-    ("error", "given", "verdict"),
-    [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip")],
+    ("error", "given", "verdict"), [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip")]
 )
 def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
     at = Address("127.0.0.1", 9092)
@@ -512,9 +511,7 @@ def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
     assert examine([address("z:1")], produce=False).cluster == "unknown"
 
 
-def test_what_the_users_addresses_tell_counts_for_their_listener(
-    answers: list[list[str]],
-) -> None:
+def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[list[str]]) -> None:
     expected = contract(EXTERNAL=["a:1", "gone:1"])
     report = examine(expected, bootstrap=[address("x:1"), address("z:1")], produce=False)
     assert answers == [["a:1", "gone:1", "x:1", "z:1"]]

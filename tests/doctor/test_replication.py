@@ -40,8 +40,7 @@ from tests.report import samples
 
 LATE = Failure("not-copied", "no acknowledgement within 20 s")
 CONTRACT = contract(
-    INTERNAL=["kafka-1:9092", "kafka-2:9092", "kafka-3:9092"],
-    EXTERNAL=["a:1", "a:2", "a:3"],
+    INTERNAL=["kafka-1:9092", "kafka-2:9092", "kafka-3:9092"], EXTERNAL=["a:1", "a:2", "a:3"]
 )
 PAIRS = ring([1, 2, 3])
 BROKERS = st.sets(st.integers(0, 50), max_size=12).map(sorted)

@@ -71,11 +71,7 @@ def tls() -> ssl.SSLContext:
 
 @pytest.mark.parametrize("secured", [False, True])
 @pytest.mark.parametrize(
-    ("said", "mechanisms"),
-    [
-        (LOGIN, ("PLAIN", "SCRAM-SHA-512")),
-        (NO_LOGIN, ()),
-    ],
+    ("said", "mechanisms"), [(LOGIN, ("PLAIN", "SCRAM-SHA-512")), (NO_LOGIN, ())]
 )
 def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext

@@ -102,10 +102,7 @@ def test_drift_of_a_broker_that_left_its_address() -> None:
 
 
 def test_a_broker_without_the_listener_is_missing() -> None:
-    lacking = {
-        "e2": sighting("e:2", None, "refused"),
-        "e1": sighting("e:1", answer("e:1", "e:1")),
-    }
+    lacking = {"e2": sighting("e:2", None, "refused"), "e1": sighting("e:1", answer("e:1", "e:1"))}
     assert kinds(facts(seen(**lacking))) == {"EXTERNAL 2": "missing"}
 
 

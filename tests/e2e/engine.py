@@ -27,10 +27,7 @@ from toolchain.paths import ROOT
 
 STACK = "test"
 PASSPHRASE = "test"
-FEW_PARTITIONS = {
-    "offsets.topic.num.partitions": "3",
-    "transaction.state.log.num.partitions": "3",
-}
+FEW_PARTITIONS = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
 """Of what Kafka keeps for itself; with 50 each, every start and stop of a broker moves them all."""
 
 

@@ -103,9 +103,7 @@ CASES = [
     *(
         (MOVES, it, *way)
         for it, way in zip(
-            INTERRUPTS,
-            (("before", "moved"), ("moved", "before"), ("before", "moved")),
-            strict=True,
+            INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
         )
     ),
 ]

@@ -14,12 +14,7 @@ from dataclasses import dataclass
 
 from earshot.doctor.doctor import examine
 from earshot.listeners.terms import Protocol, Scope
-from earshot.validation.contract import (
-    Advertised,
-    Contract,
-    ContractBroker,
-    ContractListener,
-)
+from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.ports import free_ports

@@ -74,9 +74,7 @@ def test_the_doctor_fails_every_cell(wrong: Contract) -> None:
     check_all_strange(examine(wrong), wrong)
 
 
-def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(
-    wrong: Contract,
-) -> None:
+def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(wrong: Contract) -> None:
     given = parse_address(address(wrong, "INTERNAL"))
     report = examine(wrong, bootstrap=[given])
     check_all_strange(report, wrong)

@@ -88,11 +88,7 @@ class Story:
     def __init__(self, box: CloudBox, folder: Path) -> None:
         self.box = box
         subnet = next(box.ground.vpc.range.subnets(new_prefix=24))
-        self._facts = {
-            "vpc": box.ground.vpc.range,
-            "subnet": subnet,
-            "office": box.ground.office,
-        }
+        self._facts = {"vpc": box.ground.vpc.range, "subnet": subnet, "office": box.ground.office}
         self.project: Project = aws_project(
             folder, box.server, {POOL_VARIABLE: str(box.ground.elastic)}
         )

@@ -78,12 +78,7 @@ network = docker.Network("network", name="{mark}-net")
 
 
 def container(
-    key: str,
-    name: str,
-    env: Mapping[str, str],
-    port: int,
-    inner: int = 9092,
-    after: str = "",
+    key: str, name: str, env: Mapping[str, str], port: int, inner: int = 9092, after: str = ""
 ) -> str:
     """One container of a plain program; an empty text takes a variable away. It is registered
     ``after`` another, whose key that is: others reach the engine in an order of their own."""

@@ -86,9 +86,7 @@ def described(stack: DockerStack) -> str:
     return "\n".join(parts)
 
 
-def test_every_listener_is_proved_from_where_its_clients_stand(
-    stack: Secured[DockerStack],
-) -> None:
+def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[DockerStack]) -> None:
     report = stack.report()
     assert len(report.cells) == 9 and {it.verdict for it in report.cells} == {Verdict.PASS}
     assert {it.verdict for it in report.delivery} == {Verdict.PASS}

@@ -41,12 +41,7 @@ QUORUM = PORTS.pop()
 INTERNAL = {"name": "INTERNAL", "port": PORTS[0], "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": PORTS[1], "scopes": ["host"]}
 WHOLE = {"name": "WHOLE", "port": PORTS[2], "scopes": ["host"]}
-SECURE = {
-    "name": "SECURE",
-    "port": PORTS[3],
-    "scopes": ["internal"],
-    "protocol": "SASL_PLAINTEXT",
-}
+SECURE = {"name": "SECURE", "port": PORTS[3], "scopes": ["internal"], "protocol": "SASL_PLAINTEXT"}
 PARTS = [
     {"name": name, "port": port, "scopes": ["host"]}
     for name, port in (("OFFICE", PORTS[4]), ("PARTNERS", PORTS[5]))

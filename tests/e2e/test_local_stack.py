@@ -24,13 +24,7 @@ from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
-from tests.e2e.engine import (
-    FEW_PARTITIONS,
-    Deployment,
-    alive,
-    deployment,
-    local_cluster,
-)
+from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -169,9 +163,7 @@ def test_a_shared_address_is_stopped(stack: Deployment) -> None:
     assert stack.pids() == before
 
 
-def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(
-    stack: Deployment,
-) -> None:
+def test_a_change_of_one_broker_alone_needs_a_check_of_this_very_run(stack: Deployment) -> None:
     before = stack.pids()
     node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
     stack.cluster["heap"] = "200m"

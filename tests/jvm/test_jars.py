@@ -147,16 +147,8 @@ def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
 @pytest.mark.parametrize(
     ("join", "path", "why"),
     [
-        (
-            jars.class_path,
-            "/a:b/x.jar",
-            "a :, which ends an entry of Java's class path",
-        ),
-        (
-            jars.spark_jars,
-            "/a,b/x.jar",
-            "a ,, which ends an entry of Spark's `spark.jars`",
-        ),
+        (jars.class_path, "/a:b/x.jar", "a :, which ends an entry of Java's class path"),
+        (jars.spark_jars, "/a,b/x.jar", "a ,, which ends an entry of Spark's `spark.jars`"),
     ],
 )
 def test_a_path_that_would_be_taken_apart_is_refused(

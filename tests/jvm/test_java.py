@@ -154,7 +154,4 @@ def test_a_jvm_opens_any_path_in_any_locale(
     monkeypatch: pytest.MonkeyPatch, system: str, expected: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    assert java.jvm_environment({"LC_ALL": "C", "HOME": "/h"}) == {
-        "LC_ALL": expected,
-        "HOME": "/h",
-    }
+    assert java.jvm_environment({"LC_ALL": "C", "HOME": "/h"}) == {"LC_ALL": expected, "HOME": "/h"}

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from earshot.names import configured
-from earshot.names.configured import (
-    Configuration,
-    configuration,
-    read_resolv_conf,
-    read_scutil,
-)
+from earshot.names.configured import Configuration, configuration, read_resolv_conf, read_scutil
 
 SCUTIL = """\
 DNS configuration

@@ -195,10 +195,7 @@ def test_waived_names_are_not_looked_up() -> None:
     asked = TableAsked({"192.0.2.53": {}}, ("192.0.2.53",))
     policy = ResolverPolicy(waived={"KAFKA-1.example.com": "partner's DNS"})
     found = gather(plan(KEY[2]), policy, "aws", DECLARED, asked)[KEY]
-    assert (found.kind, found.why) == (
-        EvidenceKind.NONE,
-        "not looked up, waived: partner's DNS",
-    )
+    assert (found.kind, found.why) == (EvidenceKind.NONE, "not looked up, waived: partner's DNS")
     assert not asked.resolvers["192.0.2.53"].asked
 
 

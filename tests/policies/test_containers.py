@@ -141,11 +141,7 @@ def test_a_client_of_earshots_own_brokers_is_checked_too() -> None:
     program.parents[CONTAINER_TYPE] = f"x:y:Docker${GATE_TYPE}$"
     program.add(CONTAINER_TYPE, "node", own)
     program.parents.clear()
-    program.add(
-        CONTAINER_TYPE,
-        "ui",
-        ui(f"{own['name']}:9092", networksAdvanced=[{"name": net}]),
-    )
+    program.add(CONTAINER_TYPE, "ui", ui(f"{own['name']}:9092", networksAdvanced=[{"name": net}]))
     ((urn, text),) = at_the_end(program)["kl015-stack"]
     assert urn == "node" and "ui bootstraps to HOST and is sent on: localhost:9092" in text
 

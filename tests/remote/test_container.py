@@ -145,8 +145,7 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
 
 
 @pytest.mark.parametrize(
-    ("network", "missing"),
-    [("dev", False), ("gone", True), (APART, False), (HOST_NETWORK, False)],
+    ("network", "missing"), [("dev", False), ("gone", True), (APART, False), (HOST_NETWORK, False)]
 )
 def test_only_a_network_of_the_brokers_has_to_be_there(
     network: str, missing: bool, monkeypatch: pytest.MonkeyPatch
@@ -472,10 +471,7 @@ def test_the_first_engine_that_can_is_taken(
 def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None:
     engines["tcp://one:2376"] = REFUSED
     engines["tcp://two:2376"] = ConnectionError("no")
-    with (
-        pytest.raises(EarshotError) as caught,
-        container.docker_session(STANDPOINT, "dev", print),
-    ):
+    with pytest.raises(EarshotError) as caught, container.docker_session(STANDPOINT, "dev", print):
         pass
     assert str(caught.value) == (
         "its engines: network dev: does not exist; Docker engine at tcp://two:2376: no\n"
@@ -483,9 +479,7 @@ def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None
     )
 
 
-def test_where_one_engine_is_all_its_error_is_the_error(
-    engines: dict[str, Exception],
-) -> None:
+def test_where_one_engine_is_all_its_error_is_the_error(engines: dict[str, Exception]) -> None:
     """Without a list it is this machine's."""
     alone = STANDPOINT.model_copy(update={"engines": ()})
     with container.docker_session(alone, "dev", print) as found:

@@ -17,9 +17,7 @@ from earshot.validation.deadline import Deadline
 
 SECRET = "not to be shown"
 ORDER = UsersOrder(
-    bootstrap="kafka-1:19092",
-    access={"ssl.key.pem": SECRET},
-    mechanisms=(Mechanism.SCRAM_SHA_512,),
+    bootstrap="kafka-1:19092", access={"ssl.key.pem": SECRET}, mechanisms=(Mechanism.SCRAM_SHA_512,)
 )
 Given = tuple[list[str], Mapping[str, bytes], Sequence[str]]
 

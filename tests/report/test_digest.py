@@ -56,11 +56,7 @@ def test_failures_come_before_what_is_not_known() -> None:
     report = samples.inconclusive()
     cells = (*report.cells, *samples.drift().cells)
     found = problems(report.model_copy(update={"cells": cells}))
-    assert [item.verdict for item in found] == [
-        Verdict.FAIL,
-        Verdict.INCONCLUSIVE,
-        Verdict.SKIP,
-    ]
+    assert [item.verdict for item in found] == [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP]
 
 
 def test_what_was_not_copied_for_one_cause_is_one_shortcoming() -> None:

@@ -60,10 +60,7 @@ def test_what_an_executor_reached_is_drawn_where_there_is_such_a_listener() -> N
     host = Vantage(name="host")
     picture = topology(samples.report(samples.healthy_cells(), vantages=[host, executor]))
     lines = {line.full: line.verdict for line in picture.lines if "executor-1" in line.full}
-    assert lines == {
-        "executor-1 to INTERNAL": Verdict.FAIL,
-        "executor-1 to EXTERNAL": Verdict.FAIL,
-    }
+    assert lines == {"executor-1 to INTERNAL": Verdict.FAIL, "executor-1 to EXTERNAL": Verdict.FAIL}
     boxes = {box.label: box.verdict for box in picture.boxes}
     assert boxes["executor-1"] == Verdict.FAIL and boxes["host"] == Verdict.PASS
 

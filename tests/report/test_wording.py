@@ -27,10 +27,7 @@ def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        (
-            {"cluster_id": "ID"},
-            "cluster local (id ID), placement local, Kafka 4.1.1",
-        ),
+        ({"cluster_id": "ID"}, "cluster local (id ID), placement local, Kafka 4.1.1"),
         ({"cluster_id": ""}, "cluster local, placement local, Kafka 4.1.1"),
         ({"cluster_id": "local"}, "cluster local, placement local, Kafka 4.1.1"),
         ({"cluster_id": "", "placement": ""}, "cluster local, Kafka 4.1.1"),

@@ -114,10 +114,7 @@ def test_what_a_controller_would_hand_out(oracle: Oracle) -> None:
     ):
         found = oracle.handed_out(CONTROLLER | change, "Controller")
         assert [(host, port) for _, host, port in found] == expected
-    wildcard = {
-        "listeners": "CONTROLLER://:9093",
-        "controller.quorum.voters": "9@127.0.0.1:9999",
-    }
+    wildcard = {"listeners": "CONTROLLER://:9093", "controller.quorum.voters": "9@127.0.0.1:9999"}
     # why C10 objects: Kafka 4.2.1 and later take the voters' entry, earlier ones the bare port
     ((_, host, port),) = oracle.handed_out(CONTROLLER | wildcard, "Controller")
     assert (host or "", port) == (

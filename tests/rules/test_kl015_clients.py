@@ -71,8 +71,7 @@ def test_the_first_step_has_to_fail_for_every_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_controller", "expected"),
-    [(False, "one of kafka:9092"), (True, "a listener of a broker")],
+    ("is_controller", "expected"), [(False, "one of kafka:9092"), (True, "a listener of a broker")]
 )
 def test_where_a_client_may_begin_instead(is_controller: bool, expected: str) -> None:
     (found,) = findings(ADDRESS, Address("gone", 1), is_controller=is_controller)

@@ -60,8 +60,7 @@ def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
 def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
     found = list(
         checked(
-            node("k1", 1, Address("localhost", 1), listens=1),
-            node("k2", 2, Address("k2", 9092)),
+            node("k1", 1, Address("localhost", 1), listens=1), node("k2", 2, Address("k2", 9092))
         )
     )
     assert [(item.container, item.observed) for item in found] == [

@@ -130,10 +130,7 @@ def test_variables_may_come_as_a_list() -> None:
         ({"envs": {"KAFKA_LISTENERS": None}}, "variable KAFKA_LISTENERS"),
         ({"envs": [None]}, "a variable"),
         ({"envs": {}, "ports": [None]}, "a published port"),
-        (
-            {"envs": {}, "ports": [{"internal": 1, "external": None}]},
-            "the host's port for 1",
-        ),
+        ({"envs": {}, "ports": [{"internal": 1, "external": None}]}, "the host's port for 1"),
         ({"envs": {}, "networks": [{"name": None}]}, "a network"),
     ],
 )

@@ -13,12 +13,7 @@ from earshot.facts.container import Container, PublishedPort
 from earshot.facts.settings import NEWEST, BrokerSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service
-from earshot.sources.deployment import (
-    brokers_among,
-    deployment,
-    released,
-    settings_of,
-)
+from earshot.sources.deployment import brokers_among, deployment, released, settings_of
 
 APACHE = "apache/kafka:4.1.1"
 CONFLUENT = "confluentinc/cp-kafka:7.6.0"

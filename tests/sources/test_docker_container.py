@@ -30,10 +30,7 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
         image="apache/kafka:4.1.1",
         hostname="inner",
         networks=(JoinedNetwork("net", ("a", "b"), "10.0.0.5"),),
-        published=(
-            PublishedPort(9092, 39092, "127.0.0.1"),
-            PublishedPort(9093, None, "", "udp"),
-        ),
+        published=(PublishedPort(9092, 39092, "127.0.0.1"), PublishedPort(9093, None, "", "udp")),
         env={"KAFKA_NODE_ID": "1", "X": "a=b"},
         mounts=("/data", "/m", "/mnt/shared/config/server.properties"),
     )

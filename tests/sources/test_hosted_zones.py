@@ -101,8 +101,7 @@ def test_a_private_zone_takes_both_attributes_of_the_vpc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zones", "vpc"),
-    [((zone("Z1", None),), HERE), ((zone("Z1", "vpc-1"),), Pointed(unknown=True))],
+    ("zones", "vpc"), [((zone("Z1", None),), HERE), ((zone("Z1", "vpc-1"),), Pointed(unknown=True))]
 )
 def test_what_is_not_known_is_not_decided(
     zones: tuple[RegisteredResource, ...], vpc: Pointed

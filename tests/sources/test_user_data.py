@@ -269,12 +269,7 @@ def test_what_is_computed_in_parts_of_one_file_is_kept_of_both() -> None:
 
 @pytest.mark.parametrize(
     ("assigned", "value"),
-    [
-        ("ID=7", "7"),
-        ("export ID='7'", "7"),
-        ('readonly ID="7"  # why', "7"),
-        ("ID=", ""),
-    ],
+    [("ID=7", "7"), ("export ID='7'", "7"), ('readonly ID="7"  # why', "7"), ("ID=", "")],
 )
 def test_a_literal_that_is_given_once_is_known(assigned: str, value: str) -> None:
     found = one(f"#!/bin/sh\n{assigned}\ncat > f <<X\nbroker.id=1\na=x${{ID}}y\\\nz\nX\n")

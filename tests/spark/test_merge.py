@@ -159,9 +159,7 @@ def test_what_one_reader_misses_is_the_readers_failure() -> None:
 
 
 def test_what_every_reader_misses_is_the_writers_failure() -> None:
-    found = blame(
-        [delivery("INTERNAL", "INTERNAL", 3), delivery("INTERNAL", "EXTERNAL", 3)],
-    )
+    found = blame([delivery("INTERNAL", "INTERNAL", 3), delivery("INTERNAL", "EXTERNAL", 3)])
     assert set(found) == {("INTERNAL", 1)}
 
 
@@ -194,11 +192,7 @@ LOST_AND_SWAPPED = (
     [
         ({"corrupt": 2}, "corrupt", "2 came back changed through EXTERNAL"),
         ({"descents": 1}, "out-of-order", "1 came back out of order through EXTERNAL"),
-        (
-            {"distinct": 9, "missing": (4,), "descents": 2},
-            "lost",
-            LOST_AND_SWAPPED,
-        ),
+        ({"distinct": 9, "missing": (4,), "descents": 2}, "lost", LOST_AND_SWAPPED),
     ],
 )
 def test_whatever_happened_to_records_is_told(

@@ -79,11 +79,7 @@ def test_chosen_backend_is_kept(
     [({"current": "https://example.org"}, True), ({"current": ""}, False), ([], False)],
 )
 def test_login_counts_as_a_choice(
-    checkout: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    credentials: object,
-    kept: bool,
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, credentials: object, kept: bool
 ) -> None:
     cli = use(monkeypatch, Origin.INSTALLED)
     (tmp_path / "credentials.json").write_text(json.dumps(credentials))

@@ -30,9 +30,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_elsewhere_the_command_is_printed(
-    commands: list[list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(system_packages, "may_install", lambda: False)
     system_packages.ensure(for_tests=True)
@@ -69,9 +67,7 @@ def test_only_root_in_ci_may_install(
 
 
 def test_one_variable_asks_for_dockers_packages_alone(
-    commands: list[list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(system_packages, "may_install", lambda: False)
     monkeypatch.setattr(system_packages, "docker_is_wanted", lambda: True)

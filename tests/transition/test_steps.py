@@ -97,10 +97,7 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
         (plan(INTERNAL, EXTERNAL, brokers=2), ["without broker 3"]),
         (plan(INTERNAL, EXTERNAL, brokers=1), ["without broker 2 and 3"]),
         (plan(INTERNAL, EXTERNAL, brokers=6), ["with broker 4, 5 and 6"]),
-        (
-            plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}),
-            ["EXTERNAL from PLAINTEXT to SSL"],
-        ),
+        (plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}), ["EXTERNAL from PLAINTEXT to SSL"]),
         (
             plan(INTERNAL, EXTERNAL, REPL, inter_broker="REPL"),
             ["REPL added", "brokers reach each other through REPL"],
@@ -200,11 +197,7 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
         (
             BEFORE,
             plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
-            [
-                "REPL added",
-                "brokers reach each other through REPL",
-                "INTERNAL at other addresses",
-            ],
+            ["REPL added", "brokers reach each other through REPL", "INTERNAL at other addresses"],
             ["INTERNAL", "REPL", "REPL"],
         ),
         (
@@ -467,11 +460,7 @@ TAKEN_OVER = (
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
-    [
-        (("CN=b1", "CN=c2", "CN=c3"), "CN=c2, CN=c3"),
-        (("CN=b1",), "CN=b1"),
-    ],
+    ("wanted", "told"), [(("CN=b1", "CN=c2", "CN=c3"), "CN=c2, CN=c3"), (("CN=b1",), "CN=b1")]
 )
 def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
     wanted: tuple[str, ...], told: str

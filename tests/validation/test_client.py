@@ -45,11 +45,7 @@ JAAS = (
         ),
         (
             {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
-            {
-                "sasl.mechanism": "SCRAM-SHA-512",
-                "sasl.username": "alice",
-                "sasl.password": "p=w;d",
-            },
+            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "alice", "sasl.password": "p=w;d"},
         ),
         (
             {"sasl.jaas.config": JAAS.replace("p=w;d", r"quote \" and \\ backslash")},

@@ -14,13 +14,7 @@ from pulumi.runtime import mocks
 
 from components.gate import GATE_TYPE
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.components.aws.registered import (
-    INSTANCE,
-    POLICY,
-    Answers,
-    Engine,
-    deployed,
-)
+from tests.components.aws.registered import INSTANCE, POLICY, Answers, Engine, deployed
 from tests.components.plain_inputs import visible
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
 

@@ -15,22 +15,9 @@ from earshot.placement.aws import plan_aws
 from earshot.placement.aws_step import written
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import (
-    INSTANCE,
-    PREFLIGHT,
-    READY,
-    Answers,
-    Engine,
-    deployed,
-)
+from tests.components.aws.registered import INSTANCE, PREFLIGHT, READY, Answers, Engine, deployed
 from tests.components.aws.test_reports import ONE, report
-from tests.config.aws_documents import (
-    EXTERNAL,
-    INTERNAL,
-    ONE_LISTENER,
-    TWO_LISTENERS,
-    read_aws,
-)
+from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
 
 VALIDATION = "pulumi-python:dynamic/earshot:Validation"
 CLEAR = {
@@ -149,11 +136,7 @@ def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
     [("unused", False), ("9999-12-31", False), ("2020-01-01", True), ("anyway", True)],
 )
 def test_a_listener_goes_when_somebody_says_so(
-    remove: str,
-    goes: bool,
-    tmp_path: Path,
-    log: logging.Logger,
-    monkeypatch: pytest.MonkeyPatch,
+    remove: str, goes: bool, tmp_path: Path, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 

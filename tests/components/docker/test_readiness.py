@@ -298,10 +298,7 @@ def test_the_cause_that_kafka_gives_comes_first(engines: Engines, engine: FakeEn
 
 
 def test_a_container_that_is_killed_to_be_removed_is_said_to_be_gone(
-    engines: Engines,
-    engine: FakeEngine,
-    say: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Engines, engine: FakeEngine, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(NoAnswer("nothing came back"))
     states = iter(("running", "removing"))
@@ -495,10 +492,7 @@ def test_what_ended_is_told_with_the_engine_s_own_word(
 
 
 def test_two_restarts_are_no_loop(
-    engines: Engines,
-    engine: FakeEngine,
-    say: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    engines: Engines, engine: FakeEngine, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(NoAnswer("nothing came back"), all_well(1, 2, 3))
     found = engine.containers["id-2"]

@@ -98,10 +98,7 @@ def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
     tmp_path: Path, runs: ClusterPlan, ports: list[int]
 ) -> None:
     two = planned(
-        {
-            "brokers": 2,
-            "listeners": [{"name": "REPL", "port": ports[1], "scopes": ["internal"]}],
-        }
+        {"brokers": 2, "listeners": [{"name": "REPL", "port": ports[1], "scopes": ["internal"]}]}
     )
     directory = quorum.node_directory(tmp_path, 2)
     code = (

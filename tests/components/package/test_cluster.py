@@ -115,12 +115,7 @@ def kinds(engine: Engine) -> Counter[str]:
                 "pinned": {"2": ZONES[0]},
                 "controllerVolume": {"sizeGib": 30},
             },
-            {
-                **TWO_LISTENERS,
-                **OWN_ZONE,
-                "controllers": {"mode": "separate"},
-                "flow_logs": True,
-            },
+            {**TWO_LISTENERS, **OWN_ZONE, "controllers": {"mode": "separate"}, "flow_logs": True},
         ),
     ],
 )

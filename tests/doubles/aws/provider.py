@@ -20,11 +20,7 @@ from tests.doubles.aws.bucket import (
     BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration,
 )
-from tests.doubles.aws.bucket_parts import (
-    BucketLifecycleConfiguration,
-    BucketObject,
-    BucketPolicy,
-)
+from tests.doubles.aws.bucket_parts import BucketLifecycleConfiguration, BucketObject, BucketPolicy
 from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, told
 from tests.doubles.aws.gateways import FlowLog, NatGateway, VpcEndpoint
 from tests.doubles.aws.group_rules import SecurityGroupRule
