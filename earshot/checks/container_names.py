@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import DEFAULT_BRIDGES
-from earshot.listeners.grammar import Bad, read_voters
+from earshot.facts.settings import readable
+from earshot.listeners.grammar import read_voters
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.lookup import Lookup, Resolver
@@ -20,22 +21,18 @@ def declarations(facts: ClusterFacts) -> dict[EvidenceKey, Declaration]:
     found: dict[EvidenceKey, Declaration] = {}
     for node, listener, scope in facts.advertised():
         container = facts.containers.get(node.id)
-        if container is None or not isinstance(listener.host, str):
+        host = listener.host
+        if container is None or not isinstance(host, str) or not container.answers_to(host):
             continue
-        if not container.answers_to(listener.host):
-            continue
-        joined = [item.name for item in container.networks if item.name not in DEFAULT_BRIDGES]
-        if joined:
+        is_own = host.lower() == container.hostname.lower()
+        if joined := [it.name for it in container.networks if it.name not in DEFAULT_BRIDGES]:
             why = f"container {container.name} has this name on network {', '.join(joined)}"
-        elif listener.host.lower() == container.hostname.lower() and _is_lone_voter(
-            facts, node.id, scope
-        ):
+        elif is_own and _is_lone_voter(facts, node.id, scope):
             why = f"it is the hostname of container {container.name}, the one voter"
         else:
             continue
-        found[listener.name, scope, listener.host] = Declaration(
-            why, tuple(sorted(container.addresses))
-        )
+        addresses = tuple(sorted(container.addresses))
+        found[listener.name, scope, host] = Declaration(why, addresses)
     return found
 
 
@@ -45,7 +42,7 @@ def _is_lone_voter(facts: ClusterFacts, id: int, scope: Scope) -> bool:
         return False
     settings = facts.settings.get(id)
     text = settings.values.get("controller.quorum.voters", "") if settings is not None else ""
-    return [item[0] for item in read_voters(text) if not isinstance(item, Bad)] == [id]
+    return [voter for voter, _ in readable(read_voters(text))] == [id]
 
 
 def evidence(

@@ -136,11 +136,12 @@ def _is_same(one: Finding, other: Finding) -> bool:
 def _alone(service: Service) -> tuple[Finding, ...]:
     """What is wrong whatever other services there are: in networks that may have any other name."""
     container = replace(service.container, open_networks=True)
-    checked = mistakes([replace(service, container=container)])
-    found = tuple(item for item in checked if item.rule in _OF_ONE)
-    if container.family is Family.UNKNOWN:
-        found = tuple(item for item in found if item.inputs != _FOR_WHOM)
-    return found
+    is_known = container.family is not Family.UNKNOWN
+    return tuple(
+        item
+        for item in mistakes([replace(service, container=container)])
+        if item.rule in _OF_ONE and (is_known or item.inputs != _FOR_WHOM)
+    )
 
 
 def _distinct(services: Mapping[str, Service]) -> dict[str, Service]:
@@ -197,14 +198,8 @@ def _not_known_yet(service: Service) -> Iterator[Finding]:
     container = service.container
     listed = [*hidden_variables(container), *container.unknown]
     if listed:
-        yield kl014_image.RULE.finding(
-            f"{', '.join(listed)}: not known yet",
-            "the container's variables, ports and networks, checked again with their values",
-            state=FindingState.UNKNOWN,
-            remedy="nothing yet: the update checks it",
-            inputs=tuple(listed),
-            container=service.name,
-        )
+        expected = "the container's variables, ports and networks, checked again with their values"
+        yield _unknown(service, f"{', '.join(listed)}: not known yet", expected, tuple(listed))
 
 
 def _undecided(service: Service) -> tuple[Finding, ...]:
@@ -213,12 +208,17 @@ def _undecided(service: Service) -> tuple[Finding, ...]:
     may_be_kafka = container.family is not Family.UNKNOWN or is_unnamed(container.image)
     if "variables" not in container.unknown or not may_be_kafka:
         return ()
-    found = kl014_image.RULE.finding(
-        "variables: not known yet, so it is not clear whether a broker runs here",
-        "the container's variables, checked again with their values",
+    observed = "variables: not known yet, so it is not clear whether a broker runs here"
+    expected = "the container's variables, checked again with their values"
+    return (_unknown(service, observed, expected, ("envs",)),)
+
+
+def _unknown(service: Service, observed: str, expected: str, inputs: tuple[str, ...]) -> Finding:
+    return kl014_image.RULE.finding(
+        observed,
+        expected,
+        "nothing yet: the update checks it",
         state=FindingState.UNKNOWN,
-        remedy="nothing yet: the update checks it",
-        inputs=("envs",),
+        inputs=inputs,
         container=service.name,
     )
-    return (found,)

@@ -17,7 +17,7 @@ from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance_network import InstanceNetwork
 
 if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan
+    from earshot.listeners.model import ClusterPlan, Listener
     from earshot.names.policy import Asked, ResolverPolicy
 
 
@@ -105,19 +105,16 @@ def _of_ec2(host: str, name: Ec2Name, scope: Scope, around: InstanceNetwork) -> 
     if around.dns.off:
         off = " and ".join(around.dns.off)
         return RecordLookup(why=f"{off} of the VPC: off, so that AWS gives no such name")
-    if (
-        around.region is None
-        or around.private is None
-        or (public and len(known) < len(around.elastic))
-    ):
+    unknown = public and len(known) < len(around.elastic)
+    if around.region is None or around.private is None or unknown:
         return RecordLookup(why="the addresses of its instance are not known yet", undecided=True)
     held = name.address if public and name.address in (*known, *around.addresses) else ""
     interface = Interface(around.region, around.private, held, elastic=held in known)
     found = declaration(host, scope, interface, around.dns)
-    vantage = vantage_of(scope, "aws")
-    return RecordLookup(
-        found, why="" if found else resolution(host, vantage, interface, around.dns).why
-    )
+    if found:
+        return RecordLookup(found)
+    why = resolution(host, vantage_of(scope, "aws"), interface, around.dns).why
+    return RecordLookup(why=why)
 
 
 def _with_record(evidence: Evidence, word: RecordLookup, host: str) -> Evidence:
@@ -141,19 +138,13 @@ def _without(plan: ClusterPlan, keys: Collection[EvidenceKey]) -> ClusterPlan:
     """The same without the scopes of ``keys``, for nobody else than `gather` to see."""
     if not keys:
         return plan
-    nodes = []
-    for node in plan.nodes:
-        listeners = [
-            item.model_copy(
-                update={
-                    "scopes": tuple(
-                        scope
-                        for scope in item.scopes
-                        if (item.name, scope, str(item.host)) not in keys
-                    )
-                }
-            )
-            for item in node.listeners
-        ]
-        nodes.append(node.model_copy(update={"listeners": tuple(listeners)}))
+
+    def rest(item: Listener) -> Listener:
+        scopes = (it for it in item.scopes if (item.name, it, str(item.host)) not in keys)
+        return item.model_copy(update={"scopes": tuple(scopes)})
+
+    nodes = (
+        node.model_copy(update={"listeners": tuple(map(rest, node.listeners))})
+        for node in plan.nodes
+    )
     return plan.model_copy(update={"nodes": tuple(nodes)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from earshot.facts.settings import node_id
-from earshot.listeners.grammar import Bad, read_listeners
+from earshot.facts.settings import node_id, readable
+from earshot.listeners.grammar import read_listeners
 from earshot.listeners.render import settings
 from earshot.sources.user_data import UserDataFile
 
@@ -40,6 +40,5 @@ def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
 
 def _entries(text: str | None) -> object:
     found = list(read_listeners(text)) if text else []
-    if any(isinstance(item, Bad) for item in found):
-        return text
-    return {item[0]: item[1] for item in found if not isinstance(item, Bad)}
+    good = dict(readable(found))
+    return good if len(good) == len(found) else text

@@ -30,7 +30,6 @@ from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile
 
 if TYPE_CHECKING:
-    from earshot.listeners.model import Listener, Node
     from earshot.names.policy import Asked, ResolverPolicy
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
@@ -147,18 +146,13 @@ class InstanceRun:
                     key = (folded(host), listener.port)
                     other = self._advertised.setdefault(key, holder)
                     if other != holder:
-                        yield _taken(node, listener, other)
-
-
-def _taken(node: Node, listener: Listener, holder: str) -> Finding:
-    other = holder.rsplit("::", 1)[-1]
-    return kl004_unique_address.RULE.finding(
-        f"advertises {listener.advertised}, which instance {other} has taken",
-        "a host:port of its own for every listener of every broker",
-        node=node,
-        listener=listener.name,
-        host=str(listener.host),
-    )
+                        yield kl004_unique_address.RULE.finding(
+                            f"advertises {listener.advertised}, which instance "
+                            f"{other.rsplit('::', 1)[-1]} has taken",
+                            "a host:port of its own for every listener of every broker",
+                            node=node,
+                            listener=listener,
+                        )
 
 
 def _is_open(finding: Finding) -> bool:

@@ -83,13 +83,11 @@ def check_plan(
 
 def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanCheck:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
-    addresses: dict[int, tuple[str, ...]] = {}
+    cloud, addresses = None, None
     containers: dict[int, Container] = {}
-    cloud = None
     if isinstance(planned, DockerPlan):
-        containers = {
-            id: read_container(item.inputs(_ANY_ID)) for id, item in planned.containers.items()
-        }
+        held = planned.containers.items()
+        containers = {id: read_container(item.inputs(_ANY_ID)) for id, item in held}
     if isinstance(planned, AwsPlan):
         addresses = planned.addresses
         cloud = Cloud(planned.instances, planned.clients, planned.declared)

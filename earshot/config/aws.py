@@ -130,13 +130,10 @@ class AwsSpec(ClusterSpec):
         for key, given in (("nat", self.nat is not None), ("flow_logs", self.flow_logs)):
             if given:
                 yield f"{key}: found one for a VPC that is there, which has its own"
-        for key, wanted in (
-            ("public_subnets", self.external),
-            ("private_subnets", self._needs_way_out),
-        ):
-            if wanted and not self.vpc.subnets[key]:
-                who = "nodes" if key == "public_subnets" else self._private_ones
-                yield f"vpc.{key}: is missing; {who} would stand there"
+        if self.external and not self.vpc.public_subnets:
+            yield "vpc.public_subnets: is missing; nodes would stand there"
+        if self._needs_way_out and not self.vpc.private_subnets:
+            yield f"vpc.private_subnets: is missing; {self._private_ones} would stand there"
 
     def _data_problems(self) -> Iterator[str]:
         yield from strangers("volumes", "node", self.volumes, self.node_ids)
@@ -181,18 +178,16 @@ class AwsSpec(ClusterSpec):
         """Why keys and properties of one's own do not go with `security`."""
         if self.security is None:
             return
-        named = {"client": self.client}
+        own = [("", self.client, self.secrets)]
         if self.validator is not None:
-            named["validator.client"] = self.validator.client
-        for key, given in named.items():
-            if given:
-                yield f"{key}: found beside `security`, which says how to come in; take it away"
-        for key, files in (
-            ("secrets", self.secrets),
-            ("validator.secrets", self.validator.secrets if self.validator else {}),
-        ):
+            own.append(("validator.", self.validator.client, self.validator.secrets))
+        for key, client, _ in own:
+            if client:
+                found = "found beside `security`, which says how to come in"
+                yield f"{key}client: {found}; take it away"
+        for key, _, files in own:
             for name in filter(is_secret_file, files):
-                yield f"{key}.{name}: found beside `security`, which has a file of that name"
+                yield f"{key}secrets.{name}: found beside `security`, which has a file of that name"
 
     def _room_problems(self) -> Iterator[str]:
         if self.vpc.id is not None:

@@ -9,7 +9,6 @@ from typing import Any
 from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.ingress_inputs import read_ingress, write_ingress
 from earshot.facts.instance import Instance
-from earshot.facts.security_groups import Ingress
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 
@@ -78,11 +77,8 @@ def _client(text: str) -> Any:
 
 
 def _instance(document: Mapping[str, Any]) -> Instance:
-    rules: list[Ingress] = []
-    for inputs in document["ingress"]:
-        rules += read_ingress(inputs)
     return Instance(
-        ingress=tuple(rules),
+        ingress=tuple(rule for inputs in document["ingress"] for rule in read_ingress(inputs)),
         elastic=tuple(
             item if isinstance(item, str) else UnknownHost.read(item)
             for item in document["elastic"]

@@ -78,17 +78,14 @@ def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:
     """What AWS will give each node, nothing of it known yet."""
     found = {}
     for id in spec.node_ids:
-        interface = f"the network interface of {spec.name_of(id)}"
-        elastic = f"the Elastic IP of {spec.name_of(id)}"
-        zone = f"the record of {spec.name_of(id)}"
-        public = spec.is_public(id)
-        own = spec.naming == "zone"
-        found[id] = Provisioned(
-            UnknownHost(what=f"{zone} in the private zone" if own else interface),
-            UnknownHost(what=interface),
-            UnknownHost(what=f"{zone} in the public zone" if own else elastic) if public else None,
-            UnknownHost(what=elastic) if public else None,
-        )
+        interface = private = UnknownHost(what=f"the network interface of {spec.name_of(id)}")
+        elastic = public = UnknownHost(what=f"the Elastic IP of {spec.name_of(id)}")
+        if spec.naming == "zone":
+            record = f"the record of {spec.name_of(id)}"
+            private = UnknownHost(what=f"{record} in the private zone")
+            public = UnknownHost(what=f"{record} in the public zone")
+        both = (public, elastic) if spec.is_public(id) else (None, None)
+        found[id] = Provisioned(private, interface, *both)
     return found
 
 

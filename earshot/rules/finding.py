@@ -81,14 +81,9 @@ class Finding:
     @property
     def subject(self) -> str:
         """Of what: `broker 2, listener EXTERNAL (scope external)`, what holds it first."""
-        parts = [self.resource] if self.resource else []
-        if self.container:
-            parts.append(f"container {self.container}")
-        if self.node is not None:
-            parts.append(f"{self.role} {self.node}")
-        if self.where:
-            parts.append(self.where)
-        return ", ".join(parts) or "cluster"
+        container = f"container {self.container}" if self.container else ""
+        node = "" if self.node is None else f"{self.role} {self.node}"
+        return ", ".join(filter(None, (self.resource, container, node, self.where))) or "cluster"
 
     @property
     def where(self) -> str:
@@ -101,9 +96,8 @@ class Finding:
     @property
     def fix(self) -> str:
         """The remedy, with the lines to write where they are known."""
-        return (
-            f"{self.remedy}; write {'; '.join(map(str, self.lines))}" if self.lines else self.remedy
-        )
+        lines = f"; write {'; '.join(map(str, self.lines))}" if self.lines else ""
+        return f"{self.remedy}{lines}"
 
     @property
     def line(self) -> str:

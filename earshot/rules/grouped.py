@@ -32,9 +32,9 @@ class FindingGroup:
     def subject(self) -> str:
         """`brokers 1 to 3, listener EXTERNAL (scope external)`, containers' names first."""
         containers = dict.fromkeys(it.container for it in self.findings if it.container)
-        parts = [several("container", list(containers))] if containers else []
-        where = self.first.where
-        return ", ".join([*parts, *_nodes(self.findings), *([where] if where else [])]) or "cluster"
+        named = several("container", list(containers)) if containers else ""
+        parts = (named, *_nodes(self.findings), self.first.where)
+        return ", ".join(filter(None, parts)) or "cluster"
 
     def __str__(self) -> str:
         """Four lines, and one more for each of the first texts where there are several."""
@@ -114,12 +114,9 @@ def shape(text: str, names: Iterable[str]) -> str:
 
 def _nodes(findings: Sequence[Finding]) -> list[str]:
     """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
-    found = []
-    for role in Role:
-        ids = {it.node for it in findings if it.role is role and it.node is not None}
-        if ids:
-            found.append(numbered(str(role), ids))
-    return found
+    ids = {role: [it.node for it in findings if it.role is role] for role in Role}
+    known = {role: [id for id in listed if id is not None] for role, listed in ids.items()}
+    return [numbered(str(role), listed) for role, listed in known.items() if listed]
 
 
 def numbered(noun: str, ids: Iterable[int]) -> str:
@@ -136,10 +133,8 @@ def _runs(ids: Sequence[int]) -> list[str]:
             runs[-1].append(id)
         else:
             runs.append([id])
-    found: list[str] = []
-    for run in runs:
-        found += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
-    return found
+    listed = ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run) for run in runs)
+    return [text for texts in listed for text in texts]
 
 
 def several(noun: str, items: Sequence[str]) -> str:

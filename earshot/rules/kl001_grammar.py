@@ -40,10 +40,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     known: dict[tuple[str, str], tuple[Problem, ...]] = {}  # most nodes share most texts
     for id, settings in facts.settings.items():
-        for key in READERS:
-            text = settings.values.get(key)
-            if text is None:
-                continue
+        for key in (key for key in READERS if key in settings.values):
+            text = settings.values[key]
             if (key, text) not in known:
                 known[key, text] = tuple(problems(key, text))
             for listener, error in known[key, text]:

@@ -35,6 +35,7 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
 def mapped(view: StrictSettings) -> Iterator[Objection]:
     """M4, M5, M6: every listener has a protocol."""
     by_default = not view.has("listener.security.protocol.map")
+    held = "is not set" if by_default else f"has {', '.join(view.protocols)}"
     for key, names in (
         ("listeners", view.listeners),
         ("advertised.listeners", view.advertised if view.has("advertised.listeners") else {}),
@@ -44,12 +45,7 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
                 yield Objection(
                     "M4" if by_default else "M5",
                     key,
-                    f"{name} has no protocol: "
-                    + (
-                        "listener.security.protocol.map is not set"
-                        if by_default
-                        else f"listener.security.protocol.map has {', '.join(view.protocols)}"
-                    ),
+                    f"{name} has no protocol: listener.security.protocol.map {held}",
                     "an entry in listener.security.protocol.map for every listener",
                     remedy=f"add {name}:PROTOCOL to listener.security.protocol.map",
                     listener=name,

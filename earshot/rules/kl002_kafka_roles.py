@@ -20,17 +20,11 @@ def roles(view: StrictSettings) -> Iterator[Objection]:
         given = view.has(ROLES)
         zookeeper = view.version < (4, 0) and view.has("zookeeper.connect")
         lenient = given and (4, 0) <= view.version < (4, 2)
-        yield Objection(
-            "R1c" if given else "R1b",
-            ROLES,
-            "is empty" if given else "is not set",
-            "broker, controller, or both",
-            instead="runs with ZooKeeper, which earshot does not know"
-            if zookeeper
-            else "checks nothing that depends on a role"
-            if lenient
-            else "",
-        )
+        instead = "checks nothing that depends on a role" if lenient else ""
+        if zookeeper:
+            instead = "runs with ZooKeeper, which earshot does not know"
+        check, observed = ("R1c", "is empty") if given else ("R1b", "is not set")
+        yield Objection(check, ROLES, observed, "broker, controller, or both", instead=instead)
         return
     for role in view.roles:
         if role not in list(Role):

@@ -38,8 +38,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     f"advertises {address}, as does {label(other)} for {first.name}",
                     _EXPECTED,
                     node=node,
-                    listener=listener.name,
-                    host=address.host,
+                    listener=listener,
                 )
     yield from _after_resolution(facts, same_text)
 
@@ -62,9 +61,8 @@ def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterat
                 f"{_resolved(first, text)} for {first.name}",
                 _EXPECTED,
                 node=node,
-                listener=listener.name,
+                listener=listener,
                 scope=scope,
-                host=str(listener.host),
                 resolver=evidence.lookup.resolver if evidence and evidence.lookup else None,
             )
 

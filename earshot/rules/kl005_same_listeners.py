@@ -26,16 +26,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         held = {item.name: item for item in node.listeners}
         for name, (first, model) in firsts.items():
             mine = held.get(name)
-            if mine is None and facts.may_have(node.id, name):
-                continue  # KL001 says why it cannot be read
-            if mine is None:
+            if mine is None and not facts.may_have(node.id, name):  # else KL001 says why
                 yield RULE.finding(
                     f"is missing; the broker has {', '.join(held)}",
                     f"{name}, which {label(first)} has",
                     node=node,
                     listener=name,
                 )
-            elif _terms(mine) != _terms(model):
+            elif mine is not None and _terms(mine) != _terms(model):
                 yield RULE.finding(
                     f"is {_terms(mine)}",
                     f"{_terms(model)}, as on {label(first)}",

@@ -108,8 +108,7 @@ def _inside(
             f"the container listens on {listener.bind_port}",
             f"{bracketed(host)}:{listener.bind_port}",
             node=node,
-            listener=listener.name,
-            host=host,
+            listener=listener,
             remedy=f"advertise {listener.name}://{bracketed(host)}:{listener.bind_port}",
         )
     published_at = container.published_at(listener.bind_port)
@@ -120,8 +119,7 @@ def _inside(
             f"to {host}, a name that only the container's own networks know",
             "for clients beyond the network a listener that advertises a name of the host",
             node=node,
-            listener=listener.name,
-            host=host,
+            listener=listener,
             severity=Severity.WARNING if between else None,
             remedy="advertise localhost (for this host) or the host's name (for others) on a "
             "listener of its own, or take the published port away",
@@ -137,9 +135,8 @@ def _beyond(
             f"advertises {host}, a name that only the container's own networks know",
             "localhost or a name of the host" if scope is Scope.HOST else "a name of the host",
             node=node,
-            listener=listener.name,
+            listener=listener,
             scope=scope,
-            host=host,
             remedy="advertise the name under which these clients reach the host",
         )
     else:
@@ -171,15 +168,7 @@ def _port(node: Node, listener: Listener, container: Container, scope: Scope) ->
         fitting = [item for item in usable if item.host_port == listener.port]
         yield from _interface(node, listener, fitting, scope)
         return
-    yield RULE.finding(
-        observed,
-        expected,
-        remedy,
-        node=node,
-        listener=listener.name,
-        scope=scope,
-        host=str(listener.host),
-    )
+    yield RULE.finding(observed, expected, remedy, node=node, listener=listener, scope=scope)
 
 
 def _interface(
@@ -197,9 +186,8 @@ def _interface(
         f"advertises {listener.advertised}, and the port is published {reason} ({published[0]})",
         "a port published on the address that the advertised name leads to",
         node=node,
-        listener=listener.name,
+        listener=listener,
         scope=scope,
-        host=str(listener.host),
         remedy=f"publish {listener.port}:{listener.bind_port} on all of the host's addresses",
     )
 

@@ -74,9 +74,8 @@ def _violation(
         f"advertises {name}, and {label(node)} {held}",
         f"an Elastic IP of {label(node)}, or a name that leads to one",
         node=node,
-        listener=listener.name,
+        listener=listener,
         scope=Scope.EXTERNAL,
-        host=host,
         state=FindingState.UNKNOWN if unknown else FindingState.VIOLATED,
         remedy="nothing yet: the update checks it" if unknown else "",
     )

@@ -57,8 +57,7 @@ def _names(node: Node, listeners: list[Listener], held: ShownCertificate) -> Ite
             f"advertises {host}, and its certificate is for {held.names}",
             f"{host} among its alternative names; a common name counts for nothing",
             node=node,
-            listener=listener.name,
-            host=host,
+            listener=listener,
         )
 
 

@@ -38,23 +38,20 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         strangers = [text for text in shown if ip_of(text) not in _numbers(own)]
         if not strangers:
             continue
-        literal = ip_of(host) is not None
-        name = bracketed(host) if literal else f"{host}, which resolves to {', '.join(shown)}"
-        whose = (
-            f", which {_whose(host, owners)}"
-            if literal
-            else ": "
-            + ", ".join(f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
-        )
+        if ip_of(host) is not None:
+            name, whose = bracketed(host), f", which {_whose(host, owners)}"
+        else:
+            said = (f"{_said(text, evidence)} {_whose(text, owners)}" for text in strangers)
+            name = f"{host}, which resolves to {', '.join(shown)}"
+            whose = f": {', '.join(said)}"
+        if not own:
+            whose = f"; the addresses of {label(node)} are not known"
         yield RULE.finding(
-            f"advertises {name}{whose}"
-            if own
-            else f"advertises {name}; the addresses of {label(node)} are not known",
+            f"advertises {name}{whose}",
             f"addresses of {label(node)} itself{': ' if own else ''}{', '.join(own)}",
             node=node,
-            listener=listener.name,
+            listener=listener,
             scope=scope,
-            host=host,
             resolver=evidence.lookup.resolver if evidence.lookup is not None else None,
             diagnosis=evidence.lookup.diagnosis if evidence.lookup is not None else None,
             state=FindingState.VIOLATED if own else FindingState.UNKNOWN,

@@ -53,23 +53,19 @@ def _another_s_address(deployment: Deployment) -> Iterator[Finding]:
             same = [it for it in others if not deployment.apart(broker.service, it)]
             others += [broker.service] if broker.is_broker else []
             if isinstance(way, Arrival) and way.broker is not broker:
-                yield RULE.finding(
-                    f"advertises {endpoint.advertised}, which is {way.broker.service}",
-                    "an address of its own for every broker",
-                    listener=endpoint.name,
-                    container=broker.service,
-                    remedy=_to_advertise(broker, endpoint),
-                    inputs=("advertised.listeners",),
-                )
+                whose, remedy = f"which is {way.broker.service}", _to_advertise(broker, endpoint)
             elif way is End.UNKNOWN and same:
-                yield RULE.finding(
-                    f"advertises {endpoint.advertised}, as {same[0]} does",
-                    "an address of its own for every broker",
-                    listener=endpoint.name,
-                    container=broker.service,
-                    remedy="give each broker its own name or port",
-                    inputs=("advertised.listeners",),
-                )
+                whose, remedy = f"as {same[0]} does", "give each broker its own name or port"
+            else:
+                continue
+            yield RULE.finding(
+                f"advertises {endpoint.advertised}, {whose}",
+                "an address of its own for every broker",
+                remedy,
+                listener=endpoint.name,
+                container=broker.service,
+                inputs=("advertised.listeners",),
+            )
 
 
 def _between_brokers(deployment: Deployment) -> Iterator[Finding]:

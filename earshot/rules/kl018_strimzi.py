@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import is_loopback
@@ -137,26 +138,21 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
         if not host:
             continue
         place = f"{broker.place}.advertisedHost"
+        found = partial(RULE.finding, node=broker.id, listener=listener.name, inputs=(place,))
         if kind_of(host) is NameKind.ANY_ADDRESS:
-            yield RULE.finding(
+            yield found(
                 f"advertises {host}, which is no address of anybody",
                 "a name that the clients can resolve",
-                node=broker.id,
-                listener=listener.name,
-                remedy="advertise a name at which the clients reach this broker",
-                inputs=(place,),
+                "advertise a name at which the clients reach this broker",
             )
         elif listener.is_beyond and is_loopback(host):
-            yield RULE.finding(
+            yield found(
                 f"advertises {host} to clients outside the cluster: each of them takes itself for "
                 "the broker",
                 "a name that leads to the broker from where the clients are",
-                node=broker.id,
-                listener=listener.name,
+                "advertise a name of the node or of the load balancer, unless the cluster runs on "
+                "the clients' own machine",
                 severity=Severity.WARNING,
-                remedy="advertise a name of the node or of the load balancer, unless the cluster "
-                "runs on the clients' own machine",
-                inputs=(place,),
             )
         if broker.advertised_port is None or broker.id is None:
             continue

@@ -76,8 +76,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                     "the network path can read and change what is sent",
                     _EXPECTED,
                     node=node,
-                    listener=listener.name,
-                    host=host,
+                    listener=listener,
                 )
 
 

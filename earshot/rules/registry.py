@@ -19,7 +19,7 @@ from earshot.names.lookup import Diagnosis
 from earshot.rules.finding import Finding, FindingState, Severity
 
 if TYPE_CHECKING:
-    from earshot.listeners.model import Node
+    from earshot.listeners.model import Listener, Node
 
 _COMPARE = {
     ">=": operator.ge,
@@ -67,7 +67,7 @@ class Rule:
         remedy: str = "",
         *,
         node: Node | int | None = None,
-        listener: str | None = None,
+        listener: Listener | str | None = None,
         scope: Scope | None = None,
         host: str | None = None,
         resolver: str | None = None,
@@ -79,7 +79,9 @@ class Rule:
         container: str = "",
         source: str = "",
     ) -> Finding:
-        """A finding of this rule; a Node gives both id and role."""
+        """A finding of this rule; a Node gives both id and role, a Listener its name and host."""
+        if listener is not None and not isinstance(listener, str):
+            host, listener = str(listener.host), listener.name
         if node is not None and not isinstance(node, int):
             role = Role.BROKER if node.is_broker else Role.CONTROLLER
         return Finding(

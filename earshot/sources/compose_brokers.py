@@ -33,7 +33,7 @@ def brokers_in(
                 observed="the file has no such service",
                 allowed=", ".join(names),
             )
-    kafka = [item for item in services if _is_kafka(item)]
+    kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
     for name in chosen:
         if name not in [item.name for item in kafka]:
             raise EarshotError(
@@ -49,11 +49,6 @@ def brokers_in(
             allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
         )
     return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
-
-
-def _is_kafka(service: Service) -> bool:
-    container = service.container
-    return is_broker(container.image, container.env, service.command)
 
 
 def _broker(

@@ -14,7 +14,14 @@ from dataclasses import replace
 from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.deployment import Deployment
-from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable, is_known
+from earshot.facts.settings import (
+    NEWEST,
+    BrokerSettings,
+    ForeignSettings,
+    Unreadable,
+    is_known,
+    readable,
+)
 from earshot.listeners.address import Address
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -49,6 +56,7 @@ _TOLD = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
 
 
+_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
 """Where a container has variables, or a script that sets some, that nobody has read."""
 
@@ -170,9 +178,7 @@ def released(image: str) -> tuple[int, int] | None:
     if not is_known(image):
         return None
     family = family_of(image)
-    if family in (Family.UNKNOWN, Family.WURSTMEISTER):
-        return release_of(image)
-    if "@" in image:
+    if family in (Family.UNKNOWN, Family.WURSTMEISTER) or "@" in image:
         return release_of(image)
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag in ("", "latest"):
@@ -216,18 +222,11 @@ def _broker(service: Service) -> Broker:
     values = settings.values
     container = service.container
     # `${REGISTRY}/cp-kafka` may be anybody's
-    is_image_known = container.family is not Family.UNKNOWN and is_known(
-        repository_of(container.image)
-    )
-    listeners = tuple(_endpoints(container, view)) or None
+    is_named = container.family is not Family.UNKNOWN and is_known(repository_of(container.image))
     roles = values.get("process.roles", "")
-    voters = {
-        item[0]: item[1] if item[1].host else Address("localhost", item[1].port)
-        for item in KafkaGrammar(view.version).read_voters(
-            values.get("controller.quorum.voters", "")
-        )
-        if isinstance(item, tuple) and is_known(values["controller.quorum.voters"])
-    }
+    text = values.get("controller.quorum.voters", "")
+    listed = readable(KafkaGrammar(view.version).read_voters(text)) if is_known(text) else ()
+    voters = {id: Address(it.host or "localhost", it.port) for id, it in listed}
     id = values.get("node.id", values.get("broker.id", ""))
     inter_broker = ""
     with suppress(Unreadable):
@@ -236,13 +235,13 @@ def _broker(service: Service) -> Broker:
         service=service.name,
         container=container,
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
-        endpoints=listeners,
+        endpoints=tuple(_endpoints(container, view)) or None,
         inter_broker=inter_broker,
         cluster=_cluster(service, values),
         is_broker=not roles or "broker" in roles,
         is_controller="controller" in roles,
         voters=voters,
-        is_image_known=is_image_known and not service.is_built,
+        is_image_known=is_named and not service.is_built,
         switched_off=tuple(_switched_off(service)),
     )
 
@@ -291,11 +290,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
 def _cluster(service: Service, values: Mapping[str, str]) -> str:
     """What nodes of one cluster have in common; who asks only itself is alone."""
     alone = f"of {service.name} alone"
-    for key in (
-        "controller.quorum.voters",
-        "controller.quorum.bootstrap.servers",
-        "zookeeper.connect",
-    ):
+    for key in _QUORUM:
         listed = values.get(key, "").replace(" ", "")
         if not listed or not is_known(listed):
             continue

@@ -90,8 +90,8 @@ def _container(inputs: Mapping[str, object], name: str, unknown: _Unknown) -> Co
     given = inputs.get("envs")
     listed = _listed(inputs, "envs", "variables", unknown.variables)
     env = read_variables(given if isinstance(given, Mapping) else listed, unknown.variables)
-    ports = read_ports(_listed(inputs, "ports", "published ports", unknown.ports), unknown.ports)
-    published = tuple(ports)
+    ports = _listed(inputs, "ports", "published ports", unknown.ports)
+    published = tuple(read_ports(ports, unknown.ports))
     joined = _listed(inputs, "networksAdvanced", "networks", unknown.names)
     networks = [*read_networks(joined, unknown.names)]
     mode = _text(inputs, "networkMode", "the network mode", unknown.names)
@@ -132,11 +132,10 @@ def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """A properties file of a broker that is put into the container, or an empty text."""
     for item in _items(inputs.get("uploads")):
-        if not isinstance(item, Mapping) or not str(item.get("file")).endswith(".properties"):
-            continue
-        content = item.get("content")
-        if isinstance(content, str) and LISTENERS.search(content):
-            return content
+        if isinstance(item, Mapping) and str(item.get("file")).endswith(".properties"):
+            content = item.get("content")
+            if isinstance(content, str) and LISTENERS.search(content):
+                return content
     return ""
 
 
