@@ -7,6 +7,7 @@ What was observed is the caller's to say; what was expected and what to do stand
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from earshot.listeners.address import Address
@@ -73,341 +74,129 @@ _AGREES = "the client and {listener} agree on security"
 _ACKNOWLEDGES = "{who} acknowledges a record (acks=all)"
 _RETURNS = "{who} gives the same record back"
 
+_bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
+    partial(CauseRow, stage) for stage in Stage
+)
+
+# fmt: off
 TABLE: Final[tuple[CauseRow, ...]] = (
-    # resolve
-    CauseRow(
-        Stage.RESOLVE,
-        "timeout",
-        "resolver-timeout",
-        _RESOLVES,
-        "ask again when this machine's resolver answers: the name may be right",
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        "server-failure",
-        "resolver-failure",
-        _RESOLVES,
-        "fix the resolver of this machine or the delegation of {host}: nobody said that the name "
-        "does not exist",
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        ANY,
-        "unresolvable",
-        "{host} resolves on this machine",
-        "correct the bootstrap address, or run this where {host} resolves",
-        given=True,
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        "no-name",
-        "no-host-name",
-        "one name or IP address, and one port",
-        "correct what {who} advertises to {listener}: `advertised` of the listener in the stack "
-        "file, or advertised.listeners (each entry is NAME://HOST:PORT)",
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        ANY,
-        "unresolvable",
-        _RESOLVES,
-        "connect from that network, or " + _ADVERTISE,
-        names=_CONTAINER,
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        ANY,
-        "unresolvable",
-        _RESOLVES,
-        "connect from inside that VPC, or " + _ADVERTISE,
-        names=_VPC,
-    ),
-    CauseRow(
-        Stage.RESOLVE,
-        ANY,
-        "unresolvable",
-        _RESOLVES,
+    _resolve("timeout", "resolver-timeout", _RESOLVES,
+        "ask again when this machine's resolver answers: the name may be right"),
+    _resolve("server-failure", "resolver-failure", _RESOLVES,
+        "fix the resolver of this machine or the delegation of {host}: nobody said that the "
+        "name does not exist"),
+    _resolve(ANY, "unresolvable", "{host} resolves on this machine",
+        "correct the bootstrap address, or run this where {host} resolves", given=True),
+    _resolve("no-name", "no-host-name", "one name or IP address, and one port",
+        "correct what {who} advertises to {listener}: `advertised` of the listener in the "
+        "stack file, or advertised.listeners (each entry is NAME://HOST:PORT)"),
+    _resolve(ANY, "unresolvable", _RESOLVES, "connect from that network, or " + _ADVERTISE,
+        names=_CONTAINER),
+    _resolve(ANY, "unresolvable", _RESOLVES, "connect from inside that VPC, or " + _ADVERTISE,
+        names=_VPC),
+    _resolve(ANY, "unresolvable", _RESOLVES,
         "create a public DNS record for {host}, or " + _ADVERTISE,
-        names=(NameKind.FQDN,),
-        scopes=(Scope.EXTERNAL,),
-    ),
-    CauseRow(Stage.RESOLVE, ANY, "unresolvable", _RESOLVES, _ADVERTISE),
-    # TCP
-    CauseRow(
-        Stage.TCP,
-        "refused",
-        "refused",
-        _CONNECTS,
+        names=(NameKind.FQDN,), scopes=(Scope.EXTERNAL,)),
+    _resolve(ANY, "unresolvable", _RESOLVES, _ADVERTISE),
+    _tcp("refused", "refused", _CONNECTS,
         "correct the bootstrap address, or start the broker that should listen there",
-        given=True,
-    ),
-    CauseRow(
-        Stage.TCP,
-        "refused",
-        "refused",
-        _CONNECTS,
-        "start {who}; if it runs in a container or on another machine, it must not "
-        "advertise {host}, which leads every client to itself",
-        names=_LOOPBACK,
-    ),
-    CauseRow(
-        Stage.TCP,
-        "refused",
-        "refused",
-        _CONNECTS,
+        given=True),
+    _tcp("refused", "refused", _CONNECTS,
+        "start {who}; if it runs in a container or on another machine, it must not advertise "
+        "{host}, which leads every client to itself", names=_LOOPBACK),
+    _tcp("refused", "refused", _CONNECTS,
         "start {who}; if it runs, see that {listener} binds port {port} on an interface "
-        "behind {host} and that the port is published there",
-    ),
-    CauseRow(
-        Stage.TCP,
-        "no-port",
-        "no-port",
-        "a port from 1 to 65535",
-        "correct what {who} advertises to {listener}: `advertised` of the listener in the stack "
-        "file, or advertised.listeners",
-    ),
-    CauseRow(
-        Stage.TCP,
-        "timeout",
-        "timeout",
-        _CONNECTS,
+        "behind {host} and that the port is published there"),
+    _tcp("no-port", "no-port", "a port from 1 to 65535",
+        "correct what {who} advertises to {listener}: `advertised` of the listener in the "
+        "stack file, or advertised.listeners"),
+    _tcp("timeout", "timeout", _CONNECTS,
         "connect from inside the broker's network, or " + _ADVERTISE,
-        names=(NameKind.PRIVATE_ADDRESS, *_VPC),
-        scopes=(Scope.EXTERNAL, Scope.HOST),
-    ),
-    CauseRow(
-        Stage.TCP,
-        "timeout",
-        "timeout",
-        _CONNECTS,
-        "open port {port} towards this machine in the firewall or security group of "
-        "{who}; packets are dropped, nobody refuses them",
-    ),
-    CauseRow(
-        Stage.TCP,
-        "no-route",
-        "no-route",
-        _CONNECTS,
+        names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
+    _tcp("timeout", "timeout", _CONNECTS,
+        "open port {port} towards this machine in the firewall or security group of {who}; "
+        "packets are dropped, nobody refuses them"),
+    _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
-        "network): connect from there, or " + _ADVERTISE,
-    ),
-    CauseRow(
-        Stage.TCP,
-        ANY,
-        "unreachable",
-        _CONNECTS,
-        "see what stands between this machine and {address}",
-    ),
-    # TLS and SASL
-    CauseRow(
-        Stage.SECURITY,
-        "certificate-name",
-        "certificate-name",
+        "network): connect from there, or " + _ADVERTISE),
+    _tcp(ANY, "unreachable", _CONNECTS, "see what stands between this machine and {address}"),
+    _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
-        "issue {who}'s certificate for {host}, or advertise a name that it is for",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "certificate-expired",
-        "certificate-expired",
-        "a certificate that is still valid",
-        "renew {who}'s certificate",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "certificate-not-yet-valid",
-        "certificate-not-yet-valid",
+        "issue {who}'s certificate for {host}, or advertise a name that it is for"),
+    _security("certificate-expired", "certificate-expired", "a certificate that is still valid",
+        "renew {who}'s certificate"),
+    _security("certificate-not-yet-valid", "certificate-not-yet-valid",
         "a certificate that is valid already",
         "compare the clock of this machine with that of the machine that issued {who}'s "
-        "certificate",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "certificate-untrusted",
-        "certificate-untrusted",
+        "certificate"),
+    _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
-        "ssl.truststore.type=PEM in the client properties",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "authentication",
-        "authentication",
-        "{who} accepts these credentials",
+        "ssl.truststore.type=PEM in the client properties"),
+    _security("authentication", "authentication", "{who} accepts these credentials",
         "check sasl.mechanism and sasl.jaas.config in the client properties against what "
-        "{listener} is configured for",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "client-certificate",
-        "client-certificate",
+        "{listener} is configured for"),
+    _security("client-certificate", "client-certificate",
         "{who} accepts the certificate of this client",
         "give one of an authority that {who} trusts: ssl.keystore.location=FILE and "
-        "ssl.keystore.type=PEM in the client properties",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "mechanism",
-        "mechanism",
-        "a mechanism that {listener} has enabled",
-        "set sasl.mechanism, and the login module in sasl.jaas.config, to one that {who} names; or "
-        "enable it there (sasl.enabled.mechanisms)",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        "protocol",
-        "protocol",
-        _AGREES,
-        "see listener.security.protocol.map of {who}: {address} does not speak the "
-        "protocol that was expected",
-    ),
-    CauseRow(
-        Stage.SECURITY,
-        ANY,
-        "tls",
-        _AGREES,
-        "check the ssl.* client properties (a client certificate may be required) and {who}'s log",
-    ),
-    # bootstrap
-    CauseRow(
-        Stage.BOOTSTRAP,
-        "protocol",
-        "protocol",
-        _ACCEPTS,
+        "ssl.keystore.type=PEM in the client properties"),
+    _security("mechanism", "mechanism", "a mechanism that {listener} has enabled",
+        "set sasl.mechanism, and the login module in sasl.jaas.config, to one that {who} "
+        "names; or enable it there (sasl.enabled.mechanisms)"),
+    _security("protocol", "protocol", _AGREES,
+        "see listener.security.protocol.map of {who}: {address} does not speak the protocol "
+        "that was expected"),
+    _security(ANY, "tls", _AGREES,
+        "check the ssl.* client properties (a client certificate may be required) and "
+        "{who}'s log"),
+    _bootstrap("protocol", "protocol", _ACCEPTS,
         "set security.protocol to what {listener} speaks: the connection was closed as by a "
-        "listener with TLS or SASL",
-    ),
-    CauseRow(
-        Stage.BOOTSTRAP,
-        ANY,
-        "no-answer",
-        _ACCEPTS,
-        "see that a Kafka broker listens on {address}, with the security protocol given here; "
-        "its log says more",
-    ),
-    # metadata
-    CauseRow(
-        Stage.METADATA,
-        "drift",
-        "drift",
-        "{address}, as the contract says",
-        "run `pulumi up` to bring {who} back to the plan, or put the change into the stack file",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "missing",
-        "missing",
-        "{who} at {address}",
-        "give {who} the listener {listener} (`pulumi up` restores it): without it, "
-        "clients of {listener} get LISTENER_NOT_FOUND for the partitions that it leads",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "unlisted",
-        "unlisted",
-        "{who} at {address}",
-        "see the log of {who}: it answers, but the cluster does not list it (it is "
-        "fenced, still starting, or shutting down)",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "shared",
-        "shared-address",
-        "a host:port of its own for every broker",
-        "advertise another host or port for one of them: clients reach only one broker there, and "
-        "requests for the other time out",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "not-the-contracts",
-        "another-cluster",
-        "the cluster of the contract",
-        "see whose brokers listen at {address} (another checkout of the stack, a container): stop "
-        "them, or give one of the two other ports; if the stack's data was removed and made anew, "
-        "use its present contract",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "foreign",
-        "foreign-cluster",
-        "every address leads to one cluster",
-        "see what {address} is mapped or forwarded to: another cluster answers there",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "crossed",
-        "crossed-listeners",
-        "the advertised addresses of {listener}",
+        "listener with TLS or SASL"),
+    _bootstrap(ANY, "no-answer", _ACCEPTS,
+        "see that a Kafka broker listens on {address}, with the security protocol given "
+        "here; its log says more"),
+    _metadata("drift", "drift", "{address}, as the contract says",
+        "run `pulumi up` to bring {who} back to the plan, or put the change into the stack "
+        "file"),
+    _metadata("missing", "missing", "{who} at {address}",
+        "give {who} the listener {listener} (`pulumi up` restores it): without it, clients "
+        "of {listener} get LISTENER_NOT_FOUND for the partitions that it leads"),
+    _metadata("unlisted", "unlisted", "{who} at {address}",
+        "see the log of {who}: it answers, but the cluster does not list it (it is fenced, "
+        "still starting, or shutting down)"),
+    _metadata("shared", "shared-address", "a host:port of its own for every broker",
+        "advertise another host or port for one of them: clients reach only one broker "
+        "there, and requests for the other time out"),
+    _metadata("not-the-contracts", "another-cluster", "the cluster of the contract",
+        "see whose brokers listen at {address} (another checkout of the stack, a container): "
+        "stop them, or give one of the two other ports; if the stack's data was removed and "
+        "made anew, use its present contract"),
+    _metadata("foreign", "foreign-cluster", "every address leads to one cluster",
+        "see what {address} is mapped or forwarded to: another cluster answers there"),
+    _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",
         "see what {address} is mapped or forwarded to: it should lead to the port that "
-        "{listener} binds",
-    ),
-    CauseRow(
-        Stage.METADATA,
-        "unexpected",
-        "unexpected",
-        "no {who}: the contract does not know it",
-        "export the contract again (`pulumi up`), or stop that broker",
-    ),
-    # produce
-    CauseRow(
-        Stage.PRODUCE,
-        "misrouted",
-        "misrouted",
-        "{address} leads to {who}",
-        "see what {address} is mapped or forwarded to: two brokers' addresses are crossed",
-    ),
-    CauseRow(
-        Stage.PRODUCE,
-        "no-quorum",
-        "no-quorum",
-        "the controller quorum creates a topic",
-        "see that a majority of the controllers runs and that brokers reach them: until then, "
-        "metadata is answered but nothing can change",
-    ),
-    CauseRow(
-        Stage.PRODUCE,
-        "replicas",
-        "replicas",
-        _ACKNOWLEDGES,
-        "see min.insync.replicas: the record's topic has one replica and asks for one",
-    ),
-    CauseRow(
-        Stage.PRODUCE,
-        "authorization",
-        "authorization",
-        _ACKNOWLEDGES,
-        "allow this user Write on topics that begin with __earshot-",
-    ),
-    CauseRow(
-        Stage.PRODUCE,
-        ANY,
-        "not-acknowledged",
-        _ACKNOWLEDGES,
-        "see the log and the load of {who}: it answers, but does not take a record in time",
-    ),
-    # consume
-    CauseRow(
-        Stage.CONSUME,
-        "corrupt",
-        "corrupt",
-        _RETURNS,
-        "see what stands between this client and {who}: a record came back changed",
-    ),
-    CauseRow(
-        Stage.CONSUME,
-        "authorization",
-        "authorization",
-        _RETURNS,
-        "allow this user Read on topics that begin with __earshot- and on the group earshot",
-    ),
-    CauseRow(
-        Stage.CONSUME,
-        ANY,
-        "not-returned",
-        _RETURNS,
-        "see the log of {who}: it acknowledged the record and does not hand it out",
-    ),
+        "{listener} binds"),
+    _metadata("unexpected", "unexpected", "no {who}: the contract does not know it",
+        "export the contract again (`pulumi up`), or stop that broker"),
+    _produce("misrouted", "misrouted", "{address} leads to {who}",
+        "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
+    _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",
+        "see that a majority of the controllers runs and that brokers reach them: until "
+        "then, metadata is answered but nothing can change"),
+    _produce("replicas", "replicas", _ACKNOWLEDGES,
+        "see min.insync.replicas: the record's topic has one replica and asks for one"),
+    _produce("authorization", "authorization", _ACKNOWLEDGES,
+        "allow this user Write on topics that begin with __earshot-"),
+    _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
+        "see the log and the load of {who}: it answers, but does not take a record in time"),
+    _consume("corrupt", "corrupt", _RETURNS,
+        "see what stands between this client and {who}: a record came back changed"),
+    _consume("authorization", "authorization", _RETURNS,
+        "allow this user Read on topics that begin with __earshot- and on the group earshot"),
+    _consume(ANY, "not-returned", _RETURNS,
+        "see the log of {who}: it acknowledged the record and does not hand it out"),
 )
+# fmt: on
 
 
 def named(broker: int) -> str:
