@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from typer import Argument, Option
 
 from earshot.cli.lint_options import SUMMARY as LINT
 from earshot.report import Format
@@ -36,51 +37,83 @@ class ClientScope(StrEnum):
     EXTERNAL = "external"
 
 
-Stack = Annotated[
-    str | None,
-    typer.Option("--stack", "-s", metavar="NAME", help="A stack of this project, such as local."),
-]
-ContractFile = Annotated[
-    str | None,
-    typer.Option(
-        "--contract",
-        metavar="FILE",
-        help="A contract, as 'pulumi stack output contract --json' prints it; - is stdin.",
-    ),
-]
-Bootstrap = Annotated[
-    str | None,
-    typer.Option(
-        "--bootstrap",
-        metavar="HOST:PORT,..",
-        help="Where to connect first; without a contract, what brokers advertise is taken as is.",
-    ),
-]
-ClientConfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--client-config",
-        metavar="FILE",
-        help="Kafka client properties, for TLS and SASL (as for --command-config).",
-    ),
-]
-ReportFormat = Annotated[
-    Format | None,
-    typer.Option("--format", "-f", help="Default: text, or what the suffix of --output says."),
-]
-Output = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the report there as well (.txt, .json, .xml, .md, .html); may be repeated.",
-    ),
-]
-Deadline = Annotated[
-    float | None,
-    typer.Option("--deadline", metavar="SECONDS", min=0.1, max=86400, help="For it all."),
-]
+# fmt: off
+Stack = Annotated[str | None, Option(
+    "--stack", "-s", metavar="NAME", help="A stack of this project, such as local.")]
+OneStack = Annotated[str, Option("--stack", "-s", metavar="NAME", help="A stack's name.")]
+SecuredStack = Annotated[str, Option("--stack", "-s", metavar="NAME", help="A secured stack.")]
+ContractFile = Annotated[str | None, Option(
+    "--contract", metavar="FILE",
+    help="A contract, as 'pulumi stack output contract --json' prints it; - is stdin.")]
+Bootstrap = Annotated[str | None, Option(
+    "--bootstrap", metavar="HOST:PORT,..",
+    help="Where to connect first; without a contract, what brokers advertise is taken as is.")]
+ClientConfig = Annotated[Path | None, Option(
+    "--client-config", metavar="FILE",
+    help="Kafka client properties, for TLS and SASL (as for --command-config).")]
+Deadline = Annotated[float | None, Option(
+    "--deadline", metavar="SECONDS", min=0.1, max=86400, help="For it all.")]
+ReportFormat = Annotated[Format | None, Option(
+    "--format", "-f", help="Default: text, or what the suffix of --output says.")]
+Output = Annotated[list[Path] | None, Option(
+    "--output", "-o", metavar="FILE",
+    help="Write the report there as well (.txt, .json, .xml, .md, .html); may be repeated.")]
+DocumentFormat = Annotated[Document, Option("--format", "-f")]
+
+# plan
+PlanFormat = Annotated[Document, Option("--format", "-f", help="json: the contract.")]
+Render = Annotated[str | None, Option(
+    "--render", metavar="NODE", help="Print the server.properties of a node, or of 'all'.")]
+Check = Annotated[bool, Option(
+    "--check", help="Look the names up and apply the rules, as the gate will.")]
+Against = Annotated[str | None, Option(
+    "--against", metavar="STACK", help="Print the steps from what that stack runs to this.")]
+
+# doctor
+ForScope = Annotated[ClientScope | None, Option(
+    "--scope", help="Only the listeners for the clients that stand here.")]
+Produce = Annotated[bool, Option("--produce/--no-produce", help="Send a record to every broker.")]
+
+# validate
+Records = Annotated[int | None, Option(
+    "--records", min=0, help="In all, in equal shares per listener; 0: no Spark.")]
+Jars = Annotated[str | None, Option(
+    "--jars", metavar="FILE,..", help="The connector's jars, instead of Ivy.")]
+JarsFolder = Annotated[Path | None, Option(
+    "--jars-dir", metavar="FOLDER", help="A folder that holds these jars.")]
+SparkProperties = Annotated[list[str] | None, Option(
+    "--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated.")]
+Vantages = Annotated[Path | None, Option(
+    "--vantages", metavar="FILE", help="Where to stand; a stack has its own.")]
+Only = Annotated[list[str] | None, Option(
+    "--only", metavar="NAME", help="Stand at this vantage alone; may be repeated.")]
+ThisVantage = Annotated[str | None, Option(
+    "--vantage", metavar="NAME", help="Stand here, and call this place so.")]
+Incarnations = Annotated[str | None, Option("--incarnations", hidden=True)]
+
+# client
+User = Annotated[str, Option("--user", metavar="NAME", help="One of its users.")]
+Listener = Annotated[str, Option(
+    "--listener", metavar="NAME", help="Through which the user comes in.")]
+ClientOutput = Annotated[Path, Option(
+    "--output", "-o", metavar="FILE", help="For its owner alone (0600).")]
+
+# report, rules, adopt
+Reports = Annotated[list[str] | None, Argument(
+    metavar="[FILE]...", help="Reports in JSON; also s3://BUCKET/KEY.")]
+RuleId = Annotated[str | None, Argument(metavar="[ID]", help="A rule's id, such as KL011.")]
+Adopted = Annotated[Path, Argument(
+    metavar="FILE", help="A docker-compose.yml or a server.properties.")]
+EnvFile = Annotated[Path | None, Option(
+    "--env-file", metavar="FILE", help="Default: .env beside the compose file.")]
+Services = Annotated[list[str] | None, Option(
+    "--service", metavar="NAME", help="Only this service; may be repeated.")]
+Scopes = Annotated[list[str] | None, Option(
+    "--scope", metavar="NAME=SCOPE",
+    help="Whom a listener is for: internal, host or external; may be repeated.")]
+StackOutput = Annotated[Path | None, Option(
+    "--output", "-o", metavar="FILE", help="Write the stack file there.")]
+# fmt: on
 
 
 def _version(wanted: bool) -> None:
@@ -94,10 +127,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def earshot(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the trace of an error; anywhere on the line.")
+        bool, Option("--debug", help="Show the trace of an error; anywhere on the line.")
     ] = False,
 ) -> None:
     """Is anyone listening? Computes, checks and proves the listeners of Kafka brokers.
@@ -117,26 +150,11 @@ def earshot(
 
 @app.command()
 def plan(
-    stack: Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="A stack's name.")],
-    format: Annotated[Document, typer.Option("--format", "-f", help="json: the contract.")] = (
-        Document.TEXT
-    ),
-    render: Annotated[
-        str | None,
-        typer.Option(
-            "--render", metavar="NODE", help="Print the server.properties of a node, or of 'all'."
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Look the names up and apply the rules, as the gate will."),
-    ] = False,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", metavar="STACK", help="Print the steps from what that stack runs to this."
-        ),
-    ] = None,
+    stack: OneStack,
+    format: PlanFormat = Document.TEXT,
+    render: Render = None,
+    check: Check = False,
+    against: Against = None,
 ) -> None:
     """Show what the brokers of a stack will bind and advertise; nothing is touched.
 
@@ -153,11 +171,8 @@ def plan(
     """
     from earshot.cli import plan as command
 
-    code = command.run(
-        stack, json=format is Document.JSON, render=render, check=check, against=against
-    )
-    if code:
-        raise typer.Exit(code)
+    as_json = format is Document.JSON
+    _exit(command.run(stack, json=as_json, render=render, check=check, against=against))
 
 
 @app.command()
@@ -165,15 +180,10 @@ def doctor(
     stack: Stack = None,
     contract: ContractFile = None,
     bootstrap: Bootstrap = None,
-    scope: Annotated[
-        ClientScope | None,
-        typer.Option("--scope", help="Only the listeners for the clients that stand here."),
-    ] = None,
+    scope: ForScope = None,
     client_config: ClientConfig = None,
     deadline: Deadline = None,
-    produce: Annotated[
-        bool, typer.Option("--produce/--no-produce", help="Send a record to every broker.")
-    ] = True,
+    produce: Produce = True,
     format: ReportFormat = None,
     output: Output = None,
 ) -> None:
@@ -191,17 +201,9 @@ def doctor(
     """
     from earshot.cli import doctor as command
 
-    _exit(
-        command.run(
-            (stack, contract, bootstrap),
-            scope and scope.value,
-            client_config,
-            deadline,
-            produce,
-            format,
-            output or [],
-        )
-    )
+    looked_at = (stack, contract, bootstrap)
+    chosen = scope and scope.value
+    _exit(command.run(looked_at, chosen, client_config, deadline, produce, format, output or []))
 
 
 @app.command()
@@ -210,38 +212,15 @@ def validate(
     contract: ContractFile = None,
     bootstrap: Bootstrap = None,
     client_config: ClientConfig = None,
-    records: Annotated[
-        int | None,
-        typer.Option("--records", min=0, help="In all, in equal shares per listener; 0: no Spark."),
-    ] = None,
+    records: Records = None,
     deadline: Deadline = None,
-    jars: Annotated[
-        str | None,
-        typer.Option("--jars", metavar="FILE,..", help="The connector's jars, instead of Ivy."),
-    ] = None,
-    jars_dir: Annotated[
-        Path | None,
-        typer.Option("--jars-dir", metavar="FOLDER", help="A folder that holds these jars."),
-    ] = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated."),
-    ] = None,
-    vantages: Annotated[
-        Path | None,
-        typer.Option("--vantages", metavar="FILE", help="Where to stand; a stack has its own."),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only", metavar="NAME", help="Stand at this vantage alone; may be repeated."
-        ),
-    ] = None,
-    vantage: Annotated[
-        str | None,
-        typer.Option("--vantage", metavar="NAME", help="Stand here, and call this place so."),
-    ] = None,
-    incarnations: Annotated[str | None, typer.Option("--incarnations", hidden=True)] = None,
+    jars: Jars = None,
+    jars_dir: JarsFolder = None,
+    conf: SparkProperties = None,
+    vantages: Vantages = None,
+    only: Only = None,
+    vantage: ThisVantage = None,
+    incarnations: Incarnations = None,
     format: ReportFormat = None,
     output: Output = None,
 ) -> None:
@@ -266,30 +245,15 @@ def validate(
     """
     from earshot.cli import validate as command
 
-    _exit(
-        command.run(
-            (stack, contract, bootstrap),
-            client_config,
-            command.Effort(records, deadline, jars, jars_dir, tuple(conf or ())),
-            command.Standing(vantages, vantage, tuple(only or ())),
-            incarnations,
-            format,
-            output or [],
-        )
-    )
+    looked_at = (stack, contract, bootstrap)
+    effort = command.Effort(records, deadline, jars, jars_dir, tuple(conf or ()))
+    standing = command.Standing(vantages, vantage, tuple(only or ()))
+    given = (client_config, effort, standing, incarnations, format, output or [])
+    _exit(command.run(looked_at, *given))
 
 
 @app.command()
-def client(
-    stack: Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="A secured stack.")],
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="One of its users.")],
-    listener: Annotated[
-        str, typer.Option("--listener", metavar="NAME", help="Through which the user comes in.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="For its owner alone (0600).")
-    ],
-) -> None:
+def client(stack: SecuredStack, user: User, listener: Listener, output: ClientOutput) -> None:
     """Write the client properties with which a user of a secured stack comes in.
 
     They hold the addresses, whom to trust, and the user's password or the file
@@ -306,10 +270,7 @@ def client(
 
 @app.command()
 def report(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Reports in JSON; also s3://BUCKET/KEY."),
-    ] = None,
+    files: Reports = None,
     stack: Stack = None,
     format: ReportFormat = None,
     output: Output = None,
@@ -329,12 +290,7 @@ def report(
 
 
 @app.command()
-def rules(
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A rule's id, such as KL011.")
-    ] = None,
-    format: Annotated[Document, typer.Option("--format", "-f")] = Document.TEXT,
-) -> None:
+def rules(id: RuleId = None, format: DocumentFormat = Document.TEXT) -> None:
     """List the rules that advertised listeners are checked by, or show one in full.
 
     The policy pack applies them at every preview and update; what it says names
@@ -350,30 +306,12 @@ def rules(
 
 @app.command()
 def adopt(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A docker-compose.yml or a server.properties.")
-    ],
-    env_file: Annotated[
-        Path | None,
-        typer.Option("--env-file", metavar="FILE", help="Default: .env beside the compose file."),
-    ] = None,
-    service: Annotated[
-        list[str] | None,
-        typer.Option("--service", metavar="NAME", help="Only this service; may be repeated."),
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scope",
-            metavar="NAME=SCOPE",
-            help="Whom a listener is for: internal, host or external; may be repeated.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the stack file there."),
-    ] = None,
-    format: Annotated[Document, typer.Option("--format", "-f")] = Document.TEXT,
+    file: Adopted,
+    env_file: EnvFile = None,
+    service: Services = None,
+    scope: Scopes = None,
+    output: StackOutput = None,
+    format: DocumentFormat = Document.TEXT,
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
 
@@ -386,11 +324,8 @@ def adopt(
     """
     from earshot.cli import adopt as command
 
-    _exit(
-        command.run(
-            file, env_file, service or [], scope or [], output, json=format is Document.JSON
-        )
-    )
+    as_json = format is Document.JSON
+    _exit(command.run(file, env_file, service or [], scope or [], output, json=as_json))
 
 
 @app.command(
