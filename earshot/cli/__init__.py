@@ -37,7 +37,7 @@ EXTRAS = {
 def main() -> NoReturn:
     """The console script."""
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever has started this process
+        if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
     # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
     signal.signal(signal.SIGTERM, _terminate)
@@ -73,7 +73,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as fault:
         if debug:
             traceback.print_exc()
-        if extra := _extra_for(fault):
+        package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
+        if extra := EXTRAS.get(package.partition(".")[0]):
             _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
             return USAGE
         kind = type(fault).__name__
@@ -81,13 +82,6 @@ def run(arguments: Sequence[str]) -> int:
         _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
         return OWN_FAULT
     return 0
-
-
-def _extra_for(fault: Exception) -> str:
-    """The extra that brings the package whose import has failed, or an empty text."""
-    if not isinstance(fault, ModuleNotFoundError):
-        return ""
-    return EXTRAS.get((fault.name or "").partition(".")[0], "")
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -43,21 +43,21 @@ def run(
     """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError."""
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
-    over = _laid_over(file)
-    read = (file, *(Path(name) for _, name in over), *((env_file,) if env_file else ()))
+    # what `docker compose` lays over the file by itself
+    texts = [(text_of(item), str(item)) for item in laid_over(file)]
+    over = [item for item in texts if is_compose(*item)]
     if output is not None:
+        read = (file, *(Path(name) for _, name in over), *((env_file,) if env_file else ()))
         refuse_read((output,), read)
-    adoption = _less_ignored(
-        _adopt(file, over, env_file, services, read_scopes(scopes)), file, over
-    )
+    adoption = _adopt(file, over, env_file, services, read_scopes(scopes))
+    adoption = _less_ignored(adoption, file, over)
     emit(as_json(adoption) if json else as_text(adoption, Terminal.of(sys.stdout)))
     if adoption.document is not None:
+        text = stack_file(adoption)
         if output is not None:
-            save(output, stack_file(adoption))
-            if not json:
-                emit(f"\nwritten: {output}\n")
-        elif not json:
-            emit(f"\n{stack_file(adoption)}")
+            save(output, text)
+        if not json:
+            emit(f"\nwritten: {output}\n" if output is not None else f"\n{text}")
     return adoption.exit_code
 
 
@@ -73,12 +73,6 @@ def read_scopes(texts: Sequence[str]) -> Scopes:
             raise EarshotError(f"--scope {text}", observed=f"{name} is given twice")
         found[name] = tuple(scope for scope in CLIENT_SCOPES if scope in wanted)
     return found
-
-
-def _laid_over(file: Path) -> list[tuple[str, str]]:
-    """The files that `docker compose` lays over ``file`` by itself: text and name of each."""
-    texts = [(text_of(item), str(item)) for item in laid_over(file)]
-    return [item for item in texts if is_compose(*item)]
 
 
 def _adopt(

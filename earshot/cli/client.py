@@ -32,12 +32,10 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
     if user not in security.user_names:
         allowed = ", ".join(security.user_names)
         raise EarshotError("--user", observed=f"found {user!r}", allowed=allowed)
-    contract = stack_contract(project, stack)
-    listeners = {item.name: item for item in contract.listeners}
+    listeners = {item.name: item for item in stack_contract(project, stack).listeners}
     if listener not in listeners:
-        raise EarshotError(
-            "--listener", observed=f"found {listener!r}", allowed=", ".join(listeners)
-        )
+        allowed = ", ".join(listeners)
+        raise EarshotError("--listener", observed=f"found {listener!r}", allowed=allowed)
     chosen = listeners[listener]
     text = client_properties(
         Store(project.credentials_file(stack).parent),

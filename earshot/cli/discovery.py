@@ -51,33 +51,26 @@ def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, 
             groups.setdefault(cell.listener, []).append(cell)
     if not groups:
         raise NoBrokerAnswered(seen)
-    names = {asked: f"LISTENER_{i}" for i, asked in enumerate(groups, start=1)}
-    listeners = tuple(
-        ContractListener(
-            name=names[asked],
-            protocol=protocol,
-            scopes=(),
-            bootstrap=",".join(str(cell.address) for cell in cells),
+    listeners, notes = [], []
+    advertised: dict[int, dict[str, Advertised]] = {}
+    for number, (asked, cells) in enumerate(groups.items(), start=1):
+        name = f"LISTENER_{number}"
+        notes.append(f"{name} is what {asked} led to")
+        bootstrap = ",".join(str(cell.address) for cell in cells)
+        listeners.append(
+            ContractListener(name=name, protocol=protocol, scopes=(), bootstrap=bootstrap)
         )
-        for asked, cells in groups.items()
-    )
+        for cell in cells:
+            host, port = cell.address
+            advertised.setdefault(cell.broker, {})[name] = Answered(host=host, port=port)
     contract = Contract(
         cluster=seen.cluster,
         cluster_id=seen.cluster_id or None,
         placement="",
         kafka_version="",
-        listeners=listeners,
-        brokers=_brokers(names, groups),
+        listeners=tuple(listeners),
+        brokers=tuple(
+            ContractBroker(id=it, advertised=advertised[it]) for it in sorted(advertised)
+        ),
     )
-    return contract, tuple(f"{name} is what {asked} led to" for asked, name in names.items())
-
-
-def _brokers(
-    names: Mapping[str, str], groups: Mapping[str, Sequence[Cell]]
-) -> tuple[ContractBroker, ...]:
-    found: dict[int, dict[str, Advertised]] = {}
-    for asked, cells in groups.items():
-        for cell in cells:
-            host, port = cell.address
-            found.setdefault(cell.broker, {})[names[asked]] = Answered(host=host, port=port)
-    return tuple(ContractBroker(id=id, advertised=found[id]) for id in sorted(found))
+    return contract, tuple(notes)

@@ -62,8 +62,11 @@ def run(
     Raises EarshotError for bad options and for a path that does not exist.
     """
     targets = formats(output, format, SUFFIXES)
-    _refuse_folder(choice.write_baseline)
-    written = [*output, *((choice.write_baseline,) if choice.write_baseline else ())]
+    baseline = choice.write_baseline
+    if baseline is not None and baseline.is_dir():
+        what = f"--write-baseline {baseline}"
+        raise EarshotError(what, observed="is a folder", allowed="a file")
+    written = [*output, *([baseline] if baseline else [])]
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
     known = _known(choice)
@@ -75,11 +78,11 @@ def run(
     if shown:
         print(visible(shown), file=sys.stdout if printed is LintFormat.TEXT else sys.stderr)
     emit(render(outcome, printed, Terminal.of(sys.stdout)))
-    if choice.write_baseline is not None:
+    if baseline is not None:
         from earshot.lint.baseline import as_text
 
-        save(choice.write_baseline, as_text(known))
-        _say(f"written: {choice.write_baseline}, {counted(len(known), 'mistake')}")
+        save(baseline, as_text(known))
+        _say(f"written: {baseline}, {counted(len(known), 'mistake')}")
     for failed in outcome.failed:
         _say(f"error: {failed.error}")
     return outcome.exit_code
@@ -115,10 +118,7 @@ def _outcome(
         except EarshotError as error:
             failed.append(Failed(str(file), error))
     if choice.write_baseline is not None or known:
-        from earshot.lint.baseline import (
-            recorded,
-            with_baseline,
-        )  # not without need: slow to import
+        from earshot.lint.baseline import recorded, with_baseline  # slow to import
 
         if choice.write_baseline is not None:
             known = recorded(linted, root, known)
@@ -149,23 +149,20 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             continue
 
         def checked(text: str, file: Path = file) -> Linted:
-            linted = check_compose(text, file, os.environ, said)
-            return with_comments(
-                of_rules(linted, select, ignore), lambda _: text.split("\n"), today
-            )
+            linted = of_rules(check_compose(text, file, os.environ, said), select, ignore)
+            return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
             before = file.read_bytes().decode("utf-8")
             after = fixed(before, str(file), checked)
         except (OSError, ValueError, EarshotError):
             continue  # reported where the file is checked
-        if after.cured:
-            found.append(difference(before, after.text, str(file)))
-            _say(
-                f"{'fixed' if choice.fix else 'can be fixed'}: {file}, "
-                f"{counted(len(after.cured), 'mistake')}"
-            )
-        if after.cured and choice.fix:
+        if not after.cured:
+            continue
+        found.append(difference(before, after.text, str(file)))
+        done = "fixed" if choice.fix else "can be fixed"
+        _say(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
+        if choice.fix:
             target = file.resolve()
             save(target, after.text, stat.S_IMODE(target.stat().st_mode))
     return "\n".join(found)
@@ -193,11 +190,6 @@ def _release(text: str) -> tuple[int, int] | None:
             allowed="Kafka's own number, such as 2.8 or 3.9 (Confluent 7.x is Kafka 3.x)",
         )
     return int(match[1]), int(match[2])
-
-
-def _refuse_folder(file: Path | None) -> None:
-    if file is not None and file.is_dir():
-        raise EarshotError(f"--write-baseline {file}", observed="is a folder", allowed="a file")
 
 
 def _say(message: str) -> None:

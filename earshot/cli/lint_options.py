@@ -78,51 +78,25 @@ def parser() -> argparse.ArgumentParser:
     )
     add, several = found.add_argument, partial(found.add_argument, action="append", default=[])
     add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
-    several(
-        *("-f", "--file"),
-        metavar="FILE",
-        type=Path,
-        help="a Compose file; each is laid over those before it, as by 'docker compose -f'",
-    )
-    several(
-        "--profile",
-        metavar="NAME",
-        help="services of this profile, and not of others; may be repeated",
-    )
-    add(
-        "--kafka-version",
-        metavar="X.Y",
-        default="",
-        help="Kafka's release, where a file shows none",
-    )
-    add(
-        "--format",
-        choices=[str(item) for item in LintFormat],
-        help="default: text, or what the suffix of --output says",
-    )
+    # fmt: off
+    several("-f", "--file", metavar="FILE", type=Path,
+        help="a Compose file; each is laid over those before it, as by 'docker compose -f'")
+    several("--profile", metavar="NAME",
+        help="services of this profile, and not of others; may be repeated")
+    add("--kafka-version", metavar="X.Y", default="",
+        help="Kafka's release, where a file shows none")
+    add("--format", choices=[str(item) for item in LintFormat],
+        help="default: text, or what the suffix of --output says")
     several("--select", metavar="ID,..", help="only these rules; may be repeated")
     several("--ignore", metavar="ID,..", help="not these rules; may be repeated")
     add("--baseline", metavar="FILE", type=Path, help="ignore the mistakes recorded there")
-    add(
-        "--write-baseline",
-        metavar="FILE",
-        type=Path,
-        help="record the mistakes of now, and ignore them",
-    )
-    add(
-        "--diff",
-        action="store_true",
-        help="show what --fix would write into Compose files, and write nothing",
-    )
-    add(
-        "--fix",
-        action="store_true",
-        help="write the lines of mistakes that have one remedy alone, and show them as a diff",
-    )
-    several(
-        *("-o", "--output"),
-        metavar="FILE",
-        type=Path,
-        help="write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated",
-    )
+    add("--write-baseline", metavar="FILE", type=Path,
+        help="record the mistakes of now, and ignore them")
+    add("--diff", action="store_true",
+        help="show what --fix would write into Compose files, and write nothing")
+    add("--fix", action="store_true",
+        help="write the lines of mistakes that have one remedy alone, and show them as a diff")
+    several("-o", "--output", metavar="FILE", type=Path,
+        help="write it there as well (.txt, .json, .sarif, .xml, .md); may be repeated")
+    # fmt: on
     return found

@@ -32,21 +32,14 @@ def run(
 
     With ``against`` it prints the steps from what that stack runs to this. Raises EarshotError.
     """
+    prints_document = json or render is not None
     if against is not None:
-        if json or check or render is not None:
-            raise EarshotError(
-                "--against",
-                observed="stands beside --check, --format json or --render, which are about one "
-                "plan alone",
-                remedy="leave one of them out",
-            )
+        if prints_document or check:
+            others = "--check, --format json or --render, which are about one plan alone"
+            raise _beside("--against", others)
         return _steps(stack, against)
-    if check and (json or render is not None):
-        raise EarshotError(
-            "--check",
-            observed="stands beside --format json or --render, which print nothing but a document",
-            remedy="leave one of them out",
-        )
+    if check and prints_document:
+        raise _beside("--check", "--format json or --render, which print nothing but a document")
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
@@ -65,6 +58,11 @@ def run(
             emit("\n" + findings_text(found, terminal))
             return 1 if any(item.is_certain_error for item in found.findings) else 0
     return 0
+
+
+def _beside(option: str, others: str) -> EarshotError:
+    observed, remedy = f"stands beside {others}", "leave one of them out"
+    return EarshotError(option, observed=observed, remedy=remedy)
 
 
 def _steps(stack: str, against: str) -> int:
@@ -94,22 +92,25 @@ def findings_text(found: PlanCheck, terminal: Terminal) -> str:
 def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
-    if isinstance(planned, DockerPlan):
-        head, *rows = columns([DOCKER_HEAD, *_rows(plan, _docker_columns(planned))])
-    else:
-        head, *rows = columns([HEAD, *_rows(plan, _columns)])
-    voters = ", ".join(str(node.id) for node in plan.controllers)
+    titles, row = (
+        (DOCKER_HEAD, _docker_columns(planned))
+        if isinstance(planned, DockerPlan)
+        else (HEAD, _columns)
+    )
+    head, *rows = columns(
+        [titles]
+        + [row(node, it, i == 0) for node in plan.nodes for i, it in enumerate(node.listeners)]
+    )
+    brokers = len(plan.brokers)
     facts = (
-        _counted(plan.brokers),
-        f"voters {voters}",
-        f"replicas {plan.replication_factor}",
-        f"min ISR {plan.min_insync_replicas}",
-        f"between brokers {plan.inter_broker}",
-        f"gate {spec.gate}",
+        f"{brokers} broker{'' if brokers == 1 else 's'}, "
+        f"voters {', '.join(str(node.id) for node in plan.controllers)}, "
+        f"replicas {plan.replication_factor}, min ISR {plan.min_insync_replicas}, "
+        f"between brokers {plan.inter_broker}, gate {spec.gate}"
     )
     lines = [
         terminal.bold(f"stack {stack}: placement {spec.placement}, Kafka {plan.kafka_version}"),
-        ", ".join(facts),
+        facts,
         "",
         terminal.bold(head),
         *rows,
@@ -121,14 +122,6 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
 
 Columns = Callable[[Node, Listener, bool], tuple[str, ...]]
 """The columns of one socket; the flag marks a node's first."""
-
-
-def _rows(plan: ClusterPlan, row: Columns) -> list[tuple[str, ...]]:
-    return [
-        row(node, item, index == 0)
-        for node in plan.nodes
-        for index, item in enumerate(node.listeners)
-    ]
 
 
 def _columns(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
@@ -165,24 +158,16 @@ def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
 
 def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
     """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
-    if not isinstance(planned, DockerPlan):
-        _check_known(node)
-        return server_properties(planned.plan, node)
-    variables = planned.containers[node.id].variables(cluster_id)
-    return "".join(f"{name}={value}\n" for name, value in variables.items())
-
-
-def _check_known(node: Node) -> None:
+    if isinstance(planned, DockerPlan):
+        variables = planned.containers[node.id].variables(cluster_id)
+        return "".join(f"{name}={value}\n" for name, value in variables.items())
     if not all(item.known for item in node.listeners):
         raise EarshotError(
             f"--render {node.id}",
             observed="its names are not known before AWS has given them",
             remedy="after the update, look at the instance's user data",
         )
-
-
-def _counted(brokers: tuple[Node, ...]) -> str:
-    return "1 broker" if len(brokers) == 1 else f"{len(brokers)} brokers"
+    return server_properties(planned.plan, node)
 
 
 def _nodes(plan: ClusterPlan, wanted: str) -> tuple[Node, ...]:

@@ -40,11 +40,8 @@ def in_full(rule: Rule, terminal: Terminal) -> str:
     """Everything that is known of a rule, and below it what breaks it and what keeps it."""
     width = max(len(name) for name in (*FIELDS, STANDS_FOR))
     lines = [terminal.bold(f"{rule.id}: {rule.title}")]
-    lines += [
-        terminal.field(name, text, width)
-        for name, text in _facts(rule).items()
-        if name not in ("id", "title")
-    ]
+    facts = [(name, text) for name, text in _facts(rule).items() if name not in ("id", "title")]
+    lines += [terminal.field(name, text, width) for name, text in facts]
     for kind, text in _example(rule).items():
         lines += ["", terminal.bold(f"{kind}:"), textwrap.indent(text, "  ").rstrip()]
     return "\n".join(lines) + "\n"
@@ -57,18 +54,14 @@ def _example(rule: Rule) -> dict[str, str]:
 
 def _facts(rule: Rule) -> dict[str, str]:
     reports = [item for item in REPORTS if rule.id in item.rules]
-    stands_for = [f"{item.title} ({', '.join(item.reported)})" for item in reports]
-    return {name: str(getattr(rule, name)) for name in FIELDS} | (
-        {STANDS_FOR: "; ".join(stands_for)} if stands_for else {}
-    )
+    stands_for = "; ".join(f"{item.title} ({', '.join(item.reported)})" for item in reports)
+    facts = {name: str(getattr(rule, name)) for name in FIELDS}
+    return facts | ({STANDS_FOR: stands_for} if stands_for else {})
 
 
 def _rule(id: str) -> Rule:
-    for rule in RULES:
-        if rule.id == id.upper():
-            return rule
-    raise EarshotError(
-        f"rule {id}",
-        observed="there is none of this id",
-        allowed=", ".join(rule.id for rule in RULES),
-    )
+    known = {rule.id: rule for rule in RULES}
+    if id.upper() not in known:
+        allowed = ", ".join(known)
+        raise EarshotError(f"rule {id}", observed="there is none of this id", allowed=allowed)
+    return known[id.upper()]

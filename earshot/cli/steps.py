@@ -26,11 +26,9 @@ def describe(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal) -
     change = Change.of(state, wanted)
     if not change.steps:
         return f"stack {stack}: its brokers run these listeners already\n"
-    if len(change.steps) == 1:
-        head = f"stack {stack}: one step"
-    else:
-        head = f"stack {stack}: {len(change.steps)} steps, each by an update of its own"
-    lines = [terminal.bold(head)]
+    count = len(change.steps)
+    head = "one step" if count == 1 else f"{count} steps, each by an update of its own"
+    lines = [terminal.bold(f"stack {stack}: {head}")]
     titles = change.lines or (f"step 1 of 1: {change.steps[0].text}",)
     for title, step in zip(titles, rehearsed(runs, change.steps), strict=True):
         lines += ["", terminal.bold(title)]

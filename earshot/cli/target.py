@@ -41,9 +41,7 @@ class Target:
     @property
     def report_file(self) -> Path | None:
         """Where the last report of this stack is kept; None without a stack."""
-        if self.project is None or self.stack is None:
-            return None
-        return self.project.report_file(self.stack)
+        return self.project.report_file(self.stack) if self.project and self.stack else None
 
 
 def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Target:
@@ -60,12 +58,10 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
             "--stack and --contract", observed="are both given", allowed="one of them"
         )
     addresses = parse_bootstrap(bootstrap) if bootstrap is not None else ()
-    if contract is not None:
-        return Target(_contract_in(contract), addresses)
     if stack is not None:
         project = Project.find()
         return Target(stack_contract(project, stack), addresses, project, stack_name(stack))
-    return Target(None, addresses)
+    return Target(_contract_in(contract) if contract is not None else None, addresses)
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:
@@ -74,9 +70,8 @@ def parse_bootstrap(text: str) -> tuple[Address, ...]:
     A broker may be called what earshot would not advertise: Compose makes names with underscores,
     and Kafka's clients take them, and a trailing dot too.
     """
-    return tuple(_seed(part.strip()) for part in text.split(",") if part.strip()) or (
-        parse_address(text),
-    )
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(map(_seed, parts)) or (parse_address(text),)
 
 
 def _seed(text: str) -> Address:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from earshot.remote.run import validate_from
 from earshot.report import Format, render
 from earshot.spark.run import ValidationOptions
 from earshot.spark.run import validate as prove
-from earshot.validation.contract import Contract
 
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 """The only standpoint in a docker contract itself: listeners for this machine."""
@@ -67,19 +66,18 @@ def run(
     lives = _incarnations(incarnations)
     named = target(*looked_at)
     client = named.client_properties(client_config)
-    options = replace(
-        # elsewhere it is a container, whose cache goes with it
-        _options(effort, _defaults(named), client, here=standing.vantage is None),
-        incarnations=lives,
-    )
+    options = replace(_options(effort, _defaults(named)), client=client, incarnations=lives)
     standpoints = _standpoints(standing, named, bool(client))
     if standing.vantage is not None:
-        options = replace(options, vantage=standing.vantage)
-    try:
-        contract, notes = _contract(named, client)
-    except NoBrokerAnswered as nobody:
-        show(nobody.report, files, format)
-        return nobody.report.exit_code
+        # elsewhere it is a container, whose cache goes with it
+        options = replace(options, vantage=standing.vantage, record=False)
+    notes: tuple[str, ...] = ()
+    if (contract := named.contract) is None:
+        try:
+            contract, notes = discover(named.bootstrap, client)
+        except NoBrokerAnswered as nobody:
+            show(nobody.report, files, format)
+            return nobody.report.exit_code
     with steps() as step:
         if standpoints is None:
             report = prove(contract, options, step)
@@ -111,10 +109,8 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
         if kept.exists():
             # what a deploy leaves out is looked at where it is asked for, or can be
             return tuple(
-                item.model_copy(update={"without": {}})
-                if asked or item.name in standing.only
-                else item
-                for item in read_standpoints(kept)
+                it.model_copy(update={"without": {}}) if asked or it.name in standing.only else it
+                for it in read_standpoints(kept)
             )
     if named.contract is not None and in_containers(named.contract.placement):
         return HOST_ALONE
@@ -127,33 +123,22 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
     return None
 
 
-def _contract(named: Target, client: Mapping[str, str]) -> tuple[Contract, tuple[str, ...]]:
-    if named.contract is not None:
-        return named.contract, ()
-    return discover(named.bootstrap, client)
-
-
 def _defaults(named: Target) -> ValidationSpec:
     """What the stack's file says; a stack that was deployed elsewhere may have none here."""
-    if named.project is None or named.stack is None:
+    project, stack = named.project, named.stack
+    if project is None or stack is None or not project.stack_file(stack).exists():
         return ValidationSpec()
-    if not named.project.stack_file(named.stack).exists():
-        return ValidationSpec()
-    return named.project.read_cluster(named.stack).validation
+    return project.read_cluster(stack).validation
 
 
-def _options(
-    effort: Effort, defaults: ValidationSpec, client: Mapping[str, str], here: bool
-) -> ValidationOptions:
-    jars = tuple(Path(part.strip()) for part in (effort.jars or "").split(",") if part.strip())
+def _options(effort: Effort, defaults: ValidationSpec) -> ValidationOptions:
     return ValidationOptions(
         records=defaults.records if effort.records is None else effort.records,
         deadline=effort.deadline or float(defaults.deadline),
-        client=client,
-        jars=jars,
+        jars=tuple(Path(it.strip()) for it in (effort.jars or "").split(",") if it.strip()),
         jars_dir=effort.jars_dir,
         spark_conf=dict(_property(text) for text in effort.conf),
-        record=here,
+        record=True,
     )
 
 
