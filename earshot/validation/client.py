@@ -47,16 +47,10 @@ _RENAMED: Final = {
     "ssl.keystore.key": ("ssl.key.pem",),
 }
 _STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
-_JAVAS_OWN: Final = frozenset(
-    {
-        "security.providers",
-        "ssl.protocol",
-        "ssl.enabled.protocols",
-        "ssl.provider",
-        "ssl.keymanager.algorithm",
-        "ssl.trustmanager.algorithm",
-        "ssl.secure.random.implementation",
-    }
+_JAVAS_OWN: Final = (
+    *("security.providers", "ssl.protocol", "ssl.enabled.protocols", "ssl.provider"),
+    *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
+    "ssl.secure.random.implementation",
 )
 """How Java does TLS; it says nothing about whom to trust or who the client is."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
@@ -81,7 +75,7 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
     for key, value in client.items():
         if key in OWNED or key in _STORE_TYPES or key in _JAVAS_OWN:
             continue
-        if not key.startswith(_SECURITY) and not _is_known(key):
+        if not (key.startswith(_SECURITY) or _is_known(key)):
             continue
         if key == "sasl.jaas.config":
             values |= _credentials(value)
@@ -192,10 +186,15 @@ _WORDS: Final = {
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "replicas",
     KafkaError._ALL_BROKERS_DOWN: "unreachable",
 }
-
-
-_MECHANISM: Final = "unsupported sasl mechanism"
-"""What librdkafka says of a login by something that the broker has not enabled."""
+_TRANSPORT_WORDS: Final = {
+    "refused": "refused",
+    "security.protocol": "protocol",
+    "ssl listener": "protocol",
+    "timed out": "timeout",
+    "timeout": "timeout",
+    "": "disconnected",
+}
+"""For an error of the transport, by what its text has, the first that fits."""
 
 
 def failure_of(error: BaseException | KafkaError) -> Failure:
@@ -204,15 +203,16 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
         error = error.args[0]
     if not isinstance(error, KafkaError):
         return Failure("client", str(error))
-    text = error.str()
-    word = _WORDS.get(error.code())
-    if error.code() in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):
+    code, text = error.code(), error.str()
+    lowered = text.lower()
+    word = _WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
+    if code in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):
         word = "client-certificate"
-    if word is None and error.code() == KafkaError._TRANSPORT:
-        word = _transport(text)
-    if word == "authentication" and _MECHANISM in text.lower():
-        word = "mechanism"
-    return Failure(word or error.name().lower().strip("_").replace("_", "-"), text)
+    elif code == KafkaError._TRANSPORT:
+        word = next(word for part, word in _TRANSPORT_WORDS.items() if part in lowered)
+    elif word == "authentication" and "unsupported sasl mechanism" in lowered:
+        word = "mechanism"  # the broker has not enabled it
+    return Failure(word, text)
 
 
 def refuses_certificate(text: str) -> bool:
@@ -222,37 +222,21 @@ def refuses_certificate(text: str) -> bool:
     return any(f"alert {what}" in lowered for what in whats)
 
 
-def _transport(text: str) -> str:
-    lowered = text.lower()
-    if "refused" in lowered:
-        return "refused"
-    if "security.protocol" in lowered or "ssl listener" in lowered:
-        return "protocol"
-    if "timed out" in lowered or "timeout" in lowered:
-        return "timeout"
-    return "disconnected"
-
-
 def _credentials(jaas: str) -> dict[str, str]:
     modules = read_jaas(jaas)
-    if len(modules) > 1:
-        raise EarshotError(
-            "client property sasl.jaas.config",
-            observed=f"names {len(modules)} login modules",
-            allowed="one: Kafka's clients take no more",
-        )
     options = modules[0].options
-    if not {"username", "password"} <= options.keys():
-        raise EarshotError(
-            "client property sasl.jaas.config",
-            observed=f"gives {modules[0].name} no username and password",
-            allowed="a PLAIN or SCRAM login module with both; for other mechanisms librdkafka's "
-            "own sasl.* properties",
+    if len(modules) > 1:
+        observed = f"names {len(modules)} login modules"
+        allowed = "one: Kafka's clients take no more"
+    elif not {"username", "password"} <= options.keys():
+        observed = f"gives {modules[0].name} no username and password"
+        allowed = (
+            "a PLAIN or SCRAM login module with both; for other mechanisms librdkafka's own "
+            "sasl.* properties"
         )
-    if options.get("tokenauth", "").lower() == "true":
-        raise EarshotError(
-            "client property sasl.jaas.config",
-            observed="logs in with a delegation token (tokenauth), which librdkafka cannot",
-            allowed="the credentials of a user",
-        )
-    return {f"sasl.{key}": options[key] for key in ("username", "password")}
+    elif options.get("tokenauth", "").lower() == "true":
+        observed = "logs in with a delegation token (tokenauth), which librdkafka cannot"
+        allowed = "the credentials of a user"
+    else:
+        return {f"sasl.{key}": options[key] for key in ("username", "password")}
+    raise EarshotError("client property sasl.jaas.config", observed=observed, allowed=allowed)

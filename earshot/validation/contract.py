@@ -76,24 +76,17 @@ class Contract(Frozen):
     def _agrees_with_itself(self) -> Contract:
         names = [item.name for item in self.listeners]
         ids = [item.id for item in self.brokers]
-        refuse(
-            [
-                *(f"listeners: {name} stands there twice" for name in _repeated(names)),
-                *(f"brokers: the id {id} stands there twice" for id in _repeated(ids)),
-                *(
-                    f"brokers: {broker.id} advertises {name}, which is none of the listeners "
-                    f"{', '.join(names)}"
-                    for broker in self.brokers
-                    for name in broker.advertised
-                    if name not in names
-                ),
-                *(
-                    f"brokers: {broker.id} advertises nothing"
-                    for broker in self.brokers
-                    if not broker.advertised
-                ),
-            ]
-        )
+        problems = [f"listeners: {name} stands there twice" for name in _repeated(names)]
+        problems += [f"brokers: the id {id} stands there twice" for id in _repeated(ids)]
+        problems += [
+            f"brokers: {broker.id} advertises {name}, which is none of the listeners "
+            + ", ".join(names)
+            for broker in self.brokers
+            for name in broker.advertised
+            if name not in names
+        ]
+        silent = (broker.id for broker in self.brokers if not broker.advertised)
+        refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent)])
         return self
 
     def listener(self, name: str) -> ContractListener:
@@ -117,20 +110,12 @@ class Contract(Frozen):
         """The same with the listeners called ``names`` (at least one) alone, and who has them."""
         wanted = set(names)
         kept = tuple(item for item in self.listeners if item.name in wanted)
-        brokers = tuple(
-            broker.model_copy(
-                update={
-                    "advertised": {
-                        name: address
-                        for name, address in broker.advertised.items()
-                        if name in wanted
-                    }
-                }
-            )
-            for broker in self.brokers
-            if wanted & broker.advertised.keys()
-        )
-        return self.model_copy(update={"listeners": kept, "brokers": brokers})
+        brokers = []
+        for broker in self.brokers:
+            held = {name: it for name, it in broker.advertised.items() if name in wanted}
+            if held:
+                brokers.append(broker.model_copy(update={"advertised": held}))
+        return self.model_copy(update={"listeners": kept, "brokers": tuple(brokers)})
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=2)

@@ -48,9 +48,7 @@ class MetadataAnswer:
     def sharing(self, broker: int) -> tuple[int, ...]:
         """Other brokers at the same host:port as ``broker``: clients reach one of them only."""
         own = self.brokers.get(broker)
-        return tuple(
-            id for id, address in sorted(self.brokers.items()) if id != broker and address == own
-        )
+        return tuple(sorted(id for id, it in self.brokers.items() if it == own and id != broker))
 
 
 def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
@@ -103,12 +101,10 @@ def ask(
                 return first
             patience *= 2
             continue
-        brokers = {
-            item.id: Address(str(item.host), int(item.port or 0)) for item in found.brokers.values()
-        }
-        return MetadataAnswer(
-            address, found.cluster_id or NOT_SAID, brokers, time.monotonic() - begun
-        )
+        listed = found.brokers.values()
+        brokers = {item.id: Address(str(item.host), int(item.port or 0)) for item in listed}
+        took = time.monotonic() - begun
+        return MetadataAnswer(address, found.cluster_id or NOT_SAID, brokers, took)
     return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
 
 
@@ -152,26 +148,18 @@ def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | 
     brokers advertised as answered. Without an answer, or with none in common, the address itself
     decides: one that the listener advertises, else one with a port that only it advertises.
     """
-    if answer is not None:
-        agreeing = {
-            item.name: sum(
-                broker.advertised[item.name].address == answer.brokers.get(broker.id)
-                for broker in contract.brokers
-                if item.name in broker.advertised
-            )
-            for item in contract.listeners
-        }
-        best = max(agreeing, key=lambda name: agreeing[name])
-        if agreeing[best]:
-            return best
-    known = {
-        (broker.advertised[item.name].address, item.name)
+    known = [
+        (item.name, broker.id, broker.advertised[item.name].address)
         for item in contract.listeners
         for broker in contract.brokers
         if item.name in broker.advertised
-    }
-    exact = {name for address, name in known if address == asked}
-    by_port = {name for address, name in known if address.port == asked.port}
+    ]
+    if answer is not None:
+        agreeing = Counter(name for name, id, it in known if answer.brokers.get(id) == it)
+        if agreeing:  # of several with as many the contract's first
+            return agreeing.most_common(1)[0][0]
+    exact = {name for name, _, address in known if address == asked}
+    by_port = {name for name, _, address in known if address.port == asked.port}
     return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
 
 
@@ -184,9 +172,5 @@ def majority_cluster(answers: Iterable[MetadataAnswer]) -> str:
 def unexpected(answers: Sequence[MetadataAnswer], expected: Iterable[int]) -> dict[int, Address]:
     """Brokers that a listener's ``answers`` list although the contract does not."""
     known = set(expected)
-    return {
-        id: address
-        for answer in answers
-        for id, address in sorted(answer.brokers.items())
-        if id not in known
-    }
+    listed = (item for answer in answers for item in sorted(answer.brokers.items()))
+    return {id: address for id, address in listed if id not in known}

@@ -46,7 +46,6 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 
 def refusal(failure: Failure) -> Cause:
     """The cause of ``failure``, which a request to create a topic ended with."""
-    kind, remedy = KINDS.get(
-        failure.error, ("topic-refused", "see the log of the active controller for this time")
-    )
+    other = ("topic-refused", "see the log of the active controller for this time")
+    kind, remedy = KINDS.get(failure.error, other)
     return Cause(kind=kind, observed=failure.text, expected=EXPECTED, remedy=remedy)

@@ -168,12 +168,10 @@ class Report(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        return combine(
-            ([cell.verdict for cell in self.cells] or [Verdict.INCONCLUSIVE])
-            + [item.verdict for item in self.delivery]
-            + [pair.verdict for pair in self.replication]
-            + [vantage.verdict for vantage in self.vantages]
-        )
+        parts: list[Cell | Delivery | Replication | Vantage]
+        parts = [*self.cells, *self.delivery, *self.replication, *self.vantages]
+        nothing_seen = [] if self.cells else [Verdict.INCONCLUSIVE]
+        return combine([*nothing_seen, *(part.verdict for part in parts)])
 
     @property
     def exit_code(self) -> int:
@@ -186,6 +184,4 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
     seen = set(verdicts)
     if Verdict.FAIL in seen:
         return Verdict.FAIL
-    if seen != {Verdict.PASS}:
-        return Verdict.INCONCLUSIVE
-    return Verdict.PASS
+    return Verdict.PASS if seen == {Verdict.PASS} else Verdict.INCONCLUSIVE

@@ -11,7 +11,14 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from earshot.validation.client import Failure, failure_of
-from earshot.validation.topic import PREFIX, Replicas, TopicError, create_topic, outcome, plain
+from earshot.validation.topic import (
+    PREFIX,
+    Replicas,
+    TopicError,
+    await_change,
+    create_topic,
+    plain,
+)
 
 TRIES: Final = 20
 SETTLE: Final = 0.1
@@ -40,7 +47,8 @@ def share_topic(
         chosen, missing = assign(there, wanted)
         if not missing:
             return chosen
-        new = [replicas for replicas in missing if not _awaited(there, replicas)]
+        leaderless = [sorted(held[1:]) for held in there.values() if held[0] < 0]
+        new = [replicas for replicas in missing if sorted(replicas) not in leaderless]
         if not there:
             create_topic(admin, name, wanted, timeout)
         elif new:
@@ -81,27 +89,22 @@ def assign(
     there: Mapping[int, Replicas], wanted: Sequence[Replicas]
 ) -> tuple[tuple[int, ...], list[Replicas]]:
     """For each of ``wanted`` a partition of ``there``, each taken once; and those without one."""
-    free = {partition: there[partition] for partition in sorted(there)}
+    free: dict[tuple[int, ...], list[int]] = {}
+    for partition in sorted(there):
+        free.setdefault(_holders(there[partition]), []).append(partition)
     chosen: list[int] = []
     missing: list[Replicas] = []
     for replicas in wanted:
-        fitting = next((it for it, held in free.items() if _same(held, replicas)), None)
-        if fitting is None:
-            missing.append(replicas)
+        if fitting := free.get(_holders(replicas)):
+            chosen.append(fitting.pop(0))
         else:
-            chosen.append(fitting)
-            del free[fitting]
+            missing.append(replicas)
     return tuple(chosen), missing
 
 
-def _same(one: Replicas, other: Replicas) -> bool:
-    """Whether both have the same leader and the same followers."""
-    return one[:1] == other[:1] and sorted(one) == sorted(other)
-
-
-def _awaited(there: Mapping[int, Replicas], replicas: Replicas) -> bool:
-    """Whether a partition with these ``replicas`` is there that nobody leads yet."""
-    return any(held[0] < 0 and sorted(held[1:]) == sorted(replicas) for held in there.values())
+def _holders(replicas: Replicas) -> tuple[int, ...]:
+    """The leader, and the followers in one order."""
+    return (*replicas[:1], *sorted(replicas[1:]))
 
 
 def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas]:
@@ -126,6 +129,4 @@ def _grow(
     """
     new = NewPartitions(name, count + len(missing), [list(item) for item in missing])
     futures = admin.create_partitions([new], operation_timeout=timeout, request_timeout=timeout)
-    failure = outcome(admin, futures, timeout, {KafkaError.INVALID_PARTITIONS})[name]
-    if failure is not None:
-        raise TopicError(failure)
+    await_change(admin, futures, timeout, KafkaError.INVALID_PARTITIONS)

@@ -77,12 +77,9 @@ def topic_name(cluster: str, run: str, lifetime: float, now: float | None = None
 def leftovers(names: Iterable[str], cluster: str, now: float | None = None) -> list[str]:
     """Those of ``names`` that runs against ``cluster`` left behind: ours by name, and expired."""
     moment = time.time() if now is None else now
-    found = []
-    for name in names:
-        match = _NAME.fullmatch(name)
-        if match and match["cluster"] == plain(cluster) and int(match["expires"]) < moment:
-            found.append(name)
-    return sorted(found)
+    matches = [match for name in names if (match := _NAME.fullmatch(name))]
+    ours = [it for it in matches if it["cluster"] == plain(cluster)]
+    return sorted(it[0] for it in ours if int(it["expires"]) < moment)
 
 
 def create_topic(
@@ -101,9 +98,7 @@ def create_topic(
         config=dict(SETTINGS) | {"min.insync.replicas": str(len(wanted[0]))},
     )
     futures = admin.create_topics([new], operation_timeout=timeout, request_timeout=timeout)
-    failure = outcome(admin, futures, timeout, {KafkaError.TOPIC_ALREADY_EXISTS})[name]
-    if failure is not None:
-        raise TopicError(failure)
+    await_change(admin, futures, timeout, KafkaError.TOPIC_ALREADY_EXISTS)
 
 
 def undeletable(admin: AdminClient, name: str, timeout: float = 2.0) -> Failure | None:
@@ -130,9 +125,8 @@ def delete_leftovers(admin: AdminClient, cluster: str, timeout: float = 5.0) -> 
     except KafkaException:
         return []
     names = leftovers(known, cluster)
-    if not names:
-        return []
-    return [name for name, failure in _delete(admin, names, timeout).items() if failure is None]
+    outcomes = _delete(admin, names, timeout) if names else {}
+    return [name for name, failure in outcomes.items() if failure is None]
 
 
 def _delete(admin: AdminClient, names: list[str], timeout: float) -> dict[str, Failure | None]:
@@ -140,13 +134,22 @@ def _delete(admin: AdminClient, names: list[str], timeout: float) -> dict[str, F
         futures = admin.delete_topics(names, operation_timeout=timeout, request_timeout=timeout)
     except KafkaException as error:
         return dict.fromkeys(names, failure_of(error))
-    return outcome(admin, futures, timeout, {KafkaError.UNKNOWN_TOPIC_OR_PART})
+    return _outcomes(admin, futures, timeout, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def outcome(
-    admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, fine: set[int]
+def await_change(
+    admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, harmless: int
+) -> None:
+    """Waits for a change of one topic; raises TopicError, but for the error code ``harmless``."""
+    for failure in _outcomes(admin, futures, timeout, harmless).values():
+        if failure is not None:
+            raise TopicError(failure)
+
+
+def _outcomes(
+    admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, harmless: int
 ) -> dict[str, Failure | None]:
-    """By topic, how its request ended; errors with a code of ``fine`` are none."""
+    """By topic, how its request ended; an error with the code ``harmless`` is none."""
     wait(futures.values(), timeout=timeout + 0.5)
     admin.poll(0)
     found: dict[str, Failure | None] = {}
@@ -156,7 +159,7 @@ def outcome(
             continue
         error = future.exception()
         code = error.args[0].code() if isinstance(error, KafkaException) else None
-        found[name] = None if error is None or code in fine else failure_of(error)
+        found[name] = None if error is None or code == harmless else failure_of(error)
     return found
 
 

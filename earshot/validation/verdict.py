@@ -85,7 +85,6 @@ def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> 
     strays = [item for item in tallies if item.share is None and item.partition == home]
     acknowledged = sum(item.records for item in shares if item.acknowledged)
     distinct = sum(item.distinct for item in checked)
-    elsewhere = [item for item in own if item.partition != home]
     return Delivery(
         written_through=shares[0].listener,
         read_through=reader,
@@ -97,18 +96,16 @@ def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> 
         duplicated=sum(item.records for item in checked) - distinct,
         out_of_order=sum(item.descents for item in checked),
         corrupt=sum(item.corrupt for item in [*own, *strays]),
-        misrouted=sum(item.records for item in elsewhere),
+        misrouted=sum(item.records for item in own if item.partition != home),
         foreign=sum(item.records for item in strays if not item.own),
-        examples=tuple(islice(_examples(shares, own, elsewhere, strays), EXAMPLES)),
+        examples=tuple(islice(_examples(shares, own, strays), EXAMPLES)),
     )
 
 
 def _examples(
-    shares: Sequence[Share],
-    own: Sequence[Tally],
-    elsewhere: Sequence[Tally],
-    strays: Sequence[Tally],
+    shares: Sequence[Share], own: Sequence[Tally], strays: Sequence[Tally]
 ) -> Iterator[str]:
+    home = shares[0].partition
     for share in shares:
         met = [item for item in own if item.share == share]
         missing = met[0].missing if met else range(min(share.records, EXAMPLES))
@@ -117,12 +114,9 @@ def _examples(
     for item in own:
         if item.corrupt:
             yield f"{item.corrupt} records in partition {item.partition} with another checksum"
-    for item in elsewhere:
-        yield f"{item.records} records in partition {item.partition} instead of {_home(item)}"
+    for item in own:
+        if item.partition != home:
+            yield f"{item.records} records in partition {item.partition} instead of {home}"
     for item in strays:
         if item.own:
             yield f"{item.records} records whose headers name no record that was written"
-
-
-def _home(item: Tally) -> int:
-    return item.share.partition if item.share is not None else item.partition
