@@ -60,23 +60,17 @@ def mark_inconclusive(
     reasons = _reasons(failed, place or here(), limit) if failed else {}
     if not reasons:
         return report
-    worst = next(iter(reasons.values()))
-    return report.model_copy(
-        update={
-            "cells": tuple(
-                _undecided(item, reasons[item.address.host])
-                if item in failed and item.address.host in reasons
-                else item
-                for item in report.cells
-            ),
-            "vantages": tuple(
-                item.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": worst})
-                if item.name == vantage
-                else item
-                for item in report.vantages
-            ),
-        }
+    cells = tuple(
+        _undecided(item, reasons[item.address.host])
+        if item in failed and item.address.host in reasons
+        else item
+        for item in report.cells
     )
+    broken = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
+    vantages = tuple(
+        item.model_copy(update=broken) if item.name == vantage else item for item in report.vantages
+    )
+    return report.model_copy(update={"cells": cells, "vantages": vantages})
 
 
 def here() -> OwnNetwork:

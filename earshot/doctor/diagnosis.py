@@ -8,11 +8,11 @@ clients come in. Then metadata is compared from that answer, and the stage that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from earshot.certificates.names import SubjectNames
-from earshot.doctor.probe import PHRASES, Attempt, Contact, Handshake
+from earshot.doctor.probe import Contact, Handshake
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import is_name, kind_of
@@ -108,13 +108,10 @@ class _Course:
         self._add(failed_stage.stage, Verdict.FAIL, failed_stage.observed)
         self.failed_stage = self.failed_stage or failed_stage
 
-    def _add(
-        self, stage: Stage, verdict: Verdict, detail: str, seconds: float | None = None
-    ) -> None:
+    def _add(self, at: Stage, verdict: Verdict, detail: str, seconds: float | None = None) -> None:
         if self.failed_stage is None:  # whatever follows a failure says nothing
-            self.results.append(
-                StageResult(stage=stage, verdict=verdict, detail=detail, seconds=seconds)
-            )
+            result = StageResult(stage=at, verdict=verdict, detail=detail, seconds=seconds)
+            self.results.append(result)
 
     def complete(self) -> tuple[StageResult, ...]:
         """All seven stages; those after the failed one are skipped for that reason."""
@@ -134,50 +131,38 @@ def ready(facts: Observed) -> bool:
 def diagnose(facts: Observed, vantage: str) -> Cell:
     """The cell of ``facts`` as seen from ``vantage``."""
     course = _approach(facts)
+    failed, target = course.failed_stage, facts.target
     # what another address of the listener showed stands, whether or not there was time for this one
-    if facts.late and (
-        course.failed_stage is None or course.failed_stage.stage is not Stage.METADATA
-    ):
-        return undecided(facts.target, vantage, facts.late, Verdict.INCONCLUSIVE)
-    if course.failed_stage is None:
+    if facts.late and (failed is None or failed.stage is not Stage.METADATA):
+        return undecided(target, vantage, facts.late, Verdict.INCONCLUSIVE)
+    if failed is None:
         _exchange(course, facts)
-    target = facts.target
-    prevented = facts.prevented if course.failed_stage is None else ""
-    cause = (
-        explain(course.failed_stage, target.listener, target.broker, target.address, target.scopes)
-        if course.failed_stage
-        else facts.refusal
-    )
-    return Cell(
-        vantage=vantage,
-        listener=target.listener,
-        broker=target.broker,
-        scopes=target.scopes,
-        address=target.address,
-        verdict=Verdict.FAIL
-        if course.failed_stage
-        else Verdict.SKIP
-        if prevented
-        else Verdict.PASS,
-        stages=course.complete(),
-        cause=cause,
-        reason=prevented,
-        latency_ms=facts.produced.latency_ms if isinstance(facts.produced, Sent) else None,
-    )
+        failed = course.failed_stage
+    if failed is not None:
+        cause = explain(failed, target.listener, target.broker, target.address, target.scopes)
+        outcome = {"verdict": Verdict.FAIL, "cause": cause}
+    elif facts.prevented:
+        outcome = {"verdict": Verdict.SKIP, "cause": facts.refusal, "reason": facts.prevented}
+    else:
+        outcome = {"verdict": Verdict.PASS}
+    latency = facts.produced.latency_ms if isinstance(facts.produced, Sent) else None
+    return _cell(target, vantage, stages=course.complete(), latency_ms=latency, **outcome)
 
 
 def undecided(target: CellTarget, vantage: str, reason: str, verdict: Verdict) -> Cell:
     """The cell of a target that could not be checked: skipped or inconclusive, for ``reason``."""
     stages = tuple(StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason) for stage in Stage)
+    return _cell(target, vantage, verdict=verdict, stages=stages, reason=reason)
+
+
+def _cell(target: CellTarget, vantage: str, **outcome: Any) -> Cell:
     return Cell(
         vantage=vantage,
         listener=target.listener,
         broker=target.broker,
         scopes=target.scopes,
         address=target.address,
-        verdict=verdict,
-        stages=stages,
-        reason=reason,
+        **outcome,
     )
 
 
@@ -185,110 +170,90 @@ def _approach(facts: Observed) -> _Course:
     """Bootstrap, metadata, resolve, TCP, security."""
     course = _Course()
     answer = facts.own if isinstance(facts.own, MetadataAnswer) else facts.via
-    if facts.contact is None:
-        if answer is not None:
-            _bootstrap(course, facts, answer)
-            _metadata(course, facts, answer)
-        return course
-    obstacle = _obstacle(facts)
+    obstacle = _obstacle(facts.contact, facts) if facts.contact is not None else None
     if obstacle is not None and obstacle.stage is Stage.BOOTSTRAP:
         course.failed(obstacle)
-    elif answer is None:
+    elif answer is not None:
+        _metadata(course, facts, answer)
+    elif facts.contact is not None:
         reason = f"no address of {facts.target.listener} answered"
         course.skipped(Stage.BOOTSTRAP, reason)
         course.skipped(Stage.METADATA, reason)
-    else:
-        _bootstrap(course, facts, answer)
-        _metadata(course, facts, answer)
-    _way(course, facts.contact, facts.target, obstacle)
+    if facts.contact is not None:
+        _way(course, facts.contact, facts.target, obstacle)
     return course
 
 
-def _bootstrap(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
+def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
+    """Bootstrap and metadata, by ``answer``."""
+    target = facts.target
     detail = f"{answer.asked} answered"
     if answer is not facts.own and not facts.surplus:
-        detail += f", {facts.target.address} did not"
+        detail += f", {target.address} did not"
     course.passed(Stage.BOOTSTRAP, detail, answer.seconds)
-
-
-def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
-    target = facts.target
-    failed_stage = _failed_metadata(facts)
+    failed_stage = _failed_metadata(facts, answer)
     if failed_stage is not None:
         course.failed(failed_stage)
     elif target.broker in answer.brokers:
+        count = len(answer.brokers)
         listed = f"broker {target.broker} at {answer.brokers[target.broker]}"
-        course.passed(Stage.METADATA, f"{listed}, of {_count(len(answer.brokers))}")
+        course.passed(Stage.METADATA, f"{listed}, of {count} broker{'' if count == 1 else 's'}")
     else:
         # neither listed nor answering: it is down, and its own address says how
         course.skipped(Stage.METADATA, f"no listener lists broker {target.broker} any more")
 
 
-def _failed_metadata(facts: Observed) -> FailedStage | None:
-    target = facts.target
-    own = isinstance(facts.own, MetadataAnswer)
-    answer = facts.own if isinstance(facts.own, MetadataAnswer) else facts.via
-    if answer is None:
-        return None
-
-    def failed(error: str, observed: str, expected: str = "") -> FailedStage:
-        return FailedStage(Stage.METADATA, error, observed, expected)
-
+def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | None:
+    target, own = facts.target, answer is facts.own
+    name, broker, expected = target.listener, target.broker, ""
+    listed = ", ".join(f"{id} at {address}" for id, address in sorted(answer.brokers.items()))
+    live = answer.brokers.get(broker)
     if facts.surplus:
-        return failed(
-            "unexpected", f"{target.listener} lists broker {target.broker} at {target.address}"
-        )
-    if own and answer.cluster_id not in (facts.cluster_id, NOT_SAID):
+        error, seen = "unexpected", f"{name} lists broker {broker} at {target.address}"
+    elif own and answer.cluster_id not in (facts.cluster_id, NOT_SAID):
+        error = "not-the-contracts" if facts.promised else "foreign"
         seen = f"{answer.asked} belongs to cluster {answer.cluster_id}"
-        if facts.promised:
-            return failed("not-the-contracts", seen, f"cluster {facts.cluster_id} of the contract")
-        return failed(
-            "foreign", seen, f"cluster {facts.cluster_id}, which the other addresses belong to"
-        )
-    if own and facts.answers_as:
-        return failed(
-            "crossed", f"{answer.asked} is answered by listener {facts.answers_as}: {_list(answer)}"
-        )
-    live = answer.brokers.get(target.broker)
-    if live is None:
-        seen = f"{target.listener} lists {_list(answer)}, and no broker {target.broker}"
+        whose = " of the contract" if facts.promised else ", which the other addresses belong to"
+        expected = f"cluster {facts.cluster_id}{whose}"
+    elif own and facts.answers_as:
+        error = "crossed"
+        seen = f"{answer.asked} is answered by listener {facts.answers_as}: {listed}"
+    elif live is None and (facts.elsewhere or own):
+        error = "missing" if facts.elsewhere else "unlisted"
+        seen = f"{name} lists {listed}, and no broker {broker}"
         if facts.elsewhere:
-            return failed("missing", f"{seen}; {', '.join(facts.elsewhere)} lists it")
-        return failed("unlisted", seen) if own else None
-    if live != target.address:
-        return failed(
-            "drift", f"broker {target.broker} advertises {live} to clients of {target.listener}"
-        )
-    sharing = answer.sharing(target.broker)
-    if sharing:
-        together = " and ".join(str(id) for id in sorted((target.broker, *sharing)))
-        return failed(
-            "shared", f"brokers {together} advertise one address to {target.listener}: {live}"
-        )
-    return None
+            seen += f"; {', '.join(facts.elsewhere)} lists it"
+    elif live is not None and live != target.address:
+        error, seen = "drift", f"broker {broker} advertises {live} to clients of {name}"
+    elif live is not None and (sharing := answer.sharing(broker)):
+        together = " and ".join(map(str, sorted((broker, *sharing))))
+        error, seen = "shared", f"brokers {together} advertise one address to {name}: {live}"
+    else:
+        return None
+    return FailedStage(Stage.METADATA, error, seen, expected)
 
 
-def _obstacle(facts: Observed) -> FailedStage | None:
+def _obstacle(contact: Contact, facts: Observed) -> FailedStage | None:
     """What keeps the target's own address from answering, at the stage where it shows."""
-    contact, target = facts.contact, facts.target
-    assert contact is not None
-    lookup = contact.lookup
-    if not lookup.ok:
-        return _unresolved(target, lookup)
+    target, own = facts.target, facts.own
+    if not contact.lookup.ok:
+        return _unresolved(target, contact.lookup)
     if not contact.connected:
         seen = "; ".join(str(item) for item in contact.attempts)
-        return FailedStage(Stage.TCP, _telling(contact.attempts).error, f"{target.address}: {seen}")
-    if isinstance(contact.security, Failure):
-        return _security(target, contact.security)
-    if isinstance(facts.own, Failure):
-        if facts.own.error in _OF_SECURITY:
-            return _security(target, facts.own)
-        return FailedStage(
-            Stage.BOOTSTRAP,
-            facts.own.error,
-            f"{target.address} connects, but gives no metadata: {facts.own.text}",
-        )
-    return None
+        # without IPv6 `localhost` still leads to [::1] too: the last that had a route says most
+        routed = [item for item in contact.attempts if item.error != "no-route"]
+        error = (routed or contact.attempts)[-1].error
+        return FailedStage(Stage.TCP, error, f"{target.address}: {seen}")
+    insecure = contact.security
+    if not isinstance(insecure, Failure) and isinstance(own, Failure):
+        if own.error not in _OF_SECURITY:
+            observed = f"{target.address} connects, but gives no metadata: {own.text}"
+            return FailedStage(Stage.BOOTSTRAP, own.error, observed)
+        insecure = own
+    if not isinstance(insecure, Failure):
+        return None
+    observed = f"{target.address} ({target.protocol}): {insecure.text}"
+    return FailedStage(Stage.SECURITY, insecure.error, observed)
 
 
 def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
@@ -308,52 +273,30 @@ def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
     return FailedStage(Stage.RESOLVE, error, observed)
 
 
-def _security(target: CellTarget, failure: Failure) -> FailedStage:
-    return FailedStage(
-        Stage.SECURITY, failure.error, f"{target.address} ({target.protocol}): {failure.text}"
-    )
-
-
-def _telling(attempts: Sequence[Attempt]) -> Attempt:
-    """The failed attempt that says most: the last one that had a route, if any had.
-
-    Where there is no IPv6, `localhost` still leads to [::1] too.
-    """
-    routed = [item for item in attempts if item.error != "no-route"]
-    return (routed or attempts)[-1]
-
-
 def _way(
     course: _Course, contact: Contact, target: CellTarget, obstacle: FailedStage | None
 ) -> None:
     """Resolve, TCP and security: passed up to the obstacle."""
     stage = obstacle.stage if obstacle is not None else None
-    if obstacle is not None and stage is Stage.RESOLVE:
-        return course.failed(obstacle)
-    addresses = ", ".join(contact.lookup.addresses)
-    course.passed(Stage.RESOLVE, f"{target.address.host} is {addresses}", contact.lookup.seconds)
-    if obstacle is not None and stage is Stage.TCP:
-        return course.failed(obstacle)
-    if contact.attempts:
-        last = contact.attempts[-1]
-        course.passed(Stage.TCP, _connected(contact), last.seconds)
+    if stage is not Stage.RESOLVE:
+        found = f"{target.address.host} is {', '.join(contact.lookup.addresses)}"
+        course.passed(Stage.RESOLVE, found, contact.lookup.seconds)
+    if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:
+        course.passed(Stage.TCP, _connected(contact), contact.attempts[-1].seconds)
     if obstacle is not None:
-        return course.failed(obstacle)
-    if isinstance(contact.security, Handshake):
+        course.failed(obstacle)
+    elif isinstance(contact.security, Handshake):
         secured = contact.security
         course.passed(Stage.SECURITY, _certificate(secured, target), secured.seconds)
     else:
         how = "authenticated" if target.protocol.sasl else "none asked for"
         course.passed(Stage.SECURITY, f"{target.protocol}, {how}")
-    return None
 
 
 def _connected(contact: Contact) -> str:
     text = contact.attempts[-1].address
     if contact.dead_first:
-        dead = "; ".join(
-            f"{item.address} {PHRASES.get(item.error, item.error)}" for item in contact.dead_first
-        )
+        dead = "; ".join(map(str, contact.dead_first))
         text += f" connected, but only after {dead}: some clients try the first address alone"
     return text
 
@@ -373,31 +316,17 @@ def _certificate(secured: Handshake, target: CellTarget) -> str:
 
 def _exchange(course: _Course, facts: Observed) -> None:
     """Produce and consume."""
-    target = facts.target
+    sent, back = facts.produced, facts.consumed
     if not_sent := facts.skip or facts.prevented:
         course.skipped(Stage.PRODUCE, not_sent)
         course.skipped(Stage.CONSUME, not_sent)
         return
-    if not isinstance(facts.produced, Sent):
-        failure = facts.produced or Failure("timeout", "the deadline passed before it was sent")
-        course.failed(FailedStage(Stage.PRODUCE, failure.error, failure.text))
-        return
-    sent = facts.produced
-    course.passed(
-        Stage.PRODUCE,
-        f"partition {sent.partition}, led by broker {target.broker}, offset {sent.offset}",
-        sent.latency_ms / 1000,
-    )
-    if isinstance(facts.consumed, float):
-        course.passed(Stage.CONSUME, "the same record, checksum equal", facts.consumed)
-        return
-    failure = facts.consumed or Failure("timeout", "the deadline passed before it was read")
+    if not isinstance(sent, Sent):
+        failure = sent or Failure("timeout", "the deadline passed before it was sent")
+        return course.failed(FailedStage(Stage.PRODUCE, failure.error, failure.text))
+    where = f"partition {sent.partition}, led by broker {facts.target.broker}, offset {sent.offset}"
+    course.passed(Stage.PRODUCE, where, sent.latency_ms / 1000)
+    if isinstance(back, float):
+        return course.passed(Stage.CONSUME, "the same record, checksum equal", back)
+    failure = back or Failure("timeout", "the deadline passed before it was read")
     course.failed(FailedStage(Stage.CONSUME, failure.error, failure.text))
-
-
-def _count(number: int) -> str:
-    return f"{number} broker" + ("" if number == 1 else "s")
-
-
-def _list(answer: MetadataAnswer) -> str:
-    return ", ".join(f"{id} at {address}" for id, address in sorted(answer.brokers.items()))

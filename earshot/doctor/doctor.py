@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,6 +46,7 @@ QUORUM_PATIENCE: Final = 2.0
 """Seconds below which a topic that was not created in them proves nothing."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 NOT_ASKED: Final = "records were not asked for"
+BLIND: Final = "nothing resolves here, not even localhost: no name can be checked"
 
 OnCell = Callable[[Cell], None]
 
@@ -88,11 +89,9 @@ def examine(
             seen_as = None
         place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
         if _blind(facts):
-            reason = "nothing resolves here, not even localhost: no name can be checked"
-            cells = [
-                undecided(item.target, vantage, reason, Verdict.INCONCLUSIVE) for item in facts
-            ]
-            place = place.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "reason": reason})
+            reason, unknown = BLIND, Verdict.INCONCLUSIVE
+            cells = [undecided(item.target, vantage, reason, unknown) for item in facts]
+            place = place.model_copy(update={"verdict": unknown, "reason": reason})
             run = run_id()
         else:
             examination = _Examination(cluster, vantage, properties, end, pool, notes, on_cell)
@@ -156,11 +155,8 @@ def _not_compared(contract: Contract, facts: Sequence[Observed]) -> list[str]:
     found = _cluster_id(facts)
     if contract.cluster_id is not None or not found:
         return []
-    note = (
-        f"cluster {found} answers; the contract names no cluster_id, so it is not known whether "
-        "these are its brokers or another cluster's at the same addresses"
-    )
-    return [note]
+    what = f"cluster {found} answers; the contract names no cluster_id, so it is not known whether"
+    return [f"{what} these are its brokers or another cluster's at the same addresses"]
 
 
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
@@ -205,27 +201,18 @@ def _blind(facts: Sequence[Observed]) -> bool:
     return bool(lookups) and not any(item.ok for item in lookups) and not vantage_resolves()
 
 
+@dataclass
 class _Examination:
     """The records of one run: one topic, a record per cell, and the topic gone at the end."""
 
-    def __init__(
-        self,
-        cluster: str,
-        vantage: str,
-        client: Mapping[str, str],
-        end: Deadline,
-        pool: ThreadPoolExecutor,
-        notes: list[str],
-        on_cell: OnCell | None,
-    ) -> None:
-        self.run_id = run_id()
-        self._cluster = cluster
-        self._vantage = vantage
-        self._client = client
-        self._end = end
-        self._pool = pool
-        self._notes = notes
-        self._on_cell = on_cell or (lambda cell: None)
+    cluster: str
+    vantage: str
+    client: Mapping[str, str]
+    end: Deadline
+    pool: ThreadPoolExecutor
+    notes: list[str]
+    on_cell: OnCell | None
+    run_id: str = field(default_factory=lambda: run_id())
 
     def run(self, facts: Sequence[Observed], produce: bool) -> list[Cell]:
         """A cell per entry of ``facts``, in the same order."""
@@ -242,8 +229,9 @@ class _Examination:
         return [cell for cell in cells if cell is not None]
 
     def _decide(self, facts: Observed) -> Cell:
-        cell = diagnose(facts, self._vantage)
-        self._on_cell(cell)
+        cell = diagnose(facts, self.vantage)
+        if self.on_cell is not None:
+            self.on_cell(cell)
         return cell
 
     def _exchange(
@@ -251,26 +239,26 @@ class _Examination:
     ) -> Generator[tuple[int, Observed], None, None]:
         if not waiting:
             return
-        access = ReachedBrokers.widest((item.target for item in waiting.values()), self._client)
-        lifetime = self._end.seconds + CLEAN_UP_LIMIT
-        topic = RunTopic(self._cluster, self.run_id, lifetime, access, self._end)
+        access = ReachedBrokers.widest((item.target for item in waiting.values()), self.client)
+        lifetime = self.end.seconds + CLEAN_UP_LIMIT
+        topic = RunTopic(self.cluster, self.run_id, lifetime, access, self.end)
         try:
             brokers = sorted({item.target.broker for item in waiting.values()})
-            given = self._end.left()
+            given = self.end.left()
             created = topic.create([(broker,) for broker in brokers])
             if isinstance(created, Failure):
                 for index, item in waiting.items():
                     yield index, without_topic(item, created, given)
                 return
-            sweep = self._pool.submit(topic.sweep)
+            sweep = self.pool.submit(topic.sweep)
             partitions = dict(zip(brokers, created.numbers, strict=True))
-            records = Records(created.topic, partitions, self.run_id, self._client, self._end)
-            yield from records.exchange(waiting, self._pool)
+            records = Records(created.topic, partitions, self.run_id, self.client, self.end)
+            yield from records.exchange(waiting, self.pool)
             if gone := sweep.result():
-                self._notes.append(f"deleted {len(gone)} topic(s) of killed runs")
+                self.notes.append(f"deleted {len(gone)} topic(s) of killed runs")
         finally:
             if note := topic.delete():
-                self._notes.append(note)
+                self.notes.append(note)
 
 
 def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:
@@ -278,9 +266,9 @@ def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:
 
     Only a cluster that had time to answer is said to have no quorum.
     """
-    if failure.error == "timeout" and given >= QUORUM_PATIENCE:
-        text = f"brokers answer, but no topic can be created: {failure.text}"
-        return replace(facts, produced=Failure("no-quorum", text))
-    if failure.error == "timeout":
+    if failure.error != "timeout":
+        return replace(facts, prevented=NO_TOPIC, refusal=refusal(failure))
+    if given < QUORUM_PATIENCE:
         return replace(facts, prevented=f"no topic could be created here: {failure.text}")
-    return replace(facts, prevented=NO_TOPIC, refusal=refusal(failure))
+    text = f"brokers answer, but no topic can be created: {failure.text}"
+    return replace(facts, produced=Failure("no-quorum", text))

@@ -91,7 +91,7 @@ def produce(
             if unsent:
                 led = leaders.found(end)
                 for delivery in [it for it in unsent if led is None or it.partition in led]:
-                    delivery.begin()
+                    delivery.send()
                     unsent.remove(delivery)
             producer.poll(0.01 if unsent else _PATIENCE)
             for delivery in [it for it in waiting if it.outcome is not None]:
@@ -120,26 +120,25 @@ class _Delivery:
         self._best: Sent | None = None
         self._left = patience.seconds
 
-    def begin(self) -> None:
-        """Sends the first record."""
-        self._send()
-
     def ended(self, limit: float) -> Sent | Failure:
         """What became of them; ``limit`` is the seconds that were given."""
-        if self.outcome is None and self._best is not None and self._left < UNTIMED:
-            return self._best  # it came through, if late
         if self.outcome is not None:
             return self.outcome
-        text = f"no acknowledgement within {limit:.1f} s"
-        return self.errors.first() or Failure("timeout", text)
+        if self._best is not None and self._left < UNTIMED:
+            return self._best  # it came through, if late
+        late = Failure("timeout", f"no acknowledgement within {limit:.1f} s")
+        return self.errors.first() or late
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Sends a record, and the next ones when it is acknowledged."""
         value = os.urandom(PAYLOAD)
         checksum = zlib.crc32(value)
 
         def acknowledged(error: KafkaError | None, message: Message) -> None:
             if error is not None:
-                self.outcome = _worst(self.errors, failure_of(error))
+                failure = failure_of(error)  # a time-out says nothing; what the client met does
+                met = self.errors.first() if failure.error == "timeout" else None
+                self.outcome = met or failure
                 return
             latency = 1000 * (message.latency() or 0.0)
             sent = Sent(self.partition, message.offset() or 0, latency, checksum)
@@ -151,7 +150,7 @@ class _Delivery:
                 self.outcome = self._best
                 return
             self._left = self._patience.left()
-            self._send()
+            self.send()
 
         added = {"sequence": str(self._acknowledged), "checksum": str(checksum)}
         try:
@@ -245,20 +244,12 @@ def consume(
 
 
 def _compare(message: Message, sent: Sent, run: str) -> Failure | None:
-    headers = dict(message.headers() or ())
-    found = headers.get("run", b"")
-    if found != run.encode():
-        return Failure(
-            "corrupt", f"offset {sent.offset} holds a record of run {found!r}, not {run}"
-        )
+    found = dict(message.headers() or ()).get("run", b"")
     checksum = zlib.crc32(message.value() or b"")
-    if checksum != sent.checksum:
-        return Failure(
-            "corrupt", f"checksum {checksum:08x} came back, {sent.checksum:08x} was sent"
-        )
-    return None
-
-
-def _worst(errors: Errors, failure: Failure) -> Failure:
-    """A time-out of a record says nothing; what its client ran into does."""
-    return errors.first() or failure if failure.error == "timeout" else failure
+    if found != run.encode():
+        text = f"offset {sent.offset} holds a record of run {found!r}, not {run}"
+    elif checksum != sent.checksum:
+        text = f"checksum {checksum:08x} came back, {sent.checksum:08x} was sent"
+    else:
+        return None
+    return Failure("corrupt", text)

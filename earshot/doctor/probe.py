@@ -130,9 +130,9 @@ def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
         return ()
 
 
-def vantage_resolves(limit: float = RESOLVE_LIMIT) -> bool:
+def vantage_resolves() -> bool:
     """The control probe: False means that this place resolves nothing, so no name is to blame."""
-    return resolve([CONTROL_NAME], limit)[CONTROL_NAME].ok
+    return resolve([CONTROL_NAME])[CONTROL_NAME].ok
 
 
 def reach(
@@ -147,22 +147,20 @@ def reach(
     seconds, for each attempt and for the handshake.
     """
     attempts: list[Attempt] = []
-    if not 1 <= address.port <= MAX_PORT:  # the C library would connect to what 16 bits hold of it
-        places = [f"{bracketed(ip)}:{address.port}" for ip in lookup.addresses]
-        return Contact(address, lookup, tuple(Attempt(place, "no-port", 0.0) for place in places))
     for ip in lookup.addresses:
-        begun = time.monotonic()
+        place, begun = f"{bracketed(ip)}:{address.port}", time.monotonic()
+        # of another number the C library would connect to what 16 bits hold of it
+        if not 1 <= address.port <= MAX_PORT:
+            attempts.append(Attempt(place, "no-port", 0.0))
+            continue
         try:
             connection = socket.create_connection((ip, address.port), timeout=limit)
         except OSError as error:
-            attempts.append(_failed(ip, address.port, error, time.monotonic() - begun))
+            attempts.append(Attempt(place, _word(error), time.monotonic() - begun))
             continue
         with connection:
-            took = time.monotonic() - begun
-            attempts.append(Attempt(f"{bracketed(ip)}:{address.port}", "", took))
-            if context is None:
-                return Contact(address, lookup, tuple(attempts))
-            security = _handshake(connection, address, ip, context)
+            attempts.append(Attempt(place, "", time.monotonic() - begun))
+            security = _handshake(connection, address, ip, context) if context else None
         return Contact(address, lookup, tuple(attempts), security)
     return Contact(address, lookup, tuple(attempts))
 
@@ -174,15 +172,13 @@ def connects(address: Address, limit: float) -> bool:
 
 def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
     """The context that ``client`` (librdkafka's properties) describes; raises EarshotError."""
-    context = ssl.create_default_context()
-    context.check_hostname = client.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    own = "ssl.ca.location" in client or "ssl.ca.pem" in client
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if own else ssl.create_default_context()
+    context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
     try:
-        if "ssl.ca.location" in client or "ssl.ca.pem" in client:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
-            context.load_verify_locations(
-                cafile=client.get("ssl.ca.location"), cadata=client.get("ssl.ca.pem")
-            )
+        if own:
+            file, text = client.get("ssl.ca.location"), client.get("ssl.ca.pem")
+            context.load_verify_locations(cafile=file, cadata=text)
         if "ssl.certificate.location" in client:
             context.load_cert_chain(
                 client["ssl.certificate.location"],
@@ -201,12 +197,10 @@ def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def _failed(ip: str, port: int, error: OSError, seconds: float) -> Attempt:
+def _word(error: OSError) -> str:
     if isinstance(error, TimeoutError):
-        word = "timeout"
-    else:
-        word = _ERRNOS.get(error.errno or 0, (error.strerror or str(error)).lower())
-    return Attempt(f"{bracketed(ip)}:{port}", word, seconds)
+        return "timeout"
+    return _ERRNOS.get(error.errno or 0, (error.strerror or str(error)).lower())
 
 
 def _handshake(
@@ -250,11 +244,14 @@ _NAME_MISMATCH: Final = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS
 
 def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tuple[str, ...]:
     """What the certificate is good for: asked again without the name, the chain still checked."""
-    context = _without_name_check(context)
+    nameless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    nameless.check_hostname = False
+    for der in context.get_ca_certs(binary_form=True):
+        nameless.load_verify_locations(cadata=der)
     try:
         with (
             socket.create_connection(peer, timeout=CONNECT_LIMIT) as connection,
-            context.wrap_socket(connection, server_hostname=host) as secured,
+            nameless.wrap_socket(connection, server_hostname=host) as secured,
         ):
             certificate = secured.getpeercert() or {}
     except OSError:
@@ -266,15 +263,7 @@ def _names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry[1]) for entry in certificate.get("subjectAltName", ()))
 
 
-def _without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
-    copy = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    copy.check_hostname = False
-    for der in context.get_ca_certs(binary_form=True):
-        copy.load_verify_locations(cadata=der)
-    return copy
-
-
-def _days_left(certificate: Mapping[str, Any] | None) -> int | None:
-    if not certificate or "notAfter" not in certificate:
+def _days_left(certificate: Mapping[str, Any]) -> int | None:
+    if "notAfter" not in certificate:
         return None
     return int((ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()) // 86400)

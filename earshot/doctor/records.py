@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
@@ -25,24 +25,17 @@ Cells = dict[int, Observed]
 """By their place in the report."""
 
 
+@dataclass
 class Records:
     """A record for each cell, by one client for each listener that sends and one that reads."""
 
-    def __init__(
-        self,
-        topic: str,
-        partitions: Mapping[int, int],
-        run: str,
-        client: Mapping[str, str],
-        end: Deadline,
-    ) -> None:
-        """``partitions`` of ``topic`` by the broker that leads them."""
-        self._topic = topic
-        self._partitions = partitions
-        self._run = run
-        self._client = client
-        self._end = end
-        self._done: SimpleQueue[tuple[int, Observed] | BaseException] = SimpleQueue()
+    topic: str
+    partitions: Mapping[int, int]
+    """By the broker that leads them."""
+    run: str
+    client: Mapping[str, str]
+    end: Deadline
+    _done: SimpleQueue[tuple[int, Observed] | BaseException] = field(default_factory=SimpleQueue)
 
     def exchange(
         self, waiting: Mapping[int, Observed], pool: Executor
@@ -54,7 +47,7 @@ class Records:
         unsent, undecided = set(waiting), set(waiting)
         sent: Cells = {}
         self._submit(pool, self._send, dict(waiting))
-        together = Deadline(self._end.left(SENT_TOGETHER))
+        together = Deadline(self.end.left(SENT_TOGETHER))
         while undecided:
             if sent and not (unsent and together.left()):
                 self._submit(pool, self._read, sent)
@@ -76,12 +69,8 @@ class Records:
     def _submit(self, pool: Executor, work: Any, cells: Cells) -> None:
         """``work`` on ``cells``, those of each listener on their own."""
         for listener in dict.fromkeys(item.target.listener for item in cells.values()):
-            pool.submit(
-                self._finish,
-                work,
-                {index: it for index, it in cells.items() if it.target.listener == listener},
-                pool,
-            )
+            own = {index: it for index, it in cells.items() if it.target.listener == listener}
+            pool.submit(self._finish, work, own, pool)
 
     def _finish(self, work: Any, cells: Cells, pool: Executor) -> None:
         try:
@@ -90,41 +79,28 @@ class Records:
             self._done.put(error)
 
     def _send(self, cells: Cells, pool: Executor) -> None:
-        places = {self._partitions[it.target.broker]: index for index, it in cells.items()}
-        destinations = [
-            Destination(
-                partition,
-                (target := cells[index].target).address,
-                {"run": self._run, "listener": target.listener, "broker": str(target.broker)},
-            )
-            for partition, index in places.items()
-        ]
-        left = self._end.left()
-        for partition, sent in exchange.produce(
-            self._values(cells), self._topic, destinations, self._end
-        ):
+        places = {self.partitions[it.target.broker]: index for index, it in cells.items()}
+        destinations = []
+        for partition, index in places.items():
+            to = cells[index].target
+            headers = {"run": self.run, "listener": to.listener, "broker": str(to.broker)}
+            destinations.append(Destination(partition, to.address, headers))
+        left, values = self.end.left(), self._values(cells)
+        for partition, sent in exchange.produce(values, self.topic, destinations, self.end):
             index = places[partition]
-            item = cells[index]
-            if isinstance(sent, Sent):
-                self._done.put((index, replace(item, produced=sent)))
-            elif (late := cut_short(item, sent, left)) is not None:
-                self._done.put((index, late))
+            item = replace(cells[index], produced=sent)
+            late = None if isinstance(sent, Sent) else cut_short(cells[index], sent, left)
+            if isinstance(sent, Sent) or late is not None:
+                self._done.put((index, late or item))
             else:
-                pool.submit(
-                    self._finish, self._ask_who, {index: replace(item, produced=sent)}, pool
-                )
+                pool.submit(self._finish, self._ask_who, {index: item}, pool)
 
     def _read(self, cells: Cells, pool: Executor) -> None:
-        places = {self._partitions[it.target.broker]: index for index, it in cells.items()}
-        records = [
-            (item.target.address, item.produced)
-            for item in cells.values()
-            if isinstance(item.produced, Sent)
-        ]
-        left = self._end.left()
-        for partition, back in exchange.consume(
-            self._values(cells), self._topic, records, self._run, self._end
-        ):
+        places = {self.partitions[it.target.broker]: index for index, it in cells.items()}
+        sent = ((it.target.address, it.produced) for it in cells.values())
+        records = [(address, it) for address, it in sent if isinstance(it, Sent)]
+        left, values = self.end.left(), self._values(cells)
+        for partition, back in exchange.consume(values, self.topic, records, self.run, self.end):
             index = places[partition]
             item = cells[index]
             late = cut_short(item, back, left) if isinstance(back, Failure) else None
@@ -134,13 +110,13 @@ class Records:
         """For a client that comes in by any of ``cells``, which have one listener."""
         targets = [item.target for item in cells.values()]
         bootstrap = ",".join(str(target.address) for target in targets)
-        return configuration(bootstrap, targets[0].protocol, self._client)
+        return configuration(bootstrap, targets[0].protocol, self.client)
 
     def _ask_who(self, cells: Cells, pool: Executor) -> None:
         """The one cell of ``cells``, which failed, or who answers in that broker's place."""
         ((index, item),) = cells.items()
         target = item.target
-        who = identify(target.address, target.broker, target.protocol, self._client, IDENTIFY_LIMIT)
+        who = identify(target.address, target.broker, target.protocol, self.client, IDENTIFY_LIMIT)
         if who is not None and who != target.broker:
             text = f"{target.address} leads to broker {who}, not to broker {target.broker}"
             item = replace(item, produced=Failure("misrouted", text))

@@ -93,7 +93,10 @@ def _prove(
     try:
         created = topic.create(pairs)
         if isinstance(created, Failure):
-            results = tuple(_untried(pair, contract, created) for pair in pairs)
+            cause = None if created.error == "timeout" else refusal(created)
+            reason = f"no topic with two replicas could be created: {created.text}"
+            unknown = (Verdict.INCONCLUSIVE, cause, reason)
+            results = tuple(_result(pair, contract, *unknown) for pair in pairs)
         else:
             outcomes = _send(pairs, created, reached, client, end)
             outcomes |= gone(outcomes, {target.broker: target.address for target in reached})
@@ -103,15 +106,16 @@ def _prove(
     return Proof(results, (note,) if note else ())
 
 
-def _untried(pair: Pair, contract: Contract, failure: Failure) -> Replication:
-    leader, follower = pair
+def _result(
+    pair: Pair, contract: Contract, verdict: Verdict, cause: Cause | None = None, reason: str = ""
+) -> Replication:
     return Replication(
-        leader=leader,
-        follower=follower,
+        leader=pair[0],
+        follower=pair[1],
         listener=contract.inter_broker or "",
-        verdict=Verdict.INCONCLUSIVE,
-        cause=None if failure.error == "timeout" else refusal(failure),
-        reason=f"no topic with two replicas could be created: {failure.text}",
+        verdict=verdict,
+        cause=cause,
+        reason=reason,
     )
 
 
@@ -129,10 +133,10 @@ def _send(
     outcomes: dict[Pair, Failure | None] = {}
     senders = []
     for group in turns(pairs, {id: target.listener for id, target in ways.items()}):
-        leaders = [ways[leader] for leader, _ in group]
-        senders.append(_Sender(leaders, client, outcomes))
+        sender = _Sender([ways[leader] for leader, _ in group], client, outcomes)
+        senders.append(sender)
         for pair in group:
-            senders[-1].send(partitions.topic, numbers[pair], pair)
+            sender.send(partitions.topic, numbers[pair], pair)
     while len(outcomes) < len(pairs) and patience.left() and end.left():
         for sender in senders:
             sender.producer.poll(_PATIENCE / len(senders))
@@ -154,9 +158,8 @@ def turns(pairs: Sequence[Pair], listeners: Mapping[int, str]) -> list[list[Pair
     """
     turns: dict[tuple[str, int], list[Pair]] = {}
     seen = Counter[int]()
-    for pair in pairs:
-        leader = pair[0]
-        turns.setdefault((listeners[leader], seen[leader]), []).append(pair)
+    for leader, follower in pairs:
+        turns.setdefault((listeners[leader], seen[leader]), []).append((leader, follower))
         seen[leader] += 1
     return list(turns.values())
 
@@ -248,19 +251,12 @@ def check_replication(
         return _unreplicated(sorted(followed) if followed <= uncopied else [pair], contract, known)
 
     def result(pair: Pair, failure: Failure | None) -> Replication:
-        verdict, reason = Verdict.PASS, ""
         if pair in uncopied:
-            verdict = Verdict.FAIL
-        elif failure is not None:
-            verdict, reason = Verdict.INCONCLUSIVE, f"nothing is known: {failure.text}"
-        return Replication(
-            leader=pair[0],
-            follower=pair[1],
-            listener=contract.inter_broker or "",
-            verdict=verdict,
-            cause=cause(pair) if verdict is Verdict.FAIL else None,
-            reason=reason,
-        )
+            return _result(pair, contract, Verdict.FAIL, cause(pair))
+        if failure is None:
+            return _result(pair, contract, Verdict.PASS)
+        reason = f"nothing is known: {failure.text}"
+        return _result(pair, contract, Verdict.INCONCLUSIVE, reason=reason)
 
     return tuple(result(*item) for item in sorted(outcomes.items()))
 
@@ -280,18 +276,14 @@ def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int,
     }
     whence = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
     those, copy = _brokers(followers), "copies" if len(followers) == 1 else "copy"
-    if len(leaders) == 1 and (failed := known.get(leaders[0])):
+    if len(leaders) > 1:
+        remedy = f"see what keeps {those} from the other brokers' {name}: its resolver, its routes,"
+        remedy += " firewalls, its credentials"
+    elif failed := known.get(leaders[0]):
         remedy = f"begin with {name} of broker {leaders[0]}, which failed for clients at {failed}"
-    elif len(leaders) == 1:
-        remedy = (
-            f"see that {those} can connect to what broker {leaders[0]} advertises for {name}: the "
-            "name, the port, firewalls, the security protocol"
-        )
     else:
-        remedy = (
-            f"see what keeps {those} from the other brokers' {name}: its resolver, its routes, "
-            "firewalls, its credentials"
-        )
+        remedy = f"see that {those} can connect to what broker {leaders[0]} advertises for {name}:"
+        remedy += " the name, the port, firewalls, the security protocol"
     return Cause(
         kind=KIND,
         observed=f"{_brokers(leaders)} acknowledged no record within {LIMIT:g} s that {those} had "

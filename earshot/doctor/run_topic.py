@@ -160,12 +160,10 @@ class RunTopic:
         so that the topic appears only after a first attempt found none to delete.
         """
         if self._kept is not None:
-            if not isinstance(self._created, Partitions):
-                return ""
-            return (
-                f"topic {self._shared_name} stays and every run uses it again, as no topic can be "
-                f"deleted here ({self._kept.text}); its records are gone after an hour"
-            )
+            stays = f"topic {self._shared_name} stays and every run uses it again"
+            why = f"as no topic can be deleted here ({self._kept.text})"
+            used = isinstance(self._created, Partitions)
+            return f"{stays}, {why}; its records are gone after an hour" if used else ""
         unsure = isinstance(self._created, Failure)
         failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
@@ -173,7 +171,5 @@ class RunTopic:
             failure = delete_topic(self._steered(), self._name, 1.0)
         if failure is None:
             return ""
-        return (
-            f"topic {self._name} could not be deleted ({failure.text}); "
-            "the next run removes it when it has expired"
-        )
+        later = "the next run removes it when it has expired"
+        return f"topic {self._name} could not be deleted ({failure.text}); {later}"

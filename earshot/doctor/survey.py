@@ -208,27 +208,20 @@ def facts_of(
     found = []
     for target in targets:
         sighting = sightings[target.address, target.protocol]
-        own = sighting.answer
-        found.append(
-            Observed(
-                target,
-                contact=sighting.contact,
-                own=sighting.said,
-                via=_best(ours[target.listener], target.broker) if own is None else None,
-                late=sighting.cut_short,
-                cluster_id=cluster,
-                promised=expected is not None,
-                elsewhere=tuple(
-                    name
-                    for name, ids in listing.items()
-                    if name != target.listener and target.broker in ids
-                ),
-                answers_as=_answers_as(contract, target, own) if own else "",
-            )
+        own, others = sighting.answer, listing.keys() - {target.listener}
+        seen = Observed(
+            target,
+            contact=sighting.contact,
+            own=sighting.said,
+            via=_best(ours[target.listener], target.broker) if own is None else None,
+            late=sighting.cut_short,
+            cluster_id=cluster,
+            promised=expected is not None,
+            elsewhere=tuple(it for it in listing if it in others and target.broker in listing[it]),
+            answers_as=_answers_as(contract, target, own) if own else "",
         )
-    if contract is not None:
-        found += _surplus(contract, targets, ours)
-    return found
+        found.append(seen)
+    return found + (_surplus(contract, targets, ours) if contract is not None else [])
 
 
 def _best(answers: Sequence[MetadataAnswer], broker: int) -> MetadataAnswer | None:
@@ -251,10 +244,11 @@ def _surplus(
     answers: Mapping[str, Sequence[MetadataAnswer]],
 ) -> list[Observed]:
     known = [broker.id for broker in contract.brokers]
-    found = []
     models = {target.listener: target for target in reversed(targets)}
-    for name, group in answers.items():
-        for id, address in unexpected(group, known).items():
-            target = replace(models[name], broker=id, address=address)
-            found.append(Observed(target, via=_best(group, id), surplus=True))
-    return found
+    return [
+        Observed(
+            replace(models[name], broker=id, address=address), via=_best(group, id), surplus=True
+        )
+        for name, group in answers.items()
+        for id, address in unexpected(group, known).items()
+    ]
