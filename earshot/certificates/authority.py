@@ -5,6 +5,7 @@ Keys are ECDSA P-256 in PKCS #8, which Java, OpenSSL and Kafka's PEM stores read
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -25,6 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from earshot.certificates.names import SubjectNames
 from earshot.listeners.security import principal
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 AUTHORITY_DAYS = 3650
 BACKDATED = timedelta(minutes=5)
 """Clocks of clients may be behind by that much."""
@@ -83,11 +85,10 @@ def new_authority(stack: str, now: datetime) -> Issued:
     """A new authority for the stack called ``stack``, good for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = Subject(f"earshot {stack}"[:64], "authority")._name
-    usage = _usage(certificates=True)
     made = (
         _builder(name, name, key, now, AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
+        .add_extension(_usage(certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     return _issued(made, key)
@@ -131,28 +132,19 @@ def new_request(subject: Subject, names: SubjectNames) -> Request:
         .add_extension(x509.SubjectAlternativeName(_general_names(names)), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return Request(asked.public_bytes(Encoding.PEM).decode(), _pem_of(key))
+    return Request(asked.public_bytes(Encoding.PEM).decode(), pem_of(key))
 
 
 def read_certificate(pem: str) -> Certificate:
     """The first certificate in the text ``pem``; raises ValueError where there is none."""
     found = x509.load_pem_x509_certificate(pem.encode())
     names = SubjectNames()
-    try:
+    with contextlib.suppress(x509.ExtensionNotFound):
         held = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        pass
-    else:
-        names = SubjectNames(
-            tuple(held.get_values_for_type(x509.DNSName)),
-            tuple(map(str, held.get_values_for_type(x509.IPAddress))),
-        )
-    return Certificate(
-        names,
-        found.not_valid_before_utc,
-        found.not_valid_after_utc,
-        found.fingerprint(hashes.SHA256()).hex(),
-    )
+        addresses = map(str, held.get_values_for_type(x509.IPAddress))
+        names = SubjectNames(tuple(held.get_values_for_type(x509.DNSName)), tuple(addresses))
+    fingerprint = found.fingerprint(hashes.SHA256()).hex()
+    return Certificate(names, found.not_valid_before_utc, found.not_valid_after_utc, fingerprint)
 
 
 def ends(pem: str) -> datetime:
@@ -217,8 +209,9 @@ def _usage(certificates: bool) -> x509.KeyUsage:
 
 
 def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
-    return Issued(certificate.public_bytes(Encoding.PEM).decode(), _pem_of(key))
+    return Issued(certificate.public_bytes(Encoding.PEM).decode(), pem_of(key))
 
 
-def _pem_of(key: ec.EllipticCurvePrivateKey) -> str:
+def pem_of(key: Key) -> str:
+    """``key`` as PKCS #8 in PEM, without a password."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -7,8 +7,8 @@ https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from earshot.errors import EarshotError
@@ -36,35 +36,42 @@ _REMEDIES: Final = {
 _DENIED: Final = ("AccessDenied", "DecryptionFailure")
 
 
-@contextmanager
+@contextlib.contextmanager
 def client(service: str, what: str, region: str) -> Iterator[Any]:
     """boto3's client of ``service``, to see ``what``; raises EarshotError.
 
     ``region`` may be empty, for the environment's own.
     """
     try:
-        import boto3  # slow to import
-        from botocore.client import Config
-        from botocore.exceptions import BotoCoreError
+        made = new_client(service, region)
     except ModuleNotFoundError:
-        raise EarshotError(
-            what,
-            observed="cannot be used: boto3 is not installed",
-            remedy="pip install 'earshot[aws]'",
-        ) from None
+        observed, remedy = "cannot be used: boto3 is not installed", "pip install 'earshot[aws]'"
+        raise EarshotError(what, observed=observed, remedy=remedy) from None
+    except NotMade as reason:
+        raise _failed(what, reason.args[0], "") from None
+    with contextlib.closing(made):
+        yield made
+
+
+class NotMade(Exception):
+    """The environment or the region allows no client; its argument is botocore's reason."""
+
+
+def new_client(service: str, region: str) -> Any:
+    """boto3's client of ``service``; raises NotMade, and ModuleNotFoundError without boto3."""
+    import boto3  # slow to import
+    from botocore.client import Config
+    from botocore.exceptions import BotoCoreError
+
     config = Config(
         connect_timeout=SECONDS,
         read_timeout=SECONDS,
         retries={"total_max_attempts": 4, "mode": "standard"},
     )
     try:
-        made = boto3.Session().client(service, region_name=region or None, config=config)
+        return boto3.Session().client(service, region_name=region or None, config=config)
     except (BotoCoreError, ValueError) as reason:
-        raise _failed(what, reason, "") from None
-    try:
-        yield made
-    finally:
-        made.close()
+        raise NotMade(reason) from None
 
 
 def answer(what: str, permissions: str, call: Callable[..., Any], **given: Any) -> Any:

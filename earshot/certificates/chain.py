@@ -27,7 +27,7 @@ _WORDS = {
 """What Java prints by a word; of others it prints numbers and bytes."""
 _PLAIN = re.compile(r"[!-:<-~]+(?: [!-:<-~]+)*", re.ASCII)
 """No semicolon: Kafka parts `super.users` there."""
-_ESCAPED = re.compile(r'([,=+<>#"\\])')
+_SPECIAL = re.compile(r'([,=+<>#"\\])')
 
 
 def chain(
@@ -55,11 +55,9 @@ def uses(certificate: x509.Certificate) -> tuple[bool, bool]:
         held = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True, True
-    everything = ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in held
-    return (
-        everything or ExtendedKeyUsageOID.SERVER_AUTH in held,
-        everything or ExtendedKeyUsageOID.CLIENT_AUTH in held,
-    )
+    if ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in held:
+        return True, True
+    return ExtendedKeyUsageOID.SERVER_AUTH in held, ExtendedKeyUsageOID.CLIENT_AUTH in held
 
 
 def principal(subject: x509.Name) -> str:
@@ -76,14 +74,11 @@ def principal(subject: x509.Name) -> str:
                 f"{subject.rfc4514_string()}: what Kafka calls that subject is certain for plain "
                 f"texts alone in {', '.join(_WORDS.values())}"
             )
-        parts.append(f"{_WORDS[attribute.oid]}={_ESCAPED.sub(_escaped, value)}")
+        escaped = _SPECIAL.sub(r"\\\1", value)
+        parts.append(f"{_WORDS[attribute.oid]}={escaped}")
     if not parts:
         raise ValueError("its subject is empty, and Kafka knows nodes by it")
     return ",".join(parts)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\{found[1]}"
 
 
 def _has_signed(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:

@@ -29,17 +29,23 @@ def client_properties(
     EarshotError where the user has none.
     """
     values = {"bootstrap.servers": bootstrap} if bootstrap else {}
-    values |= {} if protocol is None else {"security.protocol": str(protocol)}
+    if protocol is not None:
+        values["security.protocol"] = str(protocol)
     values |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": store.authority()}
     if protocol is None or not protocol.sasl or certified:
-        values |= {"ssl.keystore.type": "PEM"} | _key_store(store.key_store(user), whole)
+        values["ssl.keystore.type"] = "PEM"
+        file = store.key_store(user)
+        if whole:
+            key, begin, rest = file.read_text().partition("-----BEGIN CERTIFICATE")
+            values["ssl.keystore.key"] = key
+            values["ssl.keystore.certificate.chain"] = begin + rest
+        else:
+            values["ssl.keystore.location"] = str(file)
     if protocol is None or protocol.sasl:
         # Java's JAAS takes \\ and \" in quotes for the character itself; a password may be any
         password = store.password(user).replace("\\", "\\\\").replace('"', '\\"')
-        values |= {
-            "sasl.mechanism": str(mechanism),
-            "sasl.jaas.config": f'{_LOGIN} required username="{user}" password="{password}";',
-        }
+        login = f'{_LOGIN} required username="{user}" password="{password}";'
+        values |= {"sasl.mechanism": str(mechanism), "sasl.jaas.config": login}
     return write_properties(NodeSettings(values))
 
 
@@ -65,13 +71,6 @@ def public_properties(
         "ssl.truststore.location": str(folder / trusted),
     }
     if certified or not protocol.sasl:
-        values |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / f"{user}.pem")}
+        file = str(folder / f"{user}.pem")
+        values |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": file}
     return values | ({"sasl.mechanism": str(mechanism)} if protocol.sasl else {})
-
-
-def _key_store(file: Path, whole: bool) -> dict[str, str]:
-    if not whole:
-        return {"ssl.keystore.location": str(file)}
-    text = file.read_text()
-    begin = text.index("-----BEGIN CERTIFICATE")
-    return {"ssl.keystore.key": text[:begin], "ssl.keystore.certificate.chain": text[begin:]}

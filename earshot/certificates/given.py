@@ -16,13 +16,11 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
-    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
 )
 
-from earshot.certificates.authority import read_certificate
+from earshot.certificates.authority import Key, pem_of, read_certificate
 from earshot.certificates.chain import chain, principal, uses
 from earshot.certificates.in_aws import read_in_aws
 from earshot.certificates.places import is_in_aws, of_node
@@ -127,8 +125,7 @@ def read_node(
         for_servers,
         for_clients,
     )
-    secret = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return GivenNode(shown, name, secret + "".join(map(_pem, sent)))
+    return GivenNode(shown, name, pem_of(private) + "".join(map(_pem, sent)))
 
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
@@ -168,32 +165,23 @@ def _certificates(place: str, texts: Mapping[str, bytes]) -> list[x509.Certifica
         ) from None
 
 
-def _key(
-    place: str, text: bytes, password: bytes
-) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey:
+def _key(place: str, text: bytes, password: bytes) -> Key:
     is_encrypted = b"ENCRYPTED" in text
     if is_encrypted and not password:
-        raise EarshotError(
-            place,
-            observed="holds a key that is encrypted, and no password is given",
-            allowed="a key without a password, or the place of it as security.tls.from.password",
-        )
+        observed = "holds a key that is encrypted, and no password is given"
+        allowed = "a key without a password, or the place of it as security.tls.from.password"
+        raise EarshotError(place, observed=observed, allowed=allowed)
     try:
         found = load_pem_private_key(text, password if is_encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise EarshotError(
-            place,
-            observed="holds a key that the given password does not open"
-            if is_encrypted
-            else "holds no private key that can be read",
-            allowed="PEM: -----BEGIN PRIVATE KEY-----",
-        ) from None
+        observed = "holds no private key that can be read"
+        if is_encrypted:
+            observed = "holds a key that the given password does not open"
+        allowed = "PEM: -----BEGIN PRIVATE KEY-----"
+        raise EarshotError(place, observed=observed, allowed=allowed) from None
     if not isinstance(found, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):
-        raise EarshotError(
-            place,
-            observed="holds a key of a kind that Kafka does not read from PEM",
-            allowed="a key of RSA or EC",
-        )
+        observed = "holds a key of a kind that Kafka does not read from PEM"
+        raise EarshotError(place, observed=observed, allowed="a key of RSA or EC")
     return found
 
 

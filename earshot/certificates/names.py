@@ -30,15 +30,9 @@ class SubjectNames:
     @classmethod
     def of_hosts(cls, hosts: Iterable[str]) -> SubjectNames:
         """Exactly ``hosts``, each once: names in lower case, and addresses."""
-        names: dict[str, None] = {}
-        addresses: dict[str, None] = {}
-        for host in hosts:
-            address = _address(host)
-            if address is None:
-                names[host.lower()] = None
-            else:
-                addresses[address] = None
-        return cls(tuple(names), tuple(addresses))
+        found = [(host.lower(), _address(host)) for host in hosts]
+        names = dict.fromkeys(name for name, address in found if address is None)
+        return cls(tuple(names), tuple(dict.fromkeys(it for _, it in found if it is not None)))
 
     def cover(self, host: str) -> bool:
         """Whether a client that connects to ``host`` accepts a certificate with these names.
@@ -60,8 +54,7 @@ class SubjectNames:
 
     def same(self, other: SubjectNames) -> bool:
         """Whether these are the same names, in whatever order."""
-        names, addresses = {*self.dns} == {*other.dns}, {*self.addresses} == {*other.addresses}
-        return names and addresses
+        return {*self.dns} == {*other.dns} and {*self.addresses} == {*other.addresses}
 
     def __str__(self) -> str:
         return ", ".join((*self.dns, *self.addresses)) or "no name"

@@ -65,9 +65,6 @@ def problem(place: str) -> str:
             f"{SSM}NAME or {SECRETS}NAME"
         )
     pattern, allowed = _NAMES[scheme[0]]
-    name = of_node(place.removeprefix(scheme[0]), 1)
-    return (
-        ""
-        if pattern.fullmatch(name)
-        else f"found {place[:60]!r}; allowed after {scheme[0]} {allowed}"
-    )
+    if pattern.fullmatch(of_node(place.removeprefix(scheme[0]), 1)):
+        return ""
+    return f"found {place[:60]!r}; allowed after {scheme[0]} {allowed}"

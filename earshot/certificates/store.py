@@ -139,21 +139,17 @@ class Store:
         """The files that `fill` would make or remove, by their names."""
         held = {number: self._authority(number) for number in wanted.authorities}
         authority = held[wanted.issuer]
-        stores = [f"{name}.pem" for name in wanted.hosts]
         own = authority.certificate if authority else ""
-        stale = [
-            name
-            for name, hosts in zip(stores, wanted.hosts.values(), strict=True)
-            if self._is_due(name, hosts, own, wanted, now)
-        ]
-        missing = [
-            name
-            for user, name in wanted.passwords.items()
-            if not self._has_password(name, wanted.given_passwords.get(user))
-        ]
-        made = [numbered(AUTHORITY, number) for number, it in held.items() if it is None]
-        untrue = [TRUSTED] if wanted.trusts_more and (made or not self._trusts(wanted)) else []
-        return [*made, *untrue, *stale, *missing, *self._surplus(wanted)]
+        due = [numbered(AUTHORITY, number) for number, it in held.items() if it is None]
+        if wanted.trusts_more and (due or not self._trusts(wanted)):
+            due.append(TRUSTED)
+        for name, hosts in wanted.hosts.items():
+            if self._is_due(name, hosts, own, wanted, now):
+                due.append(f"{name}.pem")
+        for user, name in wanted.passwords.items():
+            if not self._has_password(name, wanted.given_passwords.get(user)):
+                due.append(name)
+        return due + self._surplus(wanted)
 
     def fill(self, wanted: WantedCertificates, now: datetime) -> HeldCertificates:
         """Makes what is missing, renews what is due, removes what nobody has any more.
@@ -175,15 +171,17 @@ class Store:
         if TRUSTED in due and wanted.trusts_more:
             self._write(TRUSTED, self._trusted(wanted), 0o644)
         for name, hosts in wanted.hosts.items():
-            if f"{name}.pem" in due and name in wanted.given:
-                self._write(f"{name}.pem", wanted.given[name])
-            elif f"{name}.pem" in due and name in wanted.nodes and wanted.private_ca:
-                made_there = issued_by(wanted.private_ca, wanted.node, hosts, wanted.days)
-                self._write(f"{name}.pem", made_there)
-            elif f"{name}.pem" in due:
+            if f"{name}.pem" not in due:
+                continue
+            if name in wanted.given:
+                text = wanted.given[name]
+            elif name in wanted.nodes and wanted.private_ca:
+                text = issued_by(wanted.private_ca, wanted.node, hosts, wanted.days)
+            else:
                 subject = Subject(name, CLIENTS) if name in wanted.users else wanted.node
                 made = issue(authority, subject, hosts, wanted.days, now)
-                self._write(f"{name}.pem", made.key + made.certificate)
+                text = made.key + made.certificate
+            self._write(f"{name}.pem", text)
         for user, name in wanted.passwords.items():
             if name in due:
                 given = wanted.given_passwords.get(user)
@@ -204,18 +202,13 @@ class Store:
 
     def held(self, wanted: WantedCertificates) -> HeldCertificates:
         """What is there of ``wanted``. Raises EarshotError where something is missing."""
-        certificates = {name: self._certificate(f"{name}.pem") for name in wanted.hosts}
+        texts = {name: self._read(f"{name}.pem") for name in wanted.hosts}
+        authority = self._read(numbered(AUTHORITY, wanted.issuer))
         return HeldCertificates(
-            certificates,
-            {name: self._version(wanted, name) for name in certificates},
+            {name: read_certificate(text) for name, text in texts.items()},
+            {name: self._version(wanted, name) for name in wanted.hosts},
             {user: self._digest(user, wanted.issuer) for user in wanted.users},
-            min(
-                ends(self._read(name))
-                for name in (
-                    numbered(AUTHORITY, wanted.issuer),
-                    *(f"{it}.pem" for it in wanted.hosts),
-                )
-            ),
+            min(map(ends, (authority, *texts.values()))),
         )
 
     def authority(self) -> str:
@@ -233,12 +226,13 @@ class Store:
         self._read(f"{user}.pem")
         return self.folder / f"{user}.pem"
 
-    @property
-    def _back_or_anew(self) -> str:
-        return (
+    def _lost(self, observed: str) -> EarshotError:
+        remedy = (
             "put both files back from a copy; or stop the cluster (`make down`), remove "
             f"{self.folder}, and all certificates and passwords are made anew"
         )
+        what = f"the authority in {self.folder}"
+        return EarshotError(what, observed=observed, remedy=remedy)
 
     def _authority(self, number: int) -> Issued | None:
         """None where one of its files is missing. Raises EarshotError where they are of no use."""
@@ -247,12 +241,8 @@ class Store:
             return None
         found = Issued(*map(self._read, names))
         if not is_pair(found):
-            raise EarshotError(
-                f"the authority in {self.folder}",
-                observed=f"{names[0]} is no certificate for the key in {names[1]}, or one of "
-                "them is damaged",
-                remedy=self._back_or_anew,
-            )
+            observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
+            raise self._lost(f"{observed}damaged")
         return found
 
     def _has_password(self, name: str, given: str | None) -> bool:
@@ -264,8 +254,8 @@ class Store:
         kept = {name for number in wanted.authorities for name in _files(number)}
         kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
         kept |= {TRUSTED} if wanted.trusts_more else set()
-        keys = (numbered(_files(_FIRST)[1], it) for it in (_FIRST, "*"))
-        kinds = ("[!.]*.pem", "[!.]*.password", *keys)
+        first_key = _files(_FIRST)[1]
+        kinds = ("[!.]*.pem", "[!.]*.password", first_key, numbered(first_key, "*"))
         held = {path.name for kind in kinds for path in self.folder.glob(kind)}
         return sorted(held - kept)
 
@@ -297,12 +287,8 @@ class Store:
             return
         found = f"{', '.join(left)} are there" if left else "nodes of this stack have certificates"
         certificate, key = _files(wanted.issuer)
-        raise EarshotError(
-            f"the authority in {self.folder}",
-            observed=f"{certificate} or {key} is missing, and {found}: nodes with "
-            "certificates of a new one would not be trusted by the others",
-            remedy=self._back_or_anew,
-        )
+        observed = f"{certificate} or {key} is missing, and {found}: nodes with certificates of a "
+        raise self._lost(f"{observed}new one would not be trusted by the others")
 
     def _new_authority(self, stack: str, number: int, now: datetime) -> Issued:
         certificate, key = _files(number)
@@ -315,16 +301,14 @@ class Store:
         self, name: str, hosts: Iterable[str], own: str, wanted: WantedCertificates, now: datetime
     ) -> bool:
         """``own`` is the certificate of the stack's authority; empty where that is lost."""
-        owner = name.removesuffix(".pem")
-        given = wanted.given.get(owner)
-        elsewhere = wanted.private_ca and owner in wanted.nodes
+        elsewhere = wanted.private_ca and name in wanted.nodes
         authority = wanted.authority if elsewhere else own
         if not authority:
             return True
         try:
-            pem = (self.folder / name).read_text()
-            if given is not None:
-                return pem != given
+            pem = (self.folder / f"{name}.pem").read_text()
+            if name in wanted.given:
+                return pem != wanted.given[name]
             held = read_certificate(pem)
         except (FileNotFoundError, IsADirectoryError, ValueError):
             return True
@@ -341,14 +325,11 @@ class Store:
         key = self._read(_files(issuer)[1]).encode()
         return hmac.new(key, self.password(user).encode(), "sha256").hexdigest()[:12]
 
-    def _certificate(self, name: str) -> Certificate:
-        return read_certificate(self._read(name))
-
     def _version(self, wanted: WantedCertificates, name: str) -> str:
+        held = self._read(f"{name}.pem")
         is_own = name in wanted.users or wanted.authorities == (_FIRST,)
         if is_own and not wanted.is_of_others:
-            return self._certificate(f"{name}.pem").fingerprint
-        held = self._read(f"{name}.pem")
+            return read_certificate(held).fingerprint
         chain = held[held.index("-----BEGIN CERTIFICATE") :]
         return hashlib.sha256((chain + self.authority()).encode()).hexdigest()
 
@@ -356,17 +337,12 @@ class Store:
         try:
             return (self.folder / name).read_text()
         except OSError as reason:
-            raise EarshotError(
-                str(self.folder / name),
-                observed=f"cannot be read ({reason.strerror})",
-                remedy="deploy the stack again: what is missing is made anew",
-            ) from None
+            observed = f"cannot be read ({reason.strerror})"
+            remedy = "deploy the stack again: what is missing is made anew"
         except UnicodeDecodeError:
-            raise EarshotError(
-                str(self.folder / name),
-                observed="is damaged",
-                remedy="put it back from a copy; or remove it and deploy the stack again",
-            ) from None
+            observed = "is damaged"
+            remedy = "put it back from a copy; or remove it and deploy the stack again"
+        raise EarshotError(str(self.folder / name), observed=observed, remedy=remedy)
 
     def _write(self, name: str, text: str, mode: int = 0o600) -> None:
         cache.write(self.folder / name, text, mode)

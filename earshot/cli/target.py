@@ -41,7 +41,9 @@ class Target:
     @property
     def report_file(self) -> Path | None:
         """Where the last report of this stack is kept; None without a stack."""
-        return self.project.report_file(self.stack) if self.project and self.stack else None
+        if self.project is None or self.stack is None:
+            return None
+        return self.project.report_file(self.stack)
 
 
 def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Target:

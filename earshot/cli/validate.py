@@ -125,10 +125,11 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
 
 def _defaults(named: Target) -> ValidationSpec:
     """What the stack's file says; a stack that was deployed elsewhere may have none here."""
-    project, stack = named.project, named.stack
-    if project is None or stack is None or not project.stack_file(stack).exists():
+    if named.project is None or named.stack is None:
         return ValidationSpec()
-    return project.read_cluster(stack).validation
+    if not named.project.stack_file(named.stack).exists():
+        return ValidationSpec()
+    return named.project.read_cluster(named.stack).validation
 
 
 def _options(effort: Effort, defaults: ValidationSpec) -> ValidationOptions:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from earshot.certificates.aws_calls import NotMade, new_client
 from earshot.errors import EarshotError
 
 SCHEME: Final = "s3://"
-SECONDS: Final = 20
-"""For one call."""
 _URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>.+)", re.ASCII)
 _ABSENT: Final = ("404", "NoSuchKey", "NoSuchBucket")
 
@@ -22,19 +21,10 @@ class Bucket:
 
     def __init__(self, name: str, region: str = "") -> None:
         """``region`` is the bucket's; empty where it is not known. Raises EarshotError."""
-        import boto3  # slow to import
-        from botocore.client import Config
-        from botocore.exceptions import BotoCoreError
-
         self.name = name
-        config = Config(
-            connect_timeout=SECONDS,
-            read_timeout=SECONDS,
-            retries={"total_max_attempts": 4, "mode": "standard"},
-        )
         try:
-            self._s3 = boto3.Session().client("s3", region_name=region or None, config=config)
-        except (BotoCoreError, ValueError) as reason:
+            self._s3 = new_client("s3", region)
+        except NotMade as reason:
             raise self._failed("", reason) from None
 
     def get(self, key: str) -> bytes | None:
@@ -43,11 +33,10 @@ class Bucket:
 
         try:
             content: bytes = self._s3.get_object(Bucket=self.name, Key=key)["Body"].read()
-        except ClientError as reason:
-            if reason.response["Error"]["Code"] in _ABSENT:
+        except (BotoCoreError, ClientError) as reason:
+            response = getattr(reason, "response", {})
+            if response.get("Error", {}).get("Code") in _ABSENT:
                 return None
-            raise self._failed(key, reason) from None
-        except BotoCoreError as reason:
             raise self._failed(key, reason) from None
         return content
 
