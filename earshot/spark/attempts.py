@@ -78,18 +78,14 @@ class JobAttempt(Generic[R]):
     problem: RouteProblem | None = None
 
 
+@dataclass(frozen=True)
 class Attempts:
-    """Does an action for routes; ``cancel`` ends whatever of it is under way."""
+    """Does an action for routes."""
 
-    def __init__(
-        self,
-        cancel: Callable[[], object],
-        end: Deadline,
-        on_event: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        self._cancel = cancel
-        self._end = end
-        self._say = on_event
+    cancel: Callable[[], object]
+    """Ends whatever of it is under way."""
+    end: Deadline
+    on_event: Callable[[str], None] = lambda text: None
 
     def run(
         self, routes: Sequence[Route], action: Callable[[Group, int], R]
@@ -100,17 +96,17 @@ class Attempts:
         for attempt in (1, 2, 3):
             found = self._all(groups, attempt, action, watched=not alone)
             failed = [route for item in found if item.problem for route in item.routes]
-            dead = self._dead(failed) if self._end.left() else set()
+            dead = self._dead(failed) if self.end.left() else set()
             outcomes += [part for item in found for part in _parts(item, dead)]
             living = [route for route in failed if route not in dead]
-            if not living or alone or not self._end.left():
+            if not living or alone or not self.end.left():
                 break
             alone = not dead or attempt == 2
             groups = [(route,) for route in living] if alone else _by_listener(living)
             gone = ", ".join(map(str, sorted({route.broker for route in dead})))
             how = "broker by broker" if alone else f"without broker {gone}"
             names = ", ".join(dict.fromkeys(route.listener for route in failed))
-            self._say(f"something failed through {names}: again, {how}")
+            self.on_event(f"something failed through {names}: again, {how}")
         return outcomes
 
     def _all(
@@ -127,12 +123,10 @@ class Attempts:
             futures = [pool.submit(action, group, attempt) for group in groups]
             late = self._watch(futures, list(chain(*groups)) if watched else [])
             if late:
-                self._cancel()
+                self.cancel()
                 wait(late, timeout=CANCEL_SECONDS)
-            return [
-                _outcome(group, attempt, future, self._end)
-                for group, future in zip(groups, futures, strict=True)
-            ]
+            done = zip(groups, futures, strict=True)
+            return [_outcome(group, attempt, future, self.end) for group, future in done]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -144,8 +138,8 @@ class Attempts:
         """
         late = set(futures)
         suspects: set[Route] = set()
-        while late and self._end.left():
-            _, late = wait(late, timeout=self._end.left(WATCH_SECONDS if routes else None))
+        while late and self.end.left():
+            _, late = wait(late, timeout=self.end.left(WATCH_SECONDS if routes else None))
             dead = self._dead(routes) if late else set()
             if dead & suspects:
                 break
@@ -170,18 +164,16 @@ def _by_listener(routes: Iterable[Route]) -> list[Group]:
 
 def _parts(outcome: JobAttempt[R], dead: Collection[Route]) -> Iterator[JobAttempt[R]]:
     """``outcome``; where it failed, one part for each route of the ``dead``, one for the rest."""
-    rest = tuple(route for route in outcome.routes if route not in dead)
-    if outcome.problem is None or rest == outcome.routes:
+    gone = [route for route in outcome.routes if route in dead]
+    if outcome.problem is None or not gone:
         yield outcome
         return
-    if rest:
+    if rest := tuple(route for route in outcome.routes if route not in dead):
         yield replace(outcome, routes=rest)
-    for route in outcome.routes:
-        if route in dead:
-            said = f"{route.address} accepted connections, but no more while the job ran"
-            yield replace(
-                outcome, routes=(route,), problem=RouteProblem(RouteFailure.REFUSED, said)
-            )
+    for route in gone:
+        said = f"{route.address} accepted connections, but no more while the job ran"
+        problem = RouteProblem(RouteFailure.REFUSED, said)
+        yield replace(outcome, routes=(route,), problem=problem)
 
 
 def _outcome(routes: Group, attempt: int, future: Future[R], end: Deadline) -> JobAttempt[R]:
@@ -189,13 +181,13 @@ def _outcome(routes: Group, attempt: int, future: Future[R], end: Deadline) -> J
     error = future.exception() if ended else None
     if ended and error is None:
         return JobAttempt(routes, attempt, future.result())
+    kind, reason = RouteFailure.FAILED, f"cancelled, and not over {CANCEL_SECONDS:g} s later"
     if not end.left():
         reason = f"not done when the deadline of {end.seconds:g} s passed"
-        return JobAttempt(routes, attempt, None, RouteProblem(RouteFailure.LATE, reason))
-    reason = (
-        innermost(str(error)) if ended else f"cancelled, and not over {CANCEL_SECONDS:g} s later"
-    )
-    return JobAttempt(routes, attempt, None, RouteProblem(RouteFailure.FAILED, reason))
+        kind = RouteFailure.LATE
+    elif ended:
+        reason = innermost(str(error))
+    return JobAttempt(routes, attempt, None, RouteProblem(kind, reason))
 
 
 def unproven(outcomes: Sequence[JobAttempt[R]]) -> dict[Key, RouteProblem]:

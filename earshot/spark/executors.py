@@ -102,21 +102,15 @@ def is_reached(route: Route, executors: Collection[Vantage]) -> bool:
 def vantage_of(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     """What ``seen`` (of `executor_probe`) says of ``routes``, those that it was asked about."""
     addresses = {route.key: route.address for route in routes}
+    reached = []
+    for it in seen["reached"]:
+        told = {key: it[key] for key in ("listener", "broker", "error", "cluster_id")}
+        told |= {"resolved": tuple(it["resolved"]), "reached": not it["error"]}
+        reached.append(Reached(address=addresses[it["listener"], it["broker"]], **told))
     return Vantage(
         name=f"executor-{seen['executor']}",
         kind="executor",
         where=seen["host"],
         resolvers=tuple(seen["resolvers"]),
-        reached=tuple(
-            Reached(
-                listener=it["listener"],
-                broker=it["broker"],
-                address=addresses[it["listener"], it["broker"]],
-                resolved=tuple(it["resolved"]),
-                reached=not it["error"],
-                error=it["error"],
-                cluster_id=it["cluster_id"],
-            )
-            for it in seen["reached"]
-        ),
+        reached=tuple(reached),
     )

@@ -23,7 +23,9 @@ from earshot.validation.result import Delivery, Vantage
 from earshot.validation.verdict import Share, Tally, verdict_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+PLAINTEXT: Final = Protocol.PLAINTEXT
 
 # Kafka's defaults are minutes. A dead broker is noticed sooner (`_watch`); these bound one that
 # hangs, and allow for a machine that is busy.
@@ -64,15 +66,12 @@ class Entrance:
 
     @property
     def options(self) -> dict[str, str]:
-        given = {f"kafka.{key}": value for key, value in self.client.items()}
-        return (
-            dict(FAIL_FAST)
-            | given
-            | {
-                "kafka.bootstrap.servers": self.bootstrap,
-                "kafka.security.protocol": str(self.protocol),
-            }
-        )
+        return {
+            **FAIL_FAST,
+            **{f"kafka.{key}": value for key, value in self.client.items()},
+            "kafka.bootstrap.servers": self.bootstrap,
+            "kafka.security.protocol": str(self.protocol),
+        }
 
 
 @dataclass(frozen=True)
@@ -93,47 +92,39 @@ class Findings:
         return verdict_of(self.shares, self.tallies, self.reads)
 
 
+@dataclass(frozen=True)
 class Job:
-    """One run of the job in ``session``; everything ends by ``end``.
+    """One run of the job in ``session``; everything ends by ``end``."""
 
-    What stands before the offset ``begin`` of a partition of ``topic`` is none of its business.
-    """
+    session: Session
+    entrances: Mapping[str, Entrance]
+    topic: str
+    begin: Mapping[int, int]
+    """By partition of ``topic``, the offset of its first record that is of this run."""
+    run: str
+    end: Deadline
+    on_event: Callable[[str], None]
+    cluster_id: str | None
+    """Records go to this cluster alone; None: whichever answers."""
 
-    def __init__(
-        self,
-        session: Session,
-        entrances: Mapping[str, Entrance],
-        topic: str,
-        begin: Mapping[int, int],
-        run: str,
-        end: Deadline,
-        on_event: Callable[[str], None] = lambda text: None,
-        cluster_id: str | None = None,
-    ) -> None:
-        """Records go to the cluster ``cluster_id`` alone; None: whichever answers."""
-        self._session = session
-        self._cluster_id = cluster_id
-        self._spark = session.spark
-        self._entrances = entrances
-        self._topic = topic
-        self._begin = begin
-        self._run = run
-        self._end = end
-        self._say = on_event
-        self._attempts = Attempts(self._spark.sparkContext.cancelAllJobs, end, on_event)
+    @property
+    def _spark(self) -> SparkSession:
+        return self.session.spark
 
     def prove(self, routes: Sequence[Route], records: int) -> Findings:
         """Writes ``records`` through every route and reads them through every listener."""
         executors: tuple[Vantage, ...] = ()
-        if not self._session.is_local:
+        if not self.session.is_local:
+            # who is in plaintext may be asked something by anybody
+            plaintext = {it for it, way in self.entrances.items() if way.protocol is PLAINTEXT}
             try:
                 context = self._spark.sparkContext
-                executors = probe(context, routes, self._plaintext, self._end, self._say)
+                executors = probe(context, routes, plaintext, self.end, self.on_event)
             except NoExecutors as reason:
                 late = RouteProblem(RouteFailure.LATE, str(reason))
                 return Findings(unwritten={route.key: late for route in routes})
         strange = self._strangers(routes)
-        avoided = strange.keys() | met_strangers(executors, self._cluster_id)
+        avoided = strange.keys() | met_strangers(executors, self.cluster_id)
         usable = [it for it in routes if is_reached(it, executors) and it.key not in avoided]
         shares, unwritten = self._write(usable, records)
         unwritten |= strange
@@ -143,26 +134,25 @@ class Job:
         return Findings(shares, tallies, reads, unwritten, unread, executors)
 
     @property
-    def _plaintext(self) -> set[str]:
-        """The listeners that anybody may ask something."""
-        return {name for name, it in self._entrances.items() if it.protocol is Protocol.PLAINTEXT}
+    def _attempts(self) -> Attempts:
+        return Attempts(self._spark.sparkContext.cancelAllJobs, self.end, self.on_event)
 
     def _strangers(self, routes: Sequence[Route]) -> dict[Key, RouteProblem]:
-        if self._cluster_id is None:
+        if self.cluster_id is None:
             return {}
-        options = {name: entrance.options for name, entrance in self._entrances.items()}
-        return strangers(self._spark, routes, options, self._cluster_id, self._end)
+        options = {name: entrance.options for name, entrance in self.entrances.items()}
+        return strangers(self._spark, routes, options, self.cluster_id, self.end)
 
     def _write(
         self, routes: Sequence[Route], records: int
     ) -> tuple[tuple[Share, ...], dict[Key, RouteProblem]]:
         def write(chosen: tuple[Route, ...], attempt: int) -> None:
             shares = [_share(route, attempt, records, True) for route in chosen]
-            options = self._entrances[chosen[0].listener].options | dict(WRITING)
-            frame = spark_records.written(self._spark, self._run, shares)
-            frame.write.format("kafka").options(**options, topic=self._topic).save()
+            options = self.entrances[chosen[0].listener].options | dict(WRITING)
+            frame = spark_records.written(self._spark, self.run, shares)
+            frame.write.format("kafka").options(**options, topic=self.topic).save()
 
-        self._say(f"{records} records through each of {len(routes)} addresses")
+        self.on_event(f"{records} records through each of {len(routes)} addresses")
         outcomes = self._attempts.run(routes, write)
         shares = [
             _share(route, item.attempt, records, item.problem is None)
@@ -181,22 +171,22 @@ class Job:
         def records(chosen: Sequence[Route]) -> DataFrame:
             reader = chosen[0].listener
             partitions = sorted({it for route in chosen for it in homes[route.broker]})
-            options = self._entrances[reader].options | dict(READING)
-            begin = {str(it): self._begin[it] for it in partitions}
-            options["assign"] = json.dumps({self._topic: partitions})
-            options["startingOffsets"] = json.dumps({self._topic: begin})
+            options = self.entrances[reader].options | dict(READING)
+            begin = {str(it): self.begin[it] for it in partitions}
+            options["assign"] = json.dumps({self.topic: partitions})
+            options["startingOffsets"] = json.dumps({self.topic: begin})
             rows = self._spark.read.format("kafka").options(**options).load()
-            return spark_records.received(rows, self._run)
+            return spark_records.received(rows, self.run)
 
         def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:
             reader = chosen[0].listener
-            outlines = spark_records.outline(records(chosen), reader, self._run, shares)
+            outlines = spark_records.outline(records(chosen), reader, self.run, shares)
             if all(item.proven for item in outlines if _checked(item.tally)):
                 return tuple(item.tally for item in outlines)
-            self._say(f"counting one by one what came back through {reader}")
-            return spark_records.exact(records(chosen), reader, self._run, shares)
+            self.on_event(f"counting one by one what came back through {reader}")
+            return spark_records.exact(records(chosen), reader, self.run, shares)
 
-        self._say("reading all of it back through every listener")
+        self.on_event("reading all of it back through every listener")
         outcomes = self._attempts.run(routes, read)
         reads = {
             (route.listener, partition)

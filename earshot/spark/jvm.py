@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 START_SECONDS: Final = 120.0
 """A JVM that has not opened its gateway by then never will."""
-_NOT_TELLING: Final = (
-    "\t",
-    "WARNING: Using incubator",
-    "NOTE: Picked up",
-    "Setting default",
-    "Using",
-)
+_CHATTER: Final = ("\t", "WARNING: Using incubator", "NOTE: Picked up", "Setting default", "Using")
 
 
 class Jvm:
@@ -43,10 +37,9 @@ class Jvm:
         self.directory = Path(tempfile.mkdtemp(prefix="earshot-spark-"))
         self._gateway_file = self.directory / "gateway"
         self._ended = threading.Event()
-        command = [str(home / "bin" / "spark-submit")]
         settings = {"spark.local.dir": str(self.directory)} | dict(conf)
-        for key, value in settings.items():
-            command += ["--conf", f"{key}={value}"]
+        command = [str(home / "bin" / "spark-submit")]
+        command += [word for key in settings for word in ("--conf", f"{key}={settings[key]}")]
         options = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={self.directory}"
         environment = jvm_environment() | {
             "JDK_JAVA_OPTIONS": options.strip(),
@@ -90,7 +83,7 @@ class Jvm:
     def last_words(self, lines: int = 3) -> str:
         """What the JVM said last, without stack frames and chatter."""
         text = (self.directory / "log").read_text(errors="replace")
-        kept = [line.strip() for line in text.splitlines() if not line.startswith(_NOT_TELLING)]
+        kept = [line.strip() for line in text.splitlines() if not line.startswith(_CHATTER)]
         return "; ".join([line for line in kept if line][-lines:]) or "it said nothing"
 
     def exit(self, seconds: float) -> bool:
@@ -123,13 +116,11 @@ class Jvm:
 @contextlib.contextmanager
 def _environment(**values: str) -> Iterator[None]:
     """Within, these variables are set: PySpark takes them from nowhere else."""
-    before = {key: os.environ.get(key) for key in values}
+    before = {key: os.environ[key] for key in values if key in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
+        for key in values:
+            os.environ.pop(key, None)
+        os.environ.update(before)

@@ -40,12 +40,11 @@ def without_spark(
     cells: Sequence[Cell], reason: str, cause: Cause | None = None
 ) -> tuple[Cell, ...]:
     """The doctor's ``cells`` where the job could not run: nothing that passed is proven."""
-    return tuple(
-        _changed(cell, Verdict.INCONCLUSIVE, reason=reason, cause=cause)
-        if cell.verdict is Verdict.PASS
-        else cell
-        for cell in cells
-    )
+
+    def undecided(cell: Cell) -> Cell:
+        return _changed(cell, Verdict.INCONCLUSIVE, reason=reason, cause=cause)
+
+    return tuple(undecided(it) if it.verdict is Verdict.PASS else it for it in cells)
 
 
 class _Proofs:
@@ -65,17 +64,10 @@ class _Proofs:
 
     def problem(self, cell: Cell) -> tuple[Stage, RouteProblem] | None:
         """Where and why Spark could not do its part."""
-        key = (cell.listener, cell.broker)
-        for stage, found in (
-            (Stage.PRODUCE, self.findings.unwritten),
-            (Stage.CONSUME, self.findings.unread),
-        ):
-            if key in found:
-                return stage, found[key]
-        return None
-
-    def proven(self, key: Key) -> bool:
-        return key in self.acknowledged
+        key, found = (cell.listener, cell.broker), self.findings
+        if key in found.unwritten:
+            return Stage.PRODUCE, found.unwritten[key]
+        return (Stage.CONSUME, found.unread[key]) if key in found.unread else None
 
 
 def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
@@ -99,7 +91,7 @@ def _driver(cell: Cell, proofs: _Proofs) -> Cell:
     if checked is not None:
         return checked
     key = (cell.listener, cell.broker)
-    if not proofs.proven(key):
+    if key not in proofs.acknowledged:
         why = "no Spark executor could reach it"
         if key in proofs.strange_there:
             why = "an executor met another cluster there"
@@ -109,13 +101,11 @@ def _driver(cell: Cell, proofs: _Proofs) -> Cell:
         Stage.PRODUCE: f"Spark: {proofs.acknowledged[key]} records acknowledged",
         Stage.CONSUME: f"Spark: all read back through {', '.join(proofs.readers[key])}",
     }
-    stages = tuple(
-        stage.model_copy(update={"detail": "; ".join(filter(None, (stage.detail, said)))})
-        if (said := details.get(stage.stage))
-        else stage
-        for stage in cell.stages
-    )
-    return _changed(cell, Verdict.PASS, stages=stages)
+    stages = []
+    for stage in cell.stages:
+        said = filter(None, (stage.detail, details.get(stage.stage)))
+        stages.append(stage.model_copy(update={"detail": "; ".join(said)}))
+    return _changed(cell, Verdict.PASS, stages=tuple(stages))
 
 
 def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
@@ -162,7 +152,7 @@ def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) ->
     if checked is not None:
         return checked
     key = (cell.listener, cell.broker)
-    if not proofs.proven(key):
+    if key not in proofs.acknowledged:
         why = "the driver could not prove it"
         if key in proofs.strange_there:
             why = "another executor met another cluster there"

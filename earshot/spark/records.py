@@ -169,21 +169,15 @@ def exact(
         for whence, share in by_origin.items()
         if share.records > found[whence] > 0
     }
-    return tuple(
-        Tally(
-            reader,
-            by_origin[row["origin"]],
-            row["partition"],
-            row["records"],
-            distinct=row["distinct"],
-            descents=row["descents"],
-            corrupt=row["corrupt"],
-            missing=gone.get(row["origin"], ()),
-        )
-        if row["origin"] is not None
-        else _astray(row["own"], row, reader)
-        for row in counted
-    )
+
+    def tally(row: Row) -> Tally:
+        whence, counts = row["origin"], ("distinct", "descents", "corrupt")
+        if whence is None:
+            return _astray(row["own"], row, reader)
+        counted = {name: row[name] for name in counts} | {"missing": gone.get(whence, ())}
+        return Tally(reader, by_origin[whence], row["partition"], row["records"], **counted)
+
+    return tuple(map(tally, counted))
 
 
 def _missing(rows: DataFrame, whence: str, share: Share) -> tuple[int, ...]:

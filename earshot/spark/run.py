@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,19 +79,17 @@ def validate(
     end = Deadline(options.deadline)
     run = run_id()
     notes: list[str] = []
-    with unwinding_on_sigterm(), _opening(contract, options) as spark:
+    with unwinding_on_sigterm(), contextlib.ExitStack() as stack:
+        spark: Opening | None = None
+        if options.records:
+            spark = stack.enter_context(contextlib.closing(Opening(options.spark(contract))))
         on_event("doctor: one record to every broker through every listener")
-        seen = examine(
-            contract,
-            client=options.client,
-            deadline=end.left(DOCTOR_SECONDS),
-            vantage=options.vantage,
-        )
+        limit, vantage = end.left(DOCTOR_SECONDS), options.vantage
+        seen = examine(contract, client=options.client, deadline=limit, vantage=vantage)
         notes += seen.notes
         with proving(contract, seen.cells, options.client, run, end) as copied:
-            cells, findings = _prove(
-                contract, options, seen.cells, spark, run, end, notes, on_event
-            )
+            proved = _prove(contract, options, seen.cells, spark, run, end, notes, on_event)
+            cells, findings = proved
             proof = copied.result()
         notes += proof.notes
     report = Report(
@@ -114,18 +112,6 @@ def validate(
     return report.model_copy(update={"seconds": time.monotonic() - begun})
 
 
-@contextlib.contextmanager
-def _opening(contract: Contract, options: ValidationOptions) -> Iterator[Opening | None]:
-    if not options.records:
-        yield None
-        return
-    opening = Opening(options.spark(contract))
-    try:
-        yield opening
-    finally:
-        opening.close()
-
-
 def _prove(
     contract: Contract,
     options: ValidationOptions,
@@ -136,14 +122,17 @@ def _prove(
     notes: list[str],
     on_event: OnEvent,
 ) -> tuple[tuple[Cell, ...], Findings]:
+    living = [cell for cell in cells if cell.verdict is Verdict.PASS]
     if spark is None:
         notes.append(DOCTOR_ALONE)
-        return tuple(cells), Findings()
-    living = [cell for cell in cells if cell.verdict is Verdict.PASS]
-    if not living:
+    if spark is None or not living:
         return tuple(cells), Findings()
     ways_in = entrances(contract, living, options.client)
-    access = ReachedBrokers.widest((_target(contract, cell) for cell in living), options.client)
+    targets = [
+        CellTarget(it.listener, ways_in[it.listener].protocol, it.broker, it.address)
+        for it in living
+    ]
+    access = ReachedBrokers.widest(targets, options.client)
     topic = RunTopic(contract.cluster, run, options.deadline, access, end)
     try:
         created = topic.create([(cell.broker,) for cell in living])
@@ -151,16 +140,18 @@ def _prove(
             reason = f"no topic could be created for Spark's records: {created.text}"
             cause = None if created.error == "timeout" else refusal(created)
             return without_spark(cells, reason, cause), Findings()
-        routes = [_route(*it) for it in zip(living, created.numbers, strict=True)]
+        routes = [
+            Route(cell.listener, cell.broker, cell.address, partition)
+            for cell, partition in zip(living, created.numbers, strict=True)
+        ]
         try:
             session = spark.session(end.left())
         except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
             return without_spark(cells, reason), Findings()
         share = -(-options.records // len(routes))
-        topic_name, begin = created.topic, created.begin
-        cluster_id = contract.cluster_id
-        job = Job(session, ways_in, topic_name, begin, run, end, on_event, cluster_id)
+        name, begin, cluster_id = created.topic, created.begin, contract.cluster_id
+        job = Job(session, ways_in, name, begin, run, end, on_event, cluster_id)
         findings = job.prove(routes, share)
         if spark.is_recorded and all(it.verdict is Verdict.PASS for it in findings.deliveries):
             on_event("keeping Spark's classes, so that later runs start sooner (once)")
@@ -185,12 +176,3 @@ def entrances(
         )
         for name in names
     }
-
-
-def _route(cell: Cell, partition: int) -> Route:
-    return Route(cell.listener, cell.broker, cell.address, partition)
-
-
-def _target(contract: Contract, cell: Cell) -> CellTarget:
-    protocol = contract.listener(cell.listener).protocol
-    return CellTarget(cell.listener, protocol, cell.broker, cell.address)

@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,12 +81,11 @@ class SparkSettings:
     some seconds at its end."""
 
 
+@dataclass(frozen=True)
 class Session:
-    """A Spark session and, where this process started it, its JVM."""
+    """A Spark session."""
 
-    def __init__(self, spark: SparkSession, jvm: Jvm | None) -> None:
-        self.spark = spark
-        self._jvm = jvm
+    spark: SparkSession
 
     @property
     def is_local(self) -> bool:
@@ -150,16 +149,13 @@ class Opening:
         self._pool.shutdown(wait=False)
 
     def _start(self) -> Jvm:
-        home = Path(_home())
-        java = find_java()
+        home, java = _home(), find_java()
         jars = connector_jars(self._settings, home / "jars")
-        class_path = (home / "jars", *jars)
         work = SECURED if self._settings.secured else ""
-        options = start_options(java.executable, class_path, work)
+        what = (java.executable, (home / "jars", *jars), work)
         if self._settings.record and not _names_master(self._settings.conf):
-            self._recording = recording(java.executable, class_path, work)
-        if self._recording is not None:
-            options = self._recording.options
+            self._recording = recording(*what)
+        options = self._recording.options if self._recording else start_options(*what)
         try:
             return Jvm(home, java, _conf(self._settings.conf, jars, options))
         except BaseException:
@@ -168,10 +164,8 @@ class Opening:
             raise
 
     def _open(self) -> Session:
-        if self._jvm is None:
-            self._session = _submitted(self._settings)
-        else:
-            self._session = _connected(self._jvm)
+        jvm = self._jvm
+        self._session = _submitted(self._settings) if jvm is None else _connected(jvm)
         return self._session
 
 
@@ -198,12 +192,12 @@ def connector_jars(settings: SparkSettings, pyspark_jars: Path) -> tuple[Path, .
     return spark_connector_jars()
 
 
-def _home() -> str:
+def _home() -> Path:
     # found, not imported: that takes half a second, in which the JVM can start
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise EarshotError("PySpark", observed="it is not installed", remedy="run: make setup")
-    return spec.submodule_search_locations[0]
+    return Path(spec.submodule_search_locations[0])
 
 
 def _connected(jvm: Jvm) -> Session:
@@ -223,7 +217,7 @@ def _connected(jvm: Jvm) -> Session:
         ) from None
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None  # it would print a stack trace when its JVM ends
-    return Session(SparkSession(context), jvm)
+    return Session(SparkSession(context))
 
 
 def _submitted(settings: SparkSettings) -> Session:
@@ -233,21 +227,15 @@ def _submitted(settings: SparkSettings) -> Session:
     builder = SparkSession.builder.appName("earshot")
     master = pyspark.SparkConf().get("spark.master", "") or ""
     own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
-    for key, value in (own | _stated(own) | dict(settings.conf)).items():
+    submitted = pyspark.SparkConf()  # what the user's spark-submit says of these properties
+    stated = {key: submitted.get(key, "") or "" for key in own if submitted.contains(key)}
+    for key, value in (own | stated | dict(settings.conf)).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     if not _has_connector(spark):
         for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
             spark.sql(f"ADD JAR '{path}'")
-    return Session(spark, None)
-
-
-def _stated(keys: Iterable[str]) -> dict[str, str]:
-    """What the user's spark-submit says of these properties."""
-    import pyspark
-
-    conf = pyspark.SparkConf()
-    return {key: conf.get(key, "") or "" for key in keys if conf.contains(key)}
+    return Session(spark)
 
 
 def _has_connector(spark: SparkSession) -> bool:
@@ -323,8 +311,7 @@ def innermost(text: str) -> str:
     """
     found = [(match["name"], match["text"].strip()) for match in _EXCEPTION.finditer(text)]
     kafka = [item for item in found if item[0].startswith("org.apache.kafka.")]
-    chosen = (kafka or found)[-1:]
-    if not chosen:
+    if not found:
         return text.strip().splitlines()[0] if text.strip() else "no reason was given"
-    name, words = chosen[0]
+    name, words = (kafka or found)[-1]
     return f"{name.rpartition('.')[2]}: {words}"
