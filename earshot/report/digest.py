@@ -42,91 +42,62 @@ class Matrix:
         return next(cell.scopes for (name, _), cell in self.cells.items() if name == listener)
 
 
-@dataclass(frozen=True)
-class FailedGroup:
-    """Cells of one vantage and listener that did not pass, all for the same cause.
-
-    The first stands for all: their causes differ in nothing but broker and address.
-    """
-
-    cells: tuple[Cell, ...]
-
-    @property
-    def cell(self) -> Cell:
-        return self.cells[0]
-
-    @property
-    def verdict(self) -> Verdict:
-        return self.cell.verdict
-
-    @property
-    def title(self) -> str:
-        """`EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all."""
-        return f"{self.cell.listener}, {cell_name(self.cell)}, from {self.cell.vantage}"
-
-    @property
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Label and text, in reading order; only what is known."""
-        others = ", ".join(cell_name(cell) for cell in self.cells[1:])
-        return (*facts(self.cell), *([("likewise", others)] if others else []))
-
-    @property
-    def stages(self) -> tuple[StageResult, ...]:
-        return self.cell.stages
+Facts = tuple[tuple[str, str], ...]
+"""Why something did not pass: label and text, in reading order; only what is known."""
 
 
 @dataclass(frozen=True)
-class Uncopied:
-    """Pairs of brokers whose replication did not pass, all for the same cause."""
+class Problem:
+    """Cells of one vantage and listener, or pairs of brokers, that did not pass for one cause."""
 
-    pairs: tuple[Replication, ...]
+    verdict: Verdict
+    title: str
+    facts: Facts
     stages: tuple[StageResult, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    """The first stands for all: their causes differ in nothing but broker and address."""
 
-    @property
-    def verdict(self) -> Verdict:
-        return self.pairs[0].verdict
 
-    @property
-    def title(self) -> str:
-        """`replication from broker 3 to brokers 1, 2, through INTERNAL`."""
-        leaders = sorted({pair.leader for pair in self.pairs})
-        followers = sorted({pair.follower for pair in self.pairs})
-        if len(leaders) > 1 and len(followers) > 1:
-            way = f"between {_several(sorted({*leaders, *followers}))}"
-        else:
-            way = f"from {_several(leaders)} to {_several(followers)}"
-        listener = self.pairs[0].listener
-        return f"replication {way}" + (f", through {listener}" if listener else "")
+def _of_cells(cells: list[Cell]) -> Problem:
+    first, *others = cells
+    # `EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all
+    title = f"{first.listener}, {cell_name(first)}, from {first.vantage}"
+    likewise = ", ".join(map(cell_name, others))
+    known = (*facts(first), *([("likewise", likewise)] if others else []))
+    return Problem(first.verdict, title, known, first.stages, tuple(cells))
 
-    @property
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Label and text, in reading order; only what is known."""
-        return replication_facts(self.pairs[0])
+
+def _of_pairs(pairs: list[Replication]) -> Problem:
+    first = pairs[0]
+    leaders = sorted({pair.leader for pair in pairs})
+    followers = sorted({pair.follower for pair in pairs})
+    # `replication from broker 3 to brokers 1, 2, through INTERNAL`
+    title = f"replication from {_several(leaders)} to {_several(followers)}"
+    if len(leaders) > 1 and len(followers) > 1:
+        title = f"replication between {_several(sorted({*leaders, *followers}))}"
+    title += f", through {first.listener}" if first.listener else ""
+    return Problem(first.verdict, title, replication_facts(first))
 
 
 def _several(ids: list[int]) -> str:
     return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
-def facts(cell: Cell) -> tuple[tuple[str, str], ...]:
-    """Why ``cell`` did not pass: label and text, in reading order; only what is known."""
+def facts(cell: Cell) -> Facts:
+    """Why ``cell`` did not pass."""
     return _facts(str(cell.failed_stage or ""), cell.cause, cell.reason)
 
 
-def replication_facts(pair: Replication) -> tuple[tuple[str, str], ...]:
-    """Why ``pair`` did not pass, as `facts`."""
+def replication_facts(pair: Replication) -> Facts:
+    """Why ``pair`` did not pass."""
     return _facts("replication", pair.cause, pair.reason)
 
 
-def _facts(stage: str, cause: Cause | None, reason: str) -> tuple[tuple[str, str], ...]:
+def _facts(stage: str, cause: Cause | None, reason: str) -> Facts:
     known = [("stage", stage)]
     if cause is not None:
-        known += [
-            ("cause", cause.kind),
-            ("observed", cause.observed),
-            ("expected", cause.expected),
-            ("fix", cause.remedy),
-        ]
+        known += [("cause", cause.kind), ("observed", cause.observed)]
+        known += [("expected", cause.expected), ("fix", cause.remedy)]
     known.append(("reason", reason))
     return tuple((label, text) for label, text in known if text)
 
@@ -209,27 +180,26 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
     return tuple(named.values())
 
 
-def problems(report: Report) -> tuple[FailedGroup, ...]:
+def problems(report: Report) -> tuple[Problem, ...]:
     """Every cell that did not pass, the gravest first; cells of one cause stand together."""
     grouped: dict[tuple[object, ...], list[Cell]] = {}
     for cell in report.cells:
         if cell.verdict != Verdict.PASS:
             key = (cell.verdict, cell.vantage, cell.listener, _likeness(cell))
             grouped.setdefault(key, []).append(cell)
-    found = [FailedGroup(tuple(cells)) for cells in grouped.values()]
-    return tuple(sorted(found, key=lambda problem: _GRAVITY[problem.verdict]))
+    return _gravest_first(map(_of_cells, grouped.values()))
 
 
-def shortcomings(report: Report) -> tuple[FailedGroup | Uncopied, ...]:
+def shortcomings(report: Report) -> tuple[Problem, ...]:
     """What did not pass of the cells and of replication, the gravest first."""
     grouped: dict[object, list[Replication]] = {}
     for pair in report.replication:
         if pair.verdict != Verdict.PASS:
             grouped.setdefault((pair.verdict, pair.cause, pair.reason), []).append(pair)
-    found: list[FailedGroup | Uncopied] = [
-        *problems(report),
-        *(Uncopied(tuple(group)) for group in grouped.values()),
-    ]
+    return _gravest_first([*problems(report), *map(_of_pairs, grouped.values())])
+
+
+def _gravest_first(found: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda item: _GRAVITY[item.verdict]))
 
 
@@ -256,10 +226,7 @@ def copies(report: Report) -> tuple[Copies, ...]:
     grouped: dict[tuple[int, Verdict], list[int]] = {}
     for pair in report.replication:
         grouped.setdefault((pair.leader, pair.verdict), []).append(pair.follower)
-    return tuple(
-        Copies(leader, tuple(sorted(followers)), verdict)
-        for (leader, verdict), followers in grouped.items()
-    )
+    return tuple(Copies(it[0], tuple(sorted(ids)), it[1]) for it, ids in grouped.items())
 
 
 def between_brokers(report: Report) -> str:

@@ -18,7 +18,7 @@ from earshot.report.digest import (
     shortcomings,
 )
 from earshot.report.visible import visible
-from earshot.validation.result import Cell, Report
+from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
 
 MARKS = {
@@ -27,6 +27,8 @@ MARKS = {
     Verdict.SKIP: "\N{EN DASH}",
     Verdict.INCONCLUSIVE: "?",
 }
+WORDED = ("headline", "subject", "occasion", "moment", "tally", "outcome", "standpoint", "fates")
+"""What the template takes from `wording`, as filters."""
 WIDE = 8
 """With more brokers than this they stand one below the other."""
 
@@ -41,33 +43,19 @@ def html(report: Report) -> str:
         pairs=pairs(report),
         copies=copies(report),
         between_brokers=between_brokers(report),
-        facts=_facts(report),
+        facts=[
+            ("run", report.run),
+            ("kind", str(report.kind)),
+            *((f"incarnation of {name}", text) for name, text in report.incarnations.items()),
+        ],
     )
-
-
-def _facts(report: Report) -> list[tuple[str, str]]:
-    facts = [("run", report.run), ("kind", str(report.kind))]
-    facts += [(f"incarnation of {name}", text) for name, text in report.incarnations.items()]
-    return facts
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds * 1000:.1f} ms"
 
 
 def _finalize(value: object) -> object:
     # what a macro returns is markup already, and its own values came by here
-    if isinstance(value, Address) or (isinstance(value, str) and not _is_markup(value)):
+    if isinstance(value, (Address, str)) and not hasattr(value, "__html__"):
         return visible(str(value))
     return value
-
-
-def _is_markup(value: object) -> bool:
-    return hasattr(value, "__html__")
-
-
-def _cell_id(cell: Cell) -> str:
-    return f"{cell.vantage}/{cell.listener}/{cell.broker}"
 
 
 @cache
@@ -81,18 +69,11 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals.update(geometry=geometry, wide=WIDE, words=wording.WORDS)
+    environment.filters.update({name: getattr(wording, name) for name in WORDED})
     environment.filters.update(
         broker_name=broker_name,
         mark=MARKS.__getitem__,
-        headline=wording.headline,
-        subject=wording.subject,
-        occasion=wording.occasion,
-        moment=wording.moment,
-        tally=wording.tally,
-        outcome=wording.outcome,
-        standpoint=wording.standpoint,
-        fates=wording.fates,
-        milliseconds=_milliseconds,
-        cell_id=_cell_id,
+        milliseconds=lambda seconds: "" if seconds is None else f"{seconds * 1000:.1f} ms",
+        cell_id=lambda cell: f"{cell.vantage}/{cell.listener}/{cell.broker}",
     )
     return environment.get_template("report.html.j2")

@@ -14,19 +14,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from earshot.report.digest import (
-    Matrix,
-    Pair,
-    between_brokers,
-    broker_name,
-    cell_name,
-    facts,
-    matrices,
-    pairs,
-    replication_facts,
-)
+from earshot.report import digest, wording
 from earshot.report.visible import visible
-from earshot.report.wording import aware, fates, occasion, standpoint, subject, unreached
 from earshot.validation.result import Cell, Replication, Report, Vantage
 from earshot.validation.terms import Verdict
 
@@ -36,16 +25,16 @@ _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "
 def junit(report: Report) -> str:
     """``report`` as one XML document; times in seconds, the timestamp in UTC without zone."""
     root = ET.Element("testsuites", name=f"earshot {report.kind}")
-    for matrix in matrices(report):
+    for matrix in digest.matrices(report):
         _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
-    others = [vantage for vantage in report.vantages if _speaks(vantage)]
+    others = [it for it in report.vantages if it.verdict != Verdict.PASS or it.reached]
     if others:
         _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in others])
     if report.delivery:
-        _suite(root, report, "delivery", "", [_delivery(pair) for pair in pairs(report)])
+        _suite(root, report, "delivery", "", [_delivery(pair) for pair in digest.pairs(report)])
     if report.replication:
         cases = [_replication(pair) for pair in report.replication]
-        _suite(root, report, f"replication {between_brokers(report)}", "", cases)
+        _suite(root, report, f"replication {digest.between_brokers(report)}", "", cases)
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("time", f"{report.seconds:.3f}")
@@ -65,18 +54,22 @@ def _suite(
         errors=_number(cases, "error"),
         skipped=_number(cases, "skipped"),
         time=f"{sum(float(case.get('time', '0')) for case in cases):.3f}",
-        timestamp=aware(report.started).strftime("%Y-%m-%dT%H:%M:%S"),
+        timestamp=wording.aware(report.started).strftime("%Y-%m-%dT%H:%M:%S"),
     )
     if where:
         suite.set("hostname", visible(where))
     properties = ET.SubElement(suite, "properties")
-    about = {"subject": subject(report), "occasion": occasion(report), "verdict": report.verdict}
+    about = {
+        "subject": wording.subject(report),
+        "occasion": wording.occasion(report),
+        "verdict": report.verdict,
+    }
     for key, value in about.items():
         ET.SubElement(properties, "property", name=f"earshot.{key}", value=visible(value))
     suite.extend(cases)
 
 
-def _cells(matrix: Matrix) -> Iterator[ET.Element]:
+def _cells(matrix: digest.Matrix) -> Iterator[ET.Element]:
     for listener in matrix.listeners:
         for broker in matrix.brokers:
             cell = matrix.cell(listener, broker)
@@ -86,44 +79,41 @@ def _cells(matrix: Matrix) -> Iterator[ET.Element]:
 
 def _cell(cell: Cell) -> ET.Element:
     spent = sum(stage.seconds or 0 for stage in cell.stages)
-    case = _case(f"{cell.vantage}.{cell.listener}", cell_name(cell), spent)
-    cause = cell.cause
-    message = cell.reason
-    if cause is not None:
-        message = f"{cell.failed_stage or 'cell'}: {cause.observed}"
-    details = "\n".join(f"{label}: {text}" for label, text in facts(cell))
-    _outcome(case, cell.verdict, cause.kind if cause else str(cell.verdict), message, details)
+    case = _case(f"{cell.vantage}.{cell.listener}", digest.cell_name(cell), spent)
+    _not_passed(case, cell, str(cell.failed_stage or "cell"), digest.facts(cell))
     return case
 
 
-def _delivery(pair: Pair) -> ET.Element:
+def _delivery(pair: digest.Pair) -> ET.Element:
     case = _case("delivery", f"{pair.written_through} to {pair.read_through}", 0)
-    details = "\n".join((fates(pair), *pair.examples))
-    _outcome(case, pair.verdict, "delivery", fates(pair), details)
+    details = "\n".join((wording.fates(pair), *pair.examples))
+    _outcome(case, pair.verdict, "delivery", wording.fates(pair), details)
     return case
 
 
 def _replication(pair: Replication) -> ET.Element:
-    names = f"{broker_name(pair.leader)} to {broker_name(pair.follower)}"
+    names = f"{digest.broker_name(pair.leader)} to {digest.broker_name(pair.follower)}"
     case = _case("replication", names, 0)
-    kind, message = str(pair.verdict), pair.reason
-    if pair.cause is not None:
-        kind, message = pair.cause.kind, f"replication: {pair.cause.observed}"
-    details = "\n".join(f"{label}: {text}" for label, text in replication_facts(pair))
-    _outcome(case, pair.verdict, kind, message, details)
+    _not_passed(case, pair, "replication", digest.replication_facts(pair))
     return case
+
+
+def _not_passed(
+    case: ET.Element, seen: Cell | Replication, stage: str, facts: digest.Facts
+) -> None:
+    kind, message = str(seen.verdict), seen.reason
+    if seen.cause is not None:
+        kind, message = seen.cause.kind, f"{stage}: {seen.cause.observed}"
+    details = "\n".join(f"{label}: {text}" for label, text in facts)
+    _outcome(case, seen.verdict, kind, message, details)
 
 
 def _vantage(vantage: Vantage) -> ET.Element:
-    case = _case("vantages", standpoint(vantage), 0)
-    missed = unreached(vantage)
+    case = _case("vantages", wording.standpoint(vantage), 0)
+    missed = wording.unreached(vantage)
     message = vantage.reason or "; ".join(missed) or f"the vantage is {vantage.verdict}"
     _outcome(case, vantage.verdict, vantage.kind, message, "\n".join(missed))
     return case
-
-
-def _speaks(vantage: Vantage) -> bool:
-    return vantage.verdict != Verdict.PASS or bool(vantage.reached)
 
 
 def _case(classname: str, name: str, seconds: float) -> ET.Element:

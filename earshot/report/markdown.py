@@ -5,28 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.report.digest import (
-    FailedGroup,
-    Matrix,
-    Pair,
-    Uncopied,
-    between_brokers,
-    broker_name,
-    copies,
-    matrices,
-    pairs,
-    shortcomings,
-)
+from earshot.report import digest, wording
 from earshot.report.visible import visible
-from earshot.report.wording import (
-    fates,
-    headline,
-    occasion,
-    outcome,
-    standpoint,
-    subject,
-    unreached,
-)
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 
@@ -42,14 +22,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$@])")
 def markdown(report: Report) -> str:
     """``report`` with one table per vantage and one list per problem."""
     blocks: list[list[str]] = [
-        [f"# {MARKS[report.verdict]} {escape(headline(report))}"],
-        [f"{escape(subject(report))}  ", escape(occasion(report))],
+        [f"# {MARKS[report.verdict]} {escape(wording.headline(report))}"],
+        [f"{escape(wording.subject(report))}  ", escape(wording.occasion(report))],
     ]
-    blocks += [list(_matrix(matrix)) for matrix in matrices(report)]
-    blocks += [list(_delivery(pairs(report)))]
+    blocks += [list(_matrix(matrix)) for matrix in digest.matrices(report)]
+    blocks += [list(_delivery(digest.pairs(report)))]
     blocks += [list(_replication(report))]
     blocks += [list(_vantages(report.vantages))]
-    blocks += [list(_problem(problem)) for problem in shortcomings(report)]
+    blocks += [list(_problem(problem)) for problem in digest.shortcomings(report)]
     blocks += [[f"> {escape(note)}"] for note in report.notes]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -66,11 +46,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield f"| {' | '.join(row)} |"
 
 
-def _matrix(matrix: Matrix) -> Iterator[str]:
-    yield f"## From {escape(standpoint(matrix.vantage))}"
+def _matrix(matrix: digest.Matrix) -> Iterator[str]:
+    yield f"## From {escape(wording.standpoint(matrix.vantage))}"
     yield ""
     if len(matrix.brokers) <= 8:
-        head = ["listener", "scopes", *map(broker_name, matrix.brokers)]
+        head = ["listener", "scopes", *map(digest.broker_name, matrix.brokers)]
         rows = [
             [escape(name), escape(" + ".join(matrix.scopes(name)))]
             + [_entry(matrix.cell(name, broker)) for broker in matrix.brokers]
@@ -79,58 +59,45 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     else:
         head = ["broker", *map(escape, matrix.listeners)]
         rows = [
-            [broker_name(broker)] + [_entry(matrix.cell(name, broker)) for name in matrix.listeners]
+            [digest.broker_name(broker)]
+            + [_entry(matrix.cell(name, broker)) for name in matrix.listeners]
             for broker in matrix.brokers
         ]
     yield from _table(head, rows)
 
 
 def _entry(cell: Cell | None) -> str:
-    return "not there" if cell is None else f"{MARKS[cell.verdict]} {outcome(cell)}".strip()
+    return "not there" if cell is None else f"{MARKS[cell.verdict]} {wording.outcome(cell)}".strip()
 
 
-def _delivery(found: tuple[Pair, ...]) -> Iterator[str]:
+def _delivery(found: tuple[digest.Pair, ...]) -> Iterator[str]:
     if not found:
         return
     yield "## Delivery"
     yield ""
-    yield from _table(
-        ["written through", "read through", "verdict", "records"],
-        (
-            [
-                escape(pair.written_through),
-                escape(pair.read_through),
-                f"{MARKS[pair.verdict]} {pair.verdict}",
-                fates(pair),
-            ]
-            for pair in found
-        ),
-    )
+    rows, examples = [], []
     for pair in found:
+        through = [escape(pair.written_through), escape(pair.read_through)]
+        rows.append([*through, f"{MARKS[pair.verdict]} {pair.verdict}", wording.fates(pair)])
         if pair.examples:
-            yield ""
-            yield f"{escape(pair.written_through)} to {escape(pair.read_through)}:"
-            yield ""
-            yield from (f"- {escape(example)}" for example in pair.examples)
+            examples += ["", f"{' to '.join(through)}:", ""]
+            examples += [f"- {escape(example)}" for example in pair.examples]
+    yield from _table(["written through", "read through", "verdict", "records"], rows)
+    yield from examples
 
 
 def _replication(report: Report) -> Iterator[str]:
-    found = copies(report)
+    found = digest.copies(report)
     if not found:
         return
-    yield f"## Replication {escape(between_brokers(report))}"
+    yield f"## Replication {escape(digest.between_brokers(report))}"
     yield ""
-    yield from _table(
-        ["leader", "followers", "verdict"],
-        (
-            [
-                broker_name(item.leader),
-                ", ".join(map(str, item.followers)),
-                f"{MARKS[item.verdict]} {item.verdict}",
-            ]
-            for item in found
-        ),
-    )
+    rows = []
+    for it in found:
+        followers = ", ".join(map(str, it.followers))
+        verdict = f"{MARKS[it.verdict]} {it.verdict}"
+        rows.append([digest.broker_name(it.leader), followers, verdict])
+    yield from _table(["leader", "followers", "verdict"], rows)
 
 
 def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
@@ -140,15 +107,13 @@ def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
     yield "## Vantages"
     yield ""
     for vantage in spoken:
-        missed = unreached(vantage)
-        reached = f"{len(vantage.reached) - len(missed)} of {len(vantage.reached)}"
-        connected = f", {reached} addresses reached" if vantage.reached else ""
+        reached = f", {wording.reached(vantage)}" if vantage.reached else ""
         reason = f": {escape(vantage.reason)}" if vantage.reason else ""
-        yield f"- {MARKS[vantage.verdict]} {escape(standpoint(vantage))}{connected}{reason}"
-        yield from (f"    - {escape(line)}" for line in missed)
+        yield f"- {MARKS[vantage.verdict]} {escape(wording.standpoint(vantage))}{reached}{reason}"
+        yield from (f"    - {escape(line)}" for line in wording.unreached(vantage))
 
 
-def _problem(problem: FailedGroup | Uncopied) -> Iterator[str]:
+def _problem(problem: digest.Problem) -> Iterator[str]:
     yield f"### {MARKS[problem.verdict]} {escape(problem.title)}"
     yield ""
     for label, fact in problem.facts:

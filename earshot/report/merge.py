@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from earshot.errors import EarshotError
 from earshot.report.digest import vantages, worst
@@ -34,6 +35,7 @@ def merge(sources: Sequence[Source]) -> Report:
     _refuse_strangers(sources)
     kept, notes = _latest(sources)
     reports = [_by_machine(report, kept) for report in kept]
+    restarts = _restarts(reports)
     return Report(
         kind="doctor" if all(item.kind == "doctor" for item in reports) else "validation",
         run="+".join(item.run for item in reports if item.run),
@@ -43,32 +45,23 @@ def merge(sources: Sequence[Source]) -> Report:
         kafka_version=reports[0].kafka_version,
         started=min(aware(item.started) for item in reports),
         seconds=sum(item.seconds for item in reports),
-        cells=tuple(cell for item in reports for cell in item.cells),
-        vantages=tuple(vantage for item in reports for vantage in item.vantages),
-        delivery=tuple(part for item in reports for part in item.delivery),
+        cells=tuple(chain(*(item.cells for item in reports))),
+        vantages=tuple(chain(*(item.vantages for item in reports))),
+        delivery=tuple(chain(*(item.delivery for item in reports))),
         replication=_replication(reports),
         incarnations={k: v for item in reports for k, v in item.incarnations.items()},
-        notes=tuple(
-            dict.fromkeys(
-                [*(note for it in reports for note in it.notes), *notes, *_restarts(reports)]
-            )
-        ),
+        notes=tuple(dict.fromkeys([*chain(*(it.notes for it in reports)), *notes, *restarts])),
     )
 
 
 def _refuse_strangers(sources: Sequence[Source]) -> None:
     """Two names are two clusters, and so are two of Kafka's ids; one that is not known is none."""
     for attribute in ("cluster", "cluster_id"):
-        shown = {
-            value: source.name for source in sources if (value := getattr(source.report, attribute))
-        }
+        named = {getattr(source.report, attribute): source.name for source in sources}
+        shown = [f"{name} shows {cluster}" for cluster, name in named.items() if cluster]
         if len(shown) > 1:
-            raise EarshotError(
-                "reports",
-                observed="are of different clusters: "
-                + ", ".join(f"{name} shows {cluster}" for cluster, name in shown.items()),
-                allowed="reports of one cluster",
-            )
+            observed = f"are of different clusters: {', '.join(shown)}"
+            raise EarshotError("reports", observed=observed, allowed="reports of one cluster")
 
 
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
@@ -77,13 +70,11 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     for source in sorted(sources, key=lambda item: aware(item.report.started)):
         seen = _standpoints(source.report)
         for older in [item for item in kept if _standpoints(item.report) & seen]:
-            again = _standpoints(older.report) & seen
-            rest = _without(older.report, {name for name, _ in again}, source.report)
+            again = {name for name, _ in _standpoints(older.report) & seen}
+            rest = _without(older.report, again, source.report)
             at = kept.index(older)
             kept[at : at + 1] = [replace(older, report=rest)] if rest.cells else []
-            which = (
-                f", vantage {', '.join(sorted(name for name, _ in again))}" if rest.cells else ""
-            )
+            which = f", vantage {', '.join(sorted(again))}" if rest.cells else ""
             notes.append(
                 f"{older.name} ({moment(older.report.started)}){which} is left out: "
                 f"{source.name} is a later report from the same vantage"
@@ -99,27 +90,19 @@ def _without(report: Report, names: Set[str], later: Report) -> Report:
     A delivery does not say where it was seen from: it stays where another vantage of the report
     looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.
     """
-    shown = {
-        (pair.leader, pair.follower)
-        for pair in later.replication
-        if pair.verdict is not Verdict.INCONCLUSIVE
-    }
-    cells = tuple(cell for cell in report.cells if cell.vantage not in names)
+    known = (pair for pair in later.replication if pair.verdict is not Verdict.INCONCLUSIVE)
+    shown = {(pair.leader, pair.follower) for pair in known}
+    cells = [cell for cell in report.cells if cell.vantage not in names]
     listeners = {cell.listener for cell in cells}
-    return report.model_copy(
-        update={
-            "cells": cells,
-            "vantages": tuple(item for item in report.vantages if item.name not in names),
-            "delivery": tuple(
-                item
-                for item in report.delivery
-                if {item.written_through, item.read_through} <= listeners
-            ),
-            "replication": tuple(
-                pair for pair in report.replication if (pair.leader, pair.follower) not in shown
-            ),
-        }
-    )
+    kept: dict[str, Sequence[object]] = {
+        "cells": cells,
+        "vantages": [item for item in report.vantages if item.name not in names],
+        "delivery": [
+            it for it in report.delivery if {it.written_through, it.read_through} <= listeners
+        ],
+        "replication": [it for it in report.replication if (it.leader, it.follower) not in shown],
+    }
+    return report.model_copy(update={name: tuple(items) for name, items in kept.items()})
 
 
 def _standpoints(report: Report) -> set[tuple[str, str]]:
@@ -128,23 +111,13 @@ def _standpoints(report: Report) -> set[tuple[str, str]]:
 
 def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
     others = {name for item in all_reports if item is not report for name, _ in _standpoints(item)}
-    names = {
-        vantage.name: f"{vantage.name} on {vantage.where or report.run}"
-        for vantage in vantages(report)
-        if vantage.name in others
-    }
-    return report.model_copy(
-        update={
-            "cells": tuple(
-                cell.model_copy(update={"vantage": names.get(cell.vantage, cell.vantage)})
-                for cell in report.cells
-            ),
-            "vantages": tuple(
-                vantage.model_copy(update={"name": names.get(vantage.name, vantage.name)})
-                for vantage in report.vantages
-            ),
-        }
-    )
+    names = {it.name: it.name for it in vantages(report)}
+    for vantage in vantages(report):
+        if vantage.name in others:
+            names[vantage.name] = f"{vantage.name} on {vantage.where or report.run}"
+    cells = tuple(it.model_copy(update={"vantage": names[it.vantage]}) for it in report.cells)
+    named = tuple(it.model_copy(update={"name": names[it.name]}) for it in report.vantages)
+    return report.model_copy(update={"cells": cells, "vantages": named})
 
 
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:

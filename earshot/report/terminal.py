@@ -11,14 +11,13 @@ from typing import TextIO
 from earshot.report.visible import visible
 from earshot.validation.terms import Verdict
 
-_PLAIN = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.SKIP: "--", Verdict.INCONCLUSIVE: "??"}
-_SIGNS = {
-    Verdict.PASS: "\N{HEAVY CHECK MARK}",
-    Verdict.FAIL: "\N{HEAVY BALLOT X}",
-    Verdict.SKIP: "\N{EN DASH}",
-    Verdict.INCONCLUSIVE: "?",
+_SHOWN = {
+    Verdict.PASS: ("ok", "\N{HEAVY CHECK MARK}", "32"),
+    Verdict.FAIL: ("FAIL", "\N{HEAVY BALLOT X}", "1;31"),
+    Verdict.SKIP: ("--", "\N{EN DASH}", "2"),
+    Verdict.INCONCLUSIVE: ("??", "?", "33"),
 }
-_COLOURS = {Verdict.PASS: "32", Verdict.FAIL: "1;31", Verdict.SKIP: "2", Verdict.INCONCLUSIVE: "33"}
+"""In ASCII, as a sign, and the colour's code."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class Terminal:
         )
 
     def mark(self, verdict: Verdict) -> str:
-        return (_SIGNS if self.signs else _PLAIN)[verdict]
+        return _SHOWN[verdict][self.signs]
 
     def tint(self, text: str, verdict: Verdict) -> str:
-        return self._ink(text, _COLOURS[verdict])
+        return self._ink(text, _SHOWN[verdict][2])
 
     def bold(self, text: str) -> str:
         return self._ink(text, "1")
@@ -61,9 +60,8 @@ class Terminal:
         room = max(30, self.width - label_width - 4)
         lines: list[str] = []
         for paragraph in visible(text).splitlines() or [""]:
-            lines += textwrap.wrap(
-                paragraph, room, break_long_words=False, break_on_hyphens=False
-            ) or [""]
+            wrapped = textwrap.wrap(paragraph, room, break_long_words=False, break_on_hyphens=False)
+            lines += wrapped or [""]
         indent = "\n" + " " * (label_width + 4)
         return f"  {label:<{label_width}}  {indent.join(lines)}"
 

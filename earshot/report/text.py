@@ -4,29 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from earshot.report.digest import (
-    FailedGroup,
-    Matrix,
-    Pair,
-    Uncopied,
-    between_brokers,
-    broker_name,
-    copies,
-    matrices,
-    pairs,
-    shortcomings,
-)
+from earshot.report import digest, wording
 from earshot.report.terminal import Terminal, column_widths
 from earshot.report.visible import visible
-from earshot.report.wording import (
-    fates,
-    headline,
-    occasion,
-    outcome,
-    standpoint,
-    subject,
-    unreached,
-)
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 
@@ -41,29 +21,24 @@ Entry = tuple[str, Verdict | None]
 def text(report: Report, terminal: Terminal | None = None) -> str:
     """``report`` for ``terminal``; without one in plain ASCII of 100 columns."""
     terminal = terminal or Terminal()
-    blocks = [
-        [
-            terminal.tint(visible(headline(report)), report.verdict),
-            visible(subject(report)),
-            visible(occasion(report)),
-        ]
-    ]
-    blocks += [list(_matrix(matrix, terminal)) for matrix in matrices(report)]
-    blocks += [_delivery(pairs(report), terminal)]
+    head = terminal.tint(visible(wording.headline(report)), report.verdict)
+    blocks = [[head, visible(wording.subject(report)), visible(wording.occasion(report))]]
+    blocks += [list(_matrix(matrix, terminal)) for matrix in digest.matrices(report)]
+    blocks += [_delivery(digest.pairs(report), terminal)]
     blocks += [list(_replication(report, terminal))]
     blocks += [list(_vantage(vantage, terminal)) for vantage in report.vantages]
-    blocks += [list(_problem(problem, terminal)) for problem in shortcomings(report)]
+    blocks += [list(_problem(problem, terminal)) for problem in digest.shortcomings(report)]
     blocks += [[terminal.field("note", note, len("note")) for note in report.notes]]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _matrix(matrix: Matrix, terminal: Terminal) -> Iterator[str]:
-    yield terminal.bold(visible(f"from {standpoint(matrix.vantage)}"))
-    rows = _listeners_down(matrix, terminal)
-    widths = column_widths([[text for text, _ in row] for row in rows])
-    if sum(widths) + 2 * len(widths) > terminal.width:
-        rows = _brokers_down(matrix, terminal)
+def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
+    yield terminal.bold(visible(f"from {wording.standpoint(matrix.vantage)}"))
+    for brokers_down in (False, True):
+        rows = _rows(matrix, terminal, brokers_down)
         widths = column_widths([[text for text, _ in row] for row in rows])
+        if sum(widths) + 2 * len(widths) <= terminal.width:
+            break
     for row in rows:
         inked = [
             (terminal.tint(text, verdict) if verdict else text) + " " * (width - len(text))
@@ -72,43 +47,38 @@ def _matrix(matrix: Matrix, terminal: Terminal) -> Iterator[str]:
         yield ("  " + "  ".join(inked)).rstrip()
 
 
-def _listeners_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
-    head: list[Entry] = [("", None), ("", None)]
-    rows = [head + [(broker_name(broker), None) for broker in matrix.brokers]]
-    for listener in matrix.listeners:
-        scopes = "+".join(matrix.scopes(listener))
-        row: list[Entry] = [(visible(listener), None), (scopes, None)]
-        row += [_entry(matrix.cell(listener, broker), terminal) for broker in matrix.brokers]
-        rows.append(row)
-    return rows
-
-
-def _brokers_down(matrix: Matrix, terminal: Terminal) -> list[list[Entry]]:
-    head: list[Entry] = [("", None)]
-    rows = [head + [(visible(listener), None) for listener in matrix.listeners]]
-    for broker in matrix.brokers:
-        row: list[Entry] = [(broker_name(broker), None)]
-        row += [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
-        rows.append(row)
-    return rows
+def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list[list[Entry]]:
+    names: list[Entry] = [(visible(it), None) for it in matrix.listeners]
+    scopes: list[Entry] = [("+".join(matrix.scopes(it)), None) for it in matrix.listeners]
+    brokers: list[Entry] = [(digest.broker_name(it), None) for it in matrix.brokers]
+    columns = [
+        [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
+        for broker in matrix.brokers
+    ]
+    if brokers_down:
+        return [
+            [("", None), *names],
+            *([it, *row] for it, row in zip(brokers, columns, strict=True)),
+        ]
+    rows = zip(names, scopes, *columns, strict=True)
+    return [[("", None), ("", None), *brokers], *map(list, rows)]
 
 
 def _entry(cell: Cell | None, terminal: Terminal) -> Entry:
     if cell is None:
         return ("not there", None)
-    return (f"{terminal.mark(cell.verdict)} {outcome(cell)}".strip(), cell.verdict)
+    return (f"{terminal.mark(cell.verdict)} {wording.outcome(cell)}".strip(), cell.verdict)
 
 
-def _delivery(found: tuple[Pair, ...], terminal: Terminal) -> list[str]:
+def _delivery(found: tuple[digest.Pair, ...], terminal: Terminal) -> list[str]:
     if not found:
         return []
-    width = max(len(_route(pair)) for pair in found)
+    routes = [visible(f"{pair.written_through} -> {pair.read_through}") for pair in found]
+    width = max(map(len, routes))
     lines = [terminal.bold("delivery (written through -> read through)")]
-    for pair in found:
-        mark = f"{terminal.mark(pair.verdict):<4}"
-        lines.append(
-            f"  {_route(pair):<{width}}  {terminal.tint(mark, pair.verdict)}  {fates(pair)}"
-        )
+    for pair, route in zip(found, routes, strict=True):
+        mark = terminal.tint(f"{terminal.mark(pair.verdict):<4}", pair.verdict)
+        lines.append(f"  {route:<{width}}  {mark}  {wording.fates(pair)}")
         lines += [f"    {visible(example)}" for example in pair.examples[:EXAMPLES]]
         if len(pair.examples) > EXAMPLES:
             lines.append(f"    and {len(pair.examples) - EXAMPLES} more, see --format json")
@@ -116,38 +86,32 @@ def _delivery(found: tuple[Pair, ...], terminal: Terminal) -> list[str]:
 
 
 def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
-    found = copies(report)
+    found = digest.copies(report)
     if not found:
         return
     width = max(len(item.way) for item in found)
-    yield terminal.bold(visible(f"replication (leader -> followers), {between_brokers(report)}"))
+    yield terminal.bold(
+        visible(f"replication (leader -> followers), {digest.between_brokers(report)}")
+    )
     for item in found:
         mark = terminal.tint(terminal.mark(item.verdict), item.verdict)
         yield f"  {item.way:<{width}}  {mark}"
 
 
-def _route(pair: Pair) -> str:
-    return visible(f"{pair.written_through} -> {pair.read_through}")
-
-
 def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
     """Executors say what they reached; any other vantage speaks up only when it is broken."""
-    missed = unreached(vantage)
     if vantage.verdict == Verdict.PASS and not vantage.reached:
         return
     mark = terminal.tint(f"{terminal.mark(vantage.verdict):<4}", vantage.verdict)
-    connected = ""
-    if vantage.reached:
-        total = len(vantage.reached)
-        connected = f": {total - len(missed)} of {total} addresses reached"
-    yield f"{mark}  {visible('vantage ' + standpoint(vantage))}{connected}"
+    reached = f": {wording.reached(vantage)}" if vantage.reached else ""
+    yield f"{mark}  {visible('vantage ' + wording.standpoint(vantage))}{reached}"
     if vantage.reason:
         yield terminal.field("reason", vantage.reason, LABELS)
-    for line in missed:
+    for line in wording.unreached(vantage):
         yield terminal.field("missed", line, LABELS)
 
 
-def _problem(problem: FailedGroup | Uncopied, terminal: Terminal) -> Iterator[str]:
+def _problem(problem: digest.Problem, terminal: Terminal) -> Iterator[str]:
     mark = terminal.tint(f"{terminal.mark(problem.verdict):<4}", problem.verdict)
     yield f"{mark}  {visible(problem.title)}"
     for label, fact in problem.facts:

@@ -6,6 +6,7 @@ worst verdict of the cells it stands for. Units are those of the picture's own `
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -98,8 +99,9 @@ def topology(report: Report) -> Topology:
         verdicts = [vantage.verdict, *seen[vantage.name].values()]
         first[vantage.name] = _box(0, y, vantage.name, vantage.where, verdicts)
     links = _links(report.cells, groups)
+    scopes = {cell.listener: " + ".join(cell.scopes) for cell in reversed(report.cells)}
     second = {
-        name: _box(1, y, name, _scopes(name, report.cells), _ends(links, 0, name))
+        name: _box(1, y, name, scopes[name], _ends(links, 0, name))
         for name, y in _spread(listeners, middle)
     }
     third = {
@@ -122,13 +124,12 @@ def topology(report: Report) -> Topology:
 
 def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
     """The worst that ``vantage`` met per listener, in its cells or while it connected."""
-    met: dict[str, list[Verdict]] = {}
+    met: dict[str, list[Verdict]] = defaultdict(list)
     for cell in cells:
         if cell.vantage == vantage.name:
-            met.setdefault(cell.listener, []).append(cell.verdict)
+            met[cell.listener].append(cell.verdict)
     for item in vantage.reached:
-        verdict = Verdict.PASS if item.reached else Verdict.FAIL
-        met.setdefault(item.listener, []).append(verdict)
+        met[item.listener].append(Verdict.PASS if item.reached else Verdict.FAIL)
     return {listener: worst(verdicts) for listener, verdicts in met.items()}
 
 
@@ -145,10 +146,6 @@ def _broker_groups(cells: Iterable[Cell]) -> list[Group]:
 
 def _group_name(ids: Group) -> str:
     return broker_name(ids[0]) if len(ids) == 1 else f"{len(ids)} brokers"
-
-
-def _scopes(listener: str, cells: Iterable[Cell]) -> str:
-    return " + ".join(next(cell.scopes for cell in cells if cell.listener == listener))
 
 
 def _links(cells: Iterable[Cell], groups: Iterable[Group]) -> Links:

@@ -8,11 +8,10 @@ import unicodedata
 def visible(text: str) -> str:
     """``text`` with control characters spelled out, so that a broker's answer cannot steer a
     terminal, hide text in a log, or break an XML file."""
-    return "".join(
-        char if char in "\n\t" or not _unprintable(char) else f"\\u{ord(char):04x}" for char in text
-    )
+    return "".join(map(_visible, text))
 
 
-def _unprintable(char: str) -> bool:
+def _visible(char: str) -> str:
     # Cc: control, Cf: direction marks and the like, Cs: lone surrogates; the last two are no XML
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"
+    hidden = unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"
+    return f"\\u{ord(char):04x}" if hidden and char not in "\n\t" else char

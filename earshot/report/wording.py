@@ -92,6 +92,12 @@ def standpoint(vantage: Vantage) -> str:
     return f"{vantage.name} ({', '.join(facts)})" if facts else vantage.name
 
 
+def reached(vantage: Vantage) -> str:
+    """`2 of 3 addresses reached`."""
+    count = sum(item.reached for item in vantage.reached)
+    return f"{count} of {len(vantage.reached)} addresses reached"
+
+
 def unreached(vantage: Vantage) -> tuple[str, ...]:
     """One line for each address that this vantage could not connect to."""
     return tuple(
