@@ -81,11 +81,8 @@ def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[D
             return
     if len(refusals) == 1:
         raise refusals[0]
-    raise EarshotError(
-        "its engines",
-        observed="; ".join(f"{error.object}: {error.observed}" for error in refusals),
-        remedy=refusals[0].remedy,
-    )
+    observed = "; ".join(f"{error.object}: {error.observed}" for error in refusals)
+    raise EarshotError("its engines", observed=observed, remedy=refusals[0].remedy)
 
 
 def _prepare(
@@ -145,12 +142,13 @@ def ended(
     """
     from docker.errors import DockerException
 
+    settings = {"command": list(command), "labels": labels_of(cluster)}
+    settings |= {"entrypoint": list(program)} if program else {}
     name = f"earshot-{session.standpoint.name}-{secrets.token_hex(4)}"
-    labels = labels_of(cluster)
     try:
         with (
-            _network(session, name, labels) as network,
-            _container(session, name, network, labels, command, files, program) as container,
+            _network(session, name, labels_of(cluster)) as network,
+            _container(session, network, files, name=name, **settings) as container,
         ):
             container.start()
             lines = _Lines(container, say)
@@ -180,29 +178,19 @@ def _network(session: DockerHostSession, name: str, labels: Mapping[str, str]) -
 
 @contextlib.contextmanager
 def _container(
-    session: DockerHostSession,
-    name: str,
-    network: str,
-    labels: Mapping[str, str],
-    command: Sequence[str],
-    files: Mapping[str, bytes],
-    program: Sequence[str],
+    session: DockerHostSession, network: str, files: Mapping[str, bytes], **settings: Any
 ) -> Iterator[Container]:
-    given: dict[str, Any] = {"entrypoint": list(program)} if program else {}
     container = session.client.containers.create(
         session.image,
-        command=list(command),
-        name=name,
         hostname=None if network == HOST_NETWORK else f"earshot-{session.standpoint.name}",
         network=network,
         dns=list(session.standpoint.dns) or None,
-        labels=dict(labels),
         mem_limit=MEMORY,
         pids_limit=PROCESSES,
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         log_config={"type": "json-file"},  # read below, whatever the engine's default is
-        **given,
+        **settings,
     )
     try:
         folder = Path(FOLDER)
@@ -240,12 +228,10 @@ def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
     for key, value in client.items():
         if key.endswith(".location"):
             try:
-                content = Path(value).expanduser().read_bytes()
+                files[key] = Path(value).expanduser().read_bytes()
             except OSError as reason:
-                raise EarshotError(
-                    f"client property {key}", observed=f"{value}: {reason.strerror}"
-                ) from None
-            files[key] = content
+                observed = f"{value}: {reason.strerror}"
+                raise EarshotError(f"client property {key}", observed=observed) from None
             values[key] = f"{FOLDER}/{key}"
     return files | {"client.properties": write_properties(NodeSettings(values)).encode()}
 
@@ -291,16 +277,17 @@ def _report(container: Container, said_last: list[str]) -> Report:
     state: dict[str, Any] = container.attrs["State"]
     if state["ExitCode"] not in (0, 1, 3):
         memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
-        output = "".join(f"\n    {line}" for line in said_last)
-        output = f":{output}" if output else ""
-        raise EarshotError(
-            "the validation in the container",
-            observed=f"{memory}ended with status {state['ExitCode']}{output}",
-        )
+        observed = f"{memory}ended with status {state['ExitCode']}{quoted(said_last)}"
+        raise EarshotError("the validation in the container", observed=observed)
     chunks, _ = container.get_archive(f"{FOLDER}/report.json")
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
         member = archive.extractfile("report.json")
         return Report.model_validate_json(member.read() if member else b"")
+
+
+def quoted(lines: Sequence[str]) -> str:
+    """A colon, and ``lines`` below it; empty where there are none."""
+    return ":" + "".join(f"\n    {line}" for line in lines) if lines else ""
 
 
 def _placed(report: Report, session: DockerHostSession) -> Report:

@@ -191,15 +191,14 @@ def _entry(lock: bytes, name: bytes) -> bytes:
 def _build(
     client: docker.DockerClient,
     name: str,
-    labels: Mapping[str, str],
-    arguments: Mapping[str, str],
+    labels: dict[str, str],
+    arguments: dict[str, str],
     files: Files,
     say: Say,
 ) -> None:
     from docker.errors import DockerException
 
     settings = pip_settings()
-    arguments = dict(arguments)
     arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
     arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
     stream = client.api.build(
@@ -207,7 +206,7 @@ def _build(
         custom_context=True,
         tag=name,
         buildargs=arguments,
-        labels=dict(labels),
+        labels=labels,
         network_mode="host",  # packages come the way that this machine gets them
         rm=True,
         forcerm=True,
@@ -216,10 +215,11 @@ def _build(
     )
     try:
         _follow(stream, say)
-    except DockerException as reason:
-        raise _failed("the engine", root_cause(reason), []) from None
-    except OSError as reason:
-        raise _failed("the engine", f"stopped answering ({root_cause(reason)})", []) from None
+    except (DockerException, OSError) as reason:  # of these two an OSError is a lost connection
+        why = root_cause(reason)
+        lost = not isinstance(reason, DockerException)
+        why = f"stopped answering ({why})" if lost else why
+        raise _failed("the engine", why, []) from None
     finally:
         stream.close()  # an interrupted build ends with its connection
 
@@ -245,14 +245,12 @@ def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
 
 def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     last = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
-    return EarshotError(
-        "validator image",
-        observed="".join(
-            [f"{step} failed: {' '.join(error.split())}", *(f"\n    {it}" for it in last)]
-        ),
-        remedy="see that the engine can have the base image (`validator.base` in the stack file), "
-        "and that Debian's and Python's packages can be had from its machine; then run it again",
+    remedy = (
+        "see that the engine can have the base image (`validator.base` in the stack file), "
+        "and that Debian's and Python's packages can be had from its machine; then run it again"
     )
+    observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last])
+    return EarshotError("validator image", observed=observed, remedy=remedy)
 
 
 def archive(files: Files) -> io.BytesIO:

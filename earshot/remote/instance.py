@@ -63,7 +63,8 @@ def ask(
         answer = post.get(answer_to(order))
         if answer is not None:
             return _checked(answer, f"s3://{post.name}/{answer_to(order)}", contract)
-        status = _last_status(post)
+        said = post.get(STATUS)
+        status = Status.read(said.decode(errors="replace")) if said is not None else None
         now = time.monotonic()
         if status is not None and status.ends(digest(order), standpoint.instance):
             raise _silent(standpoint, "cannot answer", status)
@@ -73,11 +74,6 @@ def ask(
             shown = now
             say(f"waiting for {standpoint.instance} ({now - began:.0f} s): {status or 'no status'}")
         end.stop.wait(poll)
-
-
-def _last_status(post: Post) -> Status | None:
-    text = post.get(STATUS)
-    return Status.read(text.decode(errors="replace")) if text is not None else None
 
 
 def _silent(standpoint: Standpoint, what: str, status: Status | None) -> EarshotError:

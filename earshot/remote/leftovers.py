@@ -23,7 +23,9 @@ OWNER_LABEL: Final = "earshot.vantages.owner"
 
 def labels_of(cluster: str) -> dict[str, str]:
     """The labels of what this process makes for a run against ``cluster``."""
-    return {CLUSTER_LABEL: cluster, OWNER_LABEL: _owner()}
+    me = psutil.Process()
+    owner = f"{socket.gethostname()} {me.pid} {me.create_time():.2f}"
+    return {CLUSTER_LABEL: cluster, OWNER_LABEL: owner}
 
 
 def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
@@ -33,22 +35,16 @@ def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
     wanted = {"label": f"{CLUSTER_LABEL}={cluster}"}
     gone = []
     for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
-        if _is_orphan(container.labels):
-            with contextlib.suppress(APIError):
+        with contextlib.suppress(APIError):
+            if _is_orphan(container.labels):
                 container.remove(force=True, v=True)
                 gone.append(f"container {container.name}")
     for network in client.networks.list(filters=wanted):
-        if _is_orphan(network.attrs.get("Labels") or {}):
-            with contextlib.suppress(APIError):
+        with contextlib.suppress(APIError):
+            if _is_orphan(network.attrs.get("Labels") or {}):
                 network.remove()
                 gone.append(f"network {network.name}")
     return gone
-
-
-def _owner() -> str:
-    """This process, so that any other of this machine can tell whether it still runs."""
-    me = psutil.Process()
-    return f"{socket.gethostname()} {me.pid} {me.create_time():.2f}"
 
 
 def _is_orphan(labels: Mapping[str, str]) -> bool:

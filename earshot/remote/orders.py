@@ -76,11 +76,8 @@ class Status(Frozen):
 
     def ends(self, order: str, instance: str) -> bool:
         """Whether waiting for an answer of ``instance`` to the order ``order`` will never end."""
-        return (
-            self.state is ValidatorState.FAILED
-            and self.instance == instance
-            and self.order in ("", order)
-        )
+        failed = self.state is ValidatorState.FAILED
+        return failed and self.instance == instance and self.order in ("", order)
 
     def __str__(self) -> str:
         text = f"{self.state}: {self.detail}" if self.detail else str(self.state)

@@ -1,6 +1,6 @@
 """One report from every vantage of a cluster: each scope's listeners from where its clients stand.
 
-What could not be session on is in the report too, undecided and with the reason, so that a run that
+What could not be stood on is in the report too, undecided and with the reason, so that a run that
 left something out never passes.
 """
 
@@ -72,13 +72,13 @@ def validate_from(
     _check(only, (item.name for item in standpoints))
     by_scope = {item.scope: item for item in standpoints}
     with contextlib.ExitStack() as engines, unwinding_on_sigterm():
-        turns = []
-        for scope in contract.scopes:
-            part, standpoint = contract.for_scope(scope), by_scope.get(scope)
-            turns.append(_turn(scope, standpoint, part, options, on_event, only, engines))
+        asked = _Asked(options, on_event, only, engines)
+        turns = [
+            asked.turn(scope, by_scope.get(scope), contract.for_scope(scope))
+            for scope in contract.scopes
+        ]
         reports = _all(turns, Deadline(options.deadline))
-    sources = [Source(f"vantage {name}", report) for name, report in reports.items()]
-    merged = merge(sources)
+    merged = merge([Source(f"vantage {name}", report) for name, report in reports.items()])
     changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
     return merged.model_copy(update=changes)
 
@@ -87,97 +87,89 @@ def _check(only: Sequence[str], names: Iterable[str]) -> None:
     known = list(names)
     for name in only:
         if name not in known:
-            raise EarshotError(
-                f"--only {name}",
-                observed="is no vantage of this cluster",
-                allowed=", ".join(known) or "none is known here",
-            )
+            allowed = ", ".join(known) or "none is known here"
+            what, observed = f"--only {name}", "is no vantage of this cluster"
+            raise EarshotError(what, observed=observed, allowed=allowed)
 
 
-def _turn(
-    scope: Scope,
-    standpoint: Standpoint | None,
-    contract: Contract,
-    options: ValidationOptions,
-    on_event: Say,
-    only: Sequence[str],
-    engines: contextlib.ExitStack,
-) -> _Turn:
-    """What there is to do for ``scope``, with its engine ready."""
-    if standpoint is None:
-        reason = f"nobody session where clients of the scope {scope} stand: no standpoint is known"
-        return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
-    name = standpoint.name
-    if only and name not in only:
-        reason = f"not asked for: --only {' --only '.join(only)}"
-        kind = _KINDS[standpoint.kind]
-        return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
-    left = {it.name: why for it in contract.listeners if (why := standpoint.leaves_out(it.name))}
-    if not left:
-        return _standing(standpoint, contract, options, on_event, engines)
-    parts = [
-        _undecided(
-            contract.with_listeners([it]), name, Verdict.SKIP, why, kind=_KINDS[standpoint.kind]
-        )
-        for it, why in left.items()
-    ]
-    cells = tuple(cell for part in parts for cell in part.cells)
-    rest = [it.name for it in contract.listeners if it.name not in left]
-    if not rest:
-        return _settled(parts[0].model_copy(update={"cells": cells}))
-    turn = _standing(standpoint, contract.with_listeners(rest), options, on_event, engines)
+@dataclass(frozen=True)
+class _Asked:
+    """What `validate_from` was asked for, and the engines that it holds open meanwhile."""
 
-    def beside(end: Deadline) -> Report:
-        report = turn.run(end)
-        return report.model_copy(update={"cells": (*report.cells, *cells)})
+    options: ValidationOptions
+    on_event: Say
+    only: Sequence[str]
+    engines: contextlib.ExitStack
 
-    return replace(turn, run=beside)
+    def turn(self, scope: Scope, standpoint: Standpoint | None, contract: Contract) -> _Turn:
+        """What there is to do for ``scope``, with its engine ready."""
+        if standpoint is None:
+            reason = f"nobody stood where clients of the scope {scope} stand"
+            reason += ": no standpoint is known"
+            return _settled(_undecided(contract, scope, _INCONCLUSIVE, reason))
+        name, kind = standpoint.name, _KINDS[standpoint.kind]
+        if self.only and name not in self.only:
+            reason = f"not asked for: --only {' --only '.join(self.only)}"
+            return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
+        left = {
+            it.name: why for it in contract.listeners if (why := standpoint.leaves_out(it.name))
+        }
+        if not left:
+            return self._standing(standpoint, contract)
+        parts = [
+            _undecided(contract.with_listeners([it]), name, Verdict.SKIP, why, kind=kind)
+            for it, why in left.items()
+        ]
+        cells = tuple(cell for part in parts for cell in part.cells)
+        rest = [it.name for it in contract.listeners if it.name not in left]
+        if not rest:
+            return _settled(parts[0].model_copy(update={"cells": cells}))
+        turn = self._standing(standpoint, contract.with_listeners(rest))
 
+        def beside(end: Deadline) -> Report:
+            report = turn.run(end)
+            return report.model_copy(update={"cells": (*report.cells, *cells)})
 
-def _standing(
-    standpoint: Standpoint,
-    contract: Contract,
-    options: ValidationOptions,
-    on_event: Say,
-    engines: contextlib.ExitStack,
-) -> _Turn:
-    """Validating ``contract``, all of it, from ``standpoint``."""
-    from earshot.remote.container import docker_session, validate_on
+        return replace(turn, run=beside)
 
-    name = standpoint.name
+    def _standing(self, standpoint: Standpoint, contract: Contract) -> _Turn:
+        """Validating ``contract``, all of it, from ``standpoint``."""
+        from earshot.remote.container import docker_session, validate_on
 
-    def say(text: str) -> None:
-        on_event(f"{name}: {text}")
+        name, options = standpoint.name, self.options
 
-    def here(end: Deadline) -> Report:
-        return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
+        def say(text: str) -> None:
+            self.on_event(f"{name}: {text}")
 
-    def elsewhere(end: Deadline) -> Report:
-        from earshot.remote.bucket import Bucket
-        from earshot.remote.instance import ask
+        def here(end: Deadline) -> Report:
+            return validate(contract, replace(options, vantage=name, deadline=end.left()), say)
 
-        try:
+        def on_instance(end: Deadline) -> Report:
+            from earshot.remote.bucket import Bucket
+            from earshot.remote.instance import ask
+
             post = Bucket(standpoint.bucket, standpoint.region)
             return ask(post, standpoint, contract, options, end, say)
-        except EarshotError as error:
-            return _failed(contract, standpoint, "it is not known what is seen from there", error)
 
-    if standpoint.kind is Kind.HERE:
-        return _Turn(name, here, here=True)
-    if standpoint.kind is Kind.INSTANCE:
-        return _Turn(name, elsewhere)
-    try:
-        session = engines.enter_context(docker_session(standpoint, contract.cluster, say))
-    except EarshotError as error:
-        return _settled(_failed(contract, standpoint, "nobody could stand there", error))
-
-    def there(end: Deadline) -> Report:
-        try:
+        def in_container(end: Deadline) -> Report:
             return validate_on(session, contract, options, end, say)
-        except EarshotError as error:
-            return _failed(contract, standpoint, "it is not known what is seen from there", error)
 
-    return _Turn(name, there)
+        def elsewhere(end: Deadline) -> Report:
+            try:
+                return (on_instance if standpoint.kind is Kind.INSTANCE else in_container)(end)
+            except EarshotError as error:
+                what = "it is not known what is seen from there"
+                return _failed(contract, standpoint, what, error)
+
+        if standpoint.kind is Kind.HERE:
+            return _Turn(name, here, here=True)
+        if standpoint.kind is not Kind.INSTANCE:
+            try:
+                opening = docker_session(standpoint, contract.cluster, say)
+                session = self.engines.enter_context(opening)
+            except EarshotError as error:
+                return _settled(_failed(contract, standpoint, "nobody could stand there", error))
+        return _Turn(name, elsewhere)
 
 
 def _settled(report: Report) -> _Turn:

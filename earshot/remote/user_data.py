@@ -61,7 +61,7 @@ def validator_user_data(place: ValidatorSettings) -> str:
 
     Raises EarshotError for a text over the limit.
     """
-    packaging = PACKAGING[place.system]
+    packaging, secret = PACKAGING[place.system], place.client_secret
     values = {
         "region": place.region,
         "bucket": f"s3://{place.bucket}",
@@ -76,7 +76,7 @@ def validator_user_data(place: ValidatorSettings) -> str:
         "secrets": place.secrets,
         "secrets_folder": SECRETS,
         "version": place.version,
-        "client": _client(place),
+        "client": f"{SECRETS}/{secret}" if secret else CLIENT if place.client else "",
         "order_key": ORDER,
         "status_key": STATUS,
         "latest_key": LATEST,
@@ -99,10 +99,3 @@ def validator_user_data(place: ValidatorSettings) -> str:
     )
     remedy = "set fewer or shorter properties in `validator.client`"
     return cloud_config("the validator", files, scripts, commands, remedy)
-
-
-def _client(place: ValidatorSettings) -> str:
-    """The file with the client properties; empty where there are none."""
-    if place.client_secret:
-        return f"{SECRETS}/{place.client_secret}"
-    return CLIENT if place.client else ""

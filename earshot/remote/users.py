@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from earshot.errors import EarshotError
-from earshot.remote.container import FOLDER, DockerHostSession, Say, ended
+from earshot.remote.container import FOLDER, DockerHostSession, Say, ended, quoted
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 
@@ -28,11 +28,8 @@ def carry_out_on(
         with ended(session, cluster, command, files, end, say, program=PROGRAM) as (made, said):
             code = made.attrs["State"]["ExitCode"]
     except EarshotError as error:
-        raise EarshotError(
-            _WHAT, observed=f"are not settled ({error.line})", remedy=_AGAIN
-        ) from None
+        observed = f"are not settled ({error.line})"
+        raise EarshotError(_WHAT, observed=observed, remedy=_AGAIN) from None
     if code:
-        output = "".join(f"\n    {line}" for line in said)
-        raise EarshotError(
-            _WHAT, observed=f"are not settled (status {code}){':' if output else ''}{output}"
-        )
+        observed = f"are not settled (status {code}){quoted(said)}"
+        raise EarshotError(_WHAT, observed=observed)
