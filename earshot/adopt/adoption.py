@@ -14,7 +14,7 @@ from earshot.adopt.leftovers import Leftover, leftovers
 from earshot.checks import deployment
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
-from earshot.facts.settings import controller_names
+from earshot.facts.settings import controller_names, readable
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.rules.finding import Finding
@@ -89,17 +89,16 @@ def adopt_compose(
     brokers = brokers_in(compose.services, chosen, scopes or {})
     if not any(item.is_broker for item in brokers):
         raise EarshotError(shown, observed="runs controllers only", allowed="at least one broker")
+    names = [item.name for item in brokers]
     notes = [
-        f"the variable {name} is not set, and an empty text stands for it"
-        for name in compose.missing
+        f"the variable {it} is not set, and an empty text stands for it" for it in compose.missing
     ]
     notes += [
         f"service {item.name}: runs {item.replicas} times in the source, with one id and one "
         "advertised address; it is taken as one broker"
         for item in compose.services
-        if item.replicas not in ("", "1") and item.name in [broker.name for broker in brokers]
+        if item.replicas not in ("", "1") and item.name in names
     ]
-    names = [item.name for item in brokers]
     found = deployment.mistakes(as_checked.services)
     mistakes = tuple(item for item in found if not chosen or item.container in names)
     return _adoption(shown, brokers, "docker", compose.services, notes, scopes or {}, mistakes)
@@ -123,9 +122,11 @@ def _adoption(
     scopes: Scopes,
     mistakes: tuple[Finding, ...],
 ) -> Adoption:
-    listeners = tuple(
-        _understood(broker, listener) for broker in brokers for listener in broker.listeners
-    )
+    listeners = []
+    for broker in brokers:
+        for it in broker.listeners:
+            ports = broker.container.published_at(it.bind.port) if broker.container else ()
+            listeners.append(Understood(broker.name, broker.id, it, tuple(map(str, ports))))
     known = {item.listener.name for item in listeners}
     for name in scopes:
         if name not in known:
@@ -134,31 +135,23 @@ def _adoption(
                 observed=f"{shown} has no such listener",
                 allowed=", ".join(sorted(known)) or "none: no listener could be read",
             )
-    notes = [*notes, *_unadvertised(brokers)]
     undecided = tuple(question for broker in brokers for question in _questions(broker))
     clients = [item for item in listeners if Scope.CONTROLLER not in item.listener.audience.scopes]
     document: dict[str, Any] | None = None
+    of_document: tuple[str, ...] = ()
     if clients and not undecided:
         build = docker_document(brokers) if placement == "docker" else local_document(brokers[0])
-        document = build[0]
-        notes = [*notes, *build[1]]
+        document, of_document = build
     return Adoption(
         source=shown,
-        listeners=listeners,
+        listeners=tuple(listeners),
         undecided=undecided,
         mistakes=mistakes,
         unchecked=LOOKED_UP_LATER,
         leftovers=leftovers(brokers, services),
-        notes=tuple(notes),
+        notes=(*notes, *_unadvertised(brokers), *of_document),
         document=document,
     )
-
-
-def _understood(broker: KafkaBroker, listener: ParsedListener) -> Understood:
-    ports = (
-        broker.container.published_at(listener.bind.port) if broker.container is not None else ()
-    )
-    return Understood(broker.name, broker.id, listener, tuple(map(str, ports)))
 
 
 def _questions(broker: KafkaBroker) -> Iterator[Question]:
@@ -173,13 +166,9 @@ def _questions(broker: KafkaBroker) -> Iterator[Question]:
         yield Question(broker.name, broker.id, name, why, remedy)
     for listener in broker.listeners:
         if not listener.audience.scopes:
-            yield Question(
-                broker.name,
-                broker.id,
-                listener.name,
-                listener.audience.why,
-                f"--scope {listener.name}={'|'.join(CLIENT_SCOPES)}",
-            )
+            name, why = listener.name, listener.audience.why
+            remedy = f"--scope {name}={'|'.join(CLIENT_SCOPES)}"
+            yield Question(broker.name, broker.id, name, why, remedy)
 
 
 def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
@@ -195,10 +184,9 @@ def _self_named(values: Mapping[str, str]) -> Iterator[str]:
     """Listeners without a host, where Kafka advertises what the machine is called."""
     if {"advertised.listeners", "advertised.host.name", "host.name"} & values.keys():
         return
-    for entry in read_listeners(values.get("listeners", "")):
-        if isinstance(entry, Bad) or entry[1].host or entry[0] in controller_names(values):
-            continue
-        yield entry[0]
+    for name, bind in readable(read_listeners(values.get("listeners", ""))):
+        if not bind.host and name not in controller_names(values):
+            yield name
 
 
 def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
@@ -207,9 +195,9 @@ def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
         read = {item.name for item in broker.listeners}
         asked = {item.listener for item in _questions(broker)}
         known = read | asked | {*controller_names(broker.values)}
-        for entry in read_listeners(broker.values.get("listeners", "")):
-            if not isinstance(entry, Bad) and entry[0] not in known:
-                found.setdefault(entry[0], []).append(broker.id)
+        for name, _ in readable(read_listeners(broker.values.get("listeners", ""))):
+            if name not in known:
+                found.setdefault(name, []).append(broker.id)
     for name, ids in found.items():
         yield (
             f"{numbered('broker', ids)}: {name} is bound and not advertised, so that no client is "

@@ -20,6 +20,11 @@ from earshot.sources.parsed_listener import ParsedListener
 
 CONTROLLER_PORT = 9093
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+_REPLICAS = {
+    "default.replication.factor": "replication_factor",
+    "min.insync.replicas": "min_insync_replicas",
+}
+"""Keys of the stack file by the properties that they stand for."""
 
 
 def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -56,14 +61,11 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
     for listener in broker.listeners:
         if Scope.CONTROLLER in listener.audience.scopes:
             continue
-        item: dict[str, Any] = _common(listener)
-        if listener.bind.host:
-            item["bind"] = listener.bind.host
-        if (
-            not is_loopback(listener.advertised.host)
-            or listener.advertised.port != listener.bind.port
-        ):
-            item["advertised"] = {1: str(listener.advertised)}
+        item, bind, address = _common(listener), listener.bind, listener.advertised
+        if bind.host:
+            item["bind"] = bind.host
+        if not is_loopback(address.host) or address.port != bind.port:
+            item["advertised"] = {1: str(address)}
         listeners.append(item)
     document: dict[str, Any] = {
         "placement": "local",
@@ -127,26 +129,21 @@ def _bind(name: str, found: Iterable[tuple[KafkaBroker, ParsedListener]], notes:
     for broker, listener in found:
         host = listener.bind.host
         if host and kind_of(host) is not NameKind.ANY_ADDRESS:
-            own = broker.container is not None and broker.container.answers_to(host)
-            hosts[host] = own
+            hosts[host] = broker.container is not None and broker.container.answers_to(host)
     if len(hosts) <= 1:
         return next(iter(hosts), "")
-    others = [host for host, own in hosts.items() if not own]
-    if others:
+    if others := [host for host, own in hosts.items() if not own]:
         return others[0]  # a mistake stays, to be seen and fixed
     notes.append(f"listener {name}: binds all interfaces now, and not {', '.join(hosts)}")
     return ""
 
 
 def _published(container: Container, listener: ParsedListener) -> tuple[int, str] | None:
-    ports = [
-        item for item in container.published_at(listener.bind.port) if item.host_port is not None
-    ]
+    published = container.published_at(listener.bind.port)
+    ports = [(it.host_port, it.host_ip) for it in published if it.host_port is not None]
     if not ports or container.on_host_network:
         return None
-    fitting = [item for item in ports if item.host_port == listener.advertised.port]
-    chosen = (fitting or ports)[0]
-    return chosen.host_port or 0, chosen.host_ip
+    return next((it for it in ports if it[0] == listener.advertised.port), ports[0])
 
 
 def _rest(
@@ -154,20 +151,13 @@ def _rest(
 ) -> dict[str, Any]:
     """Quorum, replication and free properties, for every placement alike."""
     first = serving[0]
-    found: dict[str, Any] = {
-        "inter_broker": first.inter_broker,
-        "controllers": _controllers(brokers, notes),
-    }
-    for key, name in (
-        ("default.replication.factor", "replication_factor"),
-        ("min.insync.replicas", "min_insync_replicas"),
-    ):
+    found: dict[str, Any] = {"inter_broker": first.inter_broker}
+    found["controllers"] = _controllers(brokers, notes)
+    for key, name in _REPLICAS.items():
         text = first.values.get(key, "")
-        if not _NUMBER.fullmatch(text):
-            continue
-        if int(text) <= len(serving):
+        if _NUMBER.fullmatch(text) and int(text) <= len(serving):
             found[name] = int(text)
-        else:
+        elif _NUMBER.fullmatch(text):
             notes.append(f"{key}: {text} is more than there are brokers; it is left out")
     extra = free_properties(first)
     apart: dict[str, list[int]] = {}
@@ -194,10 +184,7 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
     }
     names = [name for item in controlling for name in controller_names(item.values)]
     ports = [port for item in controlling for port in _controller_ports(item.values)]
-    if ports:
-        port = ports[0]
-    else:
-        port = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
+    free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
     found: dict[str, Any] = {"mode": "separate" if separate else "combined"}
     if controlling:
         found["count"] = len(separate) or len(controlling)
@@ -207,7 +194,7 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
         notes.append(f"separate controllers have node ids from {first} on, and not {ids}")
     if names:
         found["name"] = names[0]
-    found["port"] = port
+    found["port"] = ports[0] if ports else free
     return found
 
 

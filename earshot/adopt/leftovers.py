@@ -39,20 +39,20 @@ class Leftover:
         return f"{self.what}: {self.why}"
 
 
+_DATA = Leftover(
+    "topics and their data",
+    "a new KRaft cluster begins empty; moving a ZooKeeper cluster with its data takes Kafka's own "
+    "migration, of which 3.9 is the last version",
+)
+
+
 def leftovers(brokers: Sequence[KafkaBroker], services: Sequence[Service]) -> tuple[Leftover, ...]:
     """Everything that is not carried over, each thing once."""
     found = [*_zookeepers(services)]
     for broker in brokers:
-        found += _variables(broker)
-        found += _properties(broker)
+        found += [*_variables(broker), *_properties(broker)]
     if any(item.is_zookeeper for item in brokers):
-        found.append(
-            Leftover(
-                "topics and their data",
-                "a new KRaft cluster begins empty; moving a ZooKeeper cluster with its data takes "
-                "Kafka's own migration, of which 3.9 is the last version",
-            )
-        )
+        found.append(_DATA)
     return tuple(dict.fromkeys(found))
 
 
@@ -97,9 +97,7 @@ def _properties(broker: KafkaBroker) -> Iterator[Leftover]:
             yield Leftover(key, f"it is KRaft's node.id now: {broker.id}")
         elif key in _OF_OLD:
             yield Leftover(key, OWNED[key])
-        elif key in OWNED:
-            continue
-        elif reason := _refusal(broker, key, value):
+        elif key not in OWNED and (reason := _refusal(broker, key, value)):
             yield Leftover(key, reason)
 
 

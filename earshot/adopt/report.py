@@ -39,31 +39,12 @@ def as_json(adoption: Adoption) -> str:
     document: dict[str, Any] = {
         "source": adoption.source,
         "listeners": [_facts(item) for item in adoption.listeners],
-        "undecided": [
-            {
-                "broker": item.broker,
-                "listener": item.listener,
-                "why": item.why,
-                "remedy": item.remedy,
-            }
-            for item in adoption.undecided
-        ],
-        "mistakes": [
-            {
-                "rule": item.rule,
-                "severity": str(item.severity),
-                "state": str(item.state),
-                "subject": item.subject,
-                "container": item.container,
-                "node": item.node,
-                "listener": item.listener,
-                "observed": item.observed,
-                "expected": item.expected,
-                "remedy": item.remedy,
-            }
-            for item in adoption.mistakes
-        ],
-        "left_over": [{"what": item.what, "why": item.why} for item in adoption.leftovers],
+        "undecided": _attributes(adoption.undecided, "broker listener why remedy"),
+        "mistakes": _attributes(
+            adoption.mistakes,
+            "rule severity state subject container node listener observed expected remedy",
+        ),
+        "left_over": _attributes(adoption.leftovers, "what why"),
         "notes": list(adoption.notes),
         "not_checked": list(adoption.unchecked),
         "cluster": adoption.document,
@@ -71,20 +52,22 @@ def as_json(adoption: Adoption) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
+def _attributes(items: Iterable[object], names: str) -> list[dict[str, Any]]:
+    return [{name: getattr(item, name) for name in names.split()} for item in items]
+
+
 def _row(item: Understood) -> tuple[str, ...]:
-    audience = item.listener.audience
-    return tuple(
-        visible(text)
-        for text in (
-            f"{item.id} ({item.broker})",
-            item.listener.name,
-            f"{bracketed(item.listener.bind.host) or '*'}:{item.listener.bind.port}",
-            ", ".join(item.published) or "-",
-            str(item.listener.advertised),
-            "+".join(audience.scopes) or "?",
-            audience.why,
-        )
+    listener, audience = item.listener, item.listener.audience
+    texts = (
+        f"{item.id} ({item.broker})",
+        listener.name,
+        f"{bracketed(listener.bind.host) or '*'}:{listener.bind.port}",
+        ", ".join(item.published) or "-",
+        str(listener.advertised),
+        "+".join(audience.scopes) or "?",
+        audience.why,
     )
+    return tuple(map(visible, texts))
 
 
 def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
@@ -119,9 +102,8 @@ def _questions(adoption: Adoption) -> Iterator[str]:
     for listed in alike.values():
         first = listed[0]
         names = shortened(list(dict.fromkeys(item.broker for item in listed)))
-        others = (
-            "" if len({item.why for item in listed}) == 1 else f" ({first.broker}; others alike)"
-        )
+        differ = len({item.why for item in listed}) > 1
+        others = f" ({first.broker}; others alike)" if differ else ""
         yield visible(
             f"{numbered('broker', (item.id for item in listed))} ({names}), "
             f"listener {first.listener}: {first.why}{others}\n"

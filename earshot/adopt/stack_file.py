@@ -32,11 +32,12 @@ def stack_file(adoption: Adoption) -> str:
         lines.append("# Mistakes that were seen there; see that they are fixed here:")
         lines += [f"# - {visible(item.subject)} [{item.first.rule}]" for item in found]
     lines += ["config:", f"  {CLUSTER_KEY}:"]
+    reasons = {it.listener.name: it.listener.audience.why for it in reversed(adoption.listeners)}
     for key, value in adoption.document.items():
         if key in _COMMENTS:
             lines.append(f"    # {_COMMENTS[key]}")
         if key == "listeners":
-            lines += ["    listeners:", *_listeners(value, _reasons(adoption))]
+            lines += ["    listeners:", *_listeners(value, reasons)]
         else:
             lines += _dumped({key: value}, 4)
     return "\n".join(lines) + "\n"
@@ -49,13 +50,6 @@ def _listeners(items: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> It
         first, *rest = _dumped(dict(item), 0)
         yield f"      - {first}"
         yield from (f"        {line}" for line in rest)
-
-
-def _reasons(adoption: Adoption) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for item in adoption.listeners:
-        found.setdefault(item.listener.name, item.listener.audience.why)
-    return found
 
 
 def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
