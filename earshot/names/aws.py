@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from earshot.errors import AddressError
 from earshot.listeners.terms import Scope
@@ -80,11 +81,9 @@ def read_name(host: str) -> Ec2Name | None:
 def check_region(text: str) -> str:
     """``text`` as a region whose names have a known form; raises AddressError."""
     if not _REGION.fullmatch(text):
-        raise AddressError(
-            f"region {text!r}",
-            observed="is none whose names are known",
-            allowed="a region of AWS's commercial, GovCloud or China partition, as in us-west-2",
-        )
+        allowed = "a region of AWS's commercial, GovCloud or China partition, as in us-west-2"
+        what, observed = f"region {text!r}", "is none whose names are known"
+        raise AddressError(what, observed=observed, allowed=allowed)
     return text
 
 
@@ -92,11 +91,9 @@ def _dashed(address: str) -> str:
     try:
         return str(IPv4Address(address)).replace(".", "-")
     except ValueError:
-        raise AddressError(
-            f"address {address!r}",
-            observed="is no IPv4 address, and EC2 writes no other into its names",
-            allowed="an IPv4 address",
-        ) from None
+        observed = "is no IPv4 address, and EC2 writes no other into its names"
+        allowed = "an IPv4 address"
+        raise AddressError(f"address {address!r}", observed=observed, allowed=allowed) from None
 
 
 @dataclass(frozen=True)
@@ -127,8 +124,7 @@ class Interface:
     """Whether ``public`` is an Elastic IP, and so outlives a stop."""
 
 
-@dataclass(frozen=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What a name leads to at one vantage: an empty address where it does not resolve."""
 
     address: str
@@ -146,16 +142,17 @@ def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDn
         return Resolution("", f"{host} is no name that EC2 gives")
     private = name.kind is NameKind.EC2_PRIVATE
     own = interface.private if private else interface.public
+    outside = vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC)
     if (name.address, name.region) != (own, interface.region):
         return Resolution("", f"{host} is not a name of the interface {interface.private}")
     if dns.off:
         return Resolution("", f"{' and '.join(dns.off)} of the VPC: off")
+    if private and outside:
+        return Resolution("", f"only the resolver of its VPC is sure to know {host}")
     if private:
-        if vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC):
-            return Resolution("", f"only the resolver of its VPC is sure to know {host}")
         return Resolution(own, f"Amazon's resolver of the VPC answers for interface {own}")
     lasting = f"Elastic IP {own}" if interface.elastic else f"public address {own}, until a stop"
-    if vantage in (VantageKind.OUTSIDE, VantageKind.PEERED_VPC):
+    if outside:
         return Resolution(own, lasting)
     return Resolution(interface.private, f"{lasting}; inside the VPC the private address")
 
@@ -163,5 +160,5 @@ def resolution(host: str, vantage: VantageKind, interface: Interface, dns: VpcDn
 def declaration(host: str, scope: Scope, interface: Interface, dns: VpcDns) -> Declaration | None:
     """What the stack's interface and VPC declare of ``host`` for the clients of ``scope``, if
     anything."""
-    found = resolution(host, vantage_of(scope, "aws"), interface, dns)
-    return Declaration(found.why, (found.address,)) if found.address else None
+    address, why = resolution(host, vantage_of(scope, "aws"), interface, dns)
+    return Declaration(why, (address,)) if address else None

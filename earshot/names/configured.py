@@ -87,9 +87,8 @@ def configuration(platform: str = sys.platform) -> Configuration:
         found = Configuration(_usable([*behind, *others]), found.search)
     if platform == "darwin":
         more = read_scutil(_scutil())
-        found = Configuration(
-            _usable([*found.servers, *more.servers]), _domains([*found.search, *more.search])
-        )
+        servers, search = (*found.servers, *more.servers), (*found.search, *more.search)
+        found = Configuration(_usable(servers), _domains(search))
     return found
 
 

@@ -61,11 +61,10 @@ def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequ
     """The addresses of an answer that holds nothing else."""
     id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
     expected = (*_HEADER.unpack_from(asked)[:1], 1, asked[_HEADER.size :])
-    if (id, questions, received[_HEADER.size : len(asked)]) != expected:
-        raise _Unusual
-    if flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
-        raise _Unusual
+    belongs = (id, questions, received[_HEADER.size : len(asked)]) == expected
     code = flags & _CODE
+    if not belongs or flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
+        raise _Unusual
     if not answers and code == dns.rcode.NXDOMAIN:
         raise dns.resolver.NXDOMAIN
     if code != dns.rcode.NOERROR:

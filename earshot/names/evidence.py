@@ -91,9 +91,8 @@ def gather(
         if (resolver := resolvers[scope]) is not None and not policy.waiver(host)
     ]
     lookups = asked.look_up(questions, policy)
-    alive = {
-        label for (_, label), item in lookups.items() if item.answered and item.resolver != LITERAL
-    }
+    answering = [(key, it) for key, it in lookups.items() if it.answered]
+    alive = {label for (_, label), it in answering if it.resolver != LITERAL}
     found = {
         key: _weigh(key, resolvers[key[1]], lookups, alive, declared.get(key), policy)
         for key in keys
@@ -123,22 +122,21 @@ def _with_search(
     domains = asked.search() if short and resolver is not None else ()
     if resolver is None or not domains:
         return {}
-    full = {(key, domain): f"{key[2]}.{domain}" for key in short for domain in domains}
-    lookups = look_up([(name, resolver) for name in full.values()], seconds)
-    hints: dict[EvidenceKey, str] = {}
-    for (key, domain), name in full.items():
+    full = [(key, domain, f"{key[2]}.{domain}") for key in short for domain in domains]
+    lookups = look_up([(name, resolver) for _, _, name in full], seconds)
+    hinted: dict[EvidenceKey, Evidence] = {}
+    for key, domain, name in full:
         if lookups[name.lower(), resolver.label].ok:
             hint = f"{name} does resolve, but only this machine is known to append {domain}"
-            hints.setdefault(key, hint)
-    return {key: replace(found[key], hint=hint) for key, hint in hints.items()}
+            hinted.setdefault(key, replace(found[key], hint=hint))
+    return hinted
 
 
 def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
-    for node in plan.nodes:
-        for listener in node.listeners:
-            if isinstance(listener.host, str):
-                for scope in listener.scopes:
-                    yield listener.name, scope, listener.host
+    for listener in (listener for node in plan.nodes for listener in node.listeners):
+        if isinstance(listener.host, str):
+            for scope in listener.scopes:
+                yield listener.name, scope, listener.host
 
 
 def _weigh(

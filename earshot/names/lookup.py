@@ -84,16 +84,14 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
     if any(item.ok for item in each):
         found = dict.fromkeys(address for item in each for address in item.addresses)
         return Lookup(name, resolver, Diagnosis.OK, tuple(found), seconds, each=tuple(each))
-    worst = min(each, key=lambda item: _TELLING.index(item.diagnosis))
+    diagnosis = next(it for it in _TELLING if it in [item.diagnosis for item in each])
     texts = [item.detail or str(item.diagnosis) for item in each]
     if len(set(texts)) == 1:
         texts = [each[0].detail]
     else:
         texts = [f"{item.resolver}: {text}" for item, text in zip(each, texts, strict=True)]
-    answered = any(item.answered for item in each)
-    return Lookup(
-        *(name, resolver, worst.diagnosis, (), seconds), "; ".join(texts), answered, tuple(each)
-    )
+    detail, answered = "; ".join(texts), any(item.answered for item in each)
+    return Lookup(name, resolver, diagnosis, (), seconds, detail, answered, tuple(each))
 
 
 _TELLING = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
@@ -147,20 +145,22 @@ def look_up(
     return found
 
 
-_Questions = Mapping[tuple[str, str], tuple[str, Resolver]]
+_Key = tuple[str, str]
+_Questions = queue.SimpleQueue[tuple[_Key, str, Resolver]]
+_Answers = queue.SimpleQueue[tuple[_Key, Lookup | Exception]]
 
 
-def _round(wanted: _Questions, seconds: float) -> dict[tuple[str, str], Lookup]:
-    found: dict[tuple[str, str], Lookup] = {}
+def _round(wanted: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict[_Key, Lookup]:
+    found: dict[_Key, Lookup] = {}
     # a queue for each resolver: one that never answers must not hold up the others
-    asked: dict[str, queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]]] = {}
+    asked: dict[str, _Questions] = {}
     for key, (name, resolver) in wanted.items():
         if known := literal(name):
             found[key] = known
         else:
             asked.setdefault(resolver.label, queue.SimpleQueue()).put((key, name, resolver))
     missing = len(wanted) - len(found)
-    answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]] = queue.SimpleQueue()
+    answers: _Answers = queue.SimpleQueue()
     deadline = time.monotonic() + seconds
     workers = [
         (number, questions)
@@ -178,17 +178,13 @@ def _round(wanted: _Questions, seconds: float) -> dict[tuple[str, str], Lookup]:
         if isinstance(answer, Exception):
             raise answer
         found[key] = answer
-    for key, (name, resolver) in wanted.items():
-        if key not in found:
-            found[key] = unanswered(name, resolver.label, seconds)
-    return {key: found[key] for key in wanted}
+    return {
+        key: found.get(key) or unanswered(name, resolver.label, seconds)
+        for key, (name, resolver) in wanted.items()
+    }
 
 
-def _work(
-    asked: queue.SimpleQueue[tuple[tuple[str, str], str, Resolver]],
-    answers: queue.SimpleQueue[tuple[tuple[str, str], Lookup | Exception]],
-    deadline: float,
-) -> None:
+def _work(asked: _Questions, answers: _Answers, deadline: float) -> None:
     while (left := deadline - time.monotonic()) > 0:
         try:
             key, name, resolver = asked.get_nowait()

@@ -53,12 +53,9 @@ def this_machine(
 def own_addresses() -> tuple[str, ...]:
     """Every address of every interface that psutil lists, and loopback."""
     found = dict.fromkeys(LOOPBACKS)
-    for rows in psutil.net_if_addrs().values():
-        for row in rows:
-            if row.family in (socket.AF_INET, socket.AF_INET6):
-                address = ip_of(row.address)
-                if address is not None:
-                    found[str(address)] = None
+    rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
+    listed = (it.address for it in rows if it.family in (socket.AF_INET, socket.AF_INET6))
+    found |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)
     return tuple(sorted(found, key=lambda text: (":" in text, text)))
 
 
@@ -74,14 +71,8 @@ def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, st
         if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
     ]
     if not mine:
-        return "", (
-            f"its own name {name} resolves to {', '.join(answer.addresses)}, "
-            "which is none of its addresses that can be bound"
-        )
-    mine.sort(key=_opens)
+        resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
+        return "", f"{resolved}, which is none of its addresses that can be bound"
+    # loopback first, which opens nothing to the network; then IPv4, as `localhost` has
+    mine.sort(key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text))
     return mine[0], ""
-
-
-def _opens(address: str) -> tuple[bool, bool]:
-    """Sorts loopback first, which opens nothing to the network; then IPv4, as `localhost` has."""
-    return kind_of(address) is not NameKind.LOOPBACK_ADDRESS, ":" in address

@@ -66,10 +66,9 @@ class DnsResolver:
         for server in self._servers:
             future: Future[Lookup] = Future()
             futures[future] = server
+            given = (future, server, name, seconds)
             # a daemon: a silent server must not hold back the end of the process
-            threading.Thread(
-                target=_answer, args=(future, server, name, seconds), daemon=True
-            ).start()
+            threading.Thread(target=_answer, args=given, daemon=True).start()
         waiting: set[Future[Lookup]] = set(futures)
         resolved: float | None = None
         while waiting and (left := begun + seconds - time.monotonic()) > 0:
@@ -125,17 +124,14 @@ class _Server:
         # some servers never answer for AAAA: once there is an address, that costs a second only
         second = self._ask(name, "AAAA", min(left, _LATE_FAMILY) if first.ok else left)
         took = time.monotonic() - begun
-        if not first.ok and not second.ok:
-            # a failure says more than the absence of the other family
-            worse = second if first.diagnosis is Diagnosis.NO_ANSWER else first
-            detail = "; ".join(dict.fromkeys(filter(None, (first.detail, second.detail))))
-            answered = first.answered or second.answered
-            return Lookup(name, self.label, worse.diagnosis, (), took, detail, answered)
-        failed = next((item for item in (first, second) if not item.ok), None)
-        detail = "" if failed is None else failed.detail
-        return Lookup(
-            name, self.label, Diagnosis.OK, first.addresses + second.addresses, took, detail
-        )
+        # a failure says more than the absence of the other family
+        worse = second if first.diagnosis is Diagnosis.NO_ANSWER else first
+        diagnosis = Diagnosis.OK if first.ok or second.ok else worse.diagnosis
+        addresses = first.addresses + second.addresses
+        failed = (item.detail for item in (first, second) if not item.ok)
+        detail = "; ".join(dict.fromkeys(filter(None, failed)))
+        answered = first.answered or second.answered
+        return Lookup(name, self.label, diagnosis, addresses, took, detail, answered)
 
     def _ask(self, name: str, family: str, seconds: float) -> Lookup:
         found = self._asked(name, family, seconds)
@@ -200,13 +196,12 @@ def _first_wait(seconds: float) -> float:
 
 def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
     """What the server did at each attempt, and whether it answered at all."""
-    reasons: dict[str, None] = {}
-    answered = False
+    reasons, answered = [], False
     for _, _, _, reason, response in error.kwargs.get("errors", ()):
         if response is not None:
             answered = True
             reason = f"answered {dns.rcode.to_text(response.rcode())}"
         elif isinstance(reason, OSError):
             reason = reason.strerror or type(reason).__name__
-        reasons[str(reason)] = None
-    return "; ".join(reasons) or str(error), answered
+        reasons.append(str(reason))
+    return "; ".join(dict.fromkeys(reasons)) or str(error), answered

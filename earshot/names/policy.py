@@ -101,18 +101,14 @@ class Asked:
     ) -> dict[tuple[str, str], Lookup]:
         """`names.lookup.look_up` within the limits of ``policy``."""
         listed = list(questions)
-        found = look_up(
-            [(name, it) for name, it in listed if it.label not in self._silent],
-            policy.timeout,
-            policy.retry,
-        )
+        speaking = [(name, it) for name, it in listed if it.label not in self._silent]
+        found = look_up(speaking, policy.timeout, policy.retry)
         answering = {item.resolver for item in found.values() if item.answered}
-        self._silent.update(
-            label for (name, label) in found if label not in answering and literal(name) is None
-        )
+        asked = {label for name, label in found if literal(name) is None}
+        self._silent.update(asked - answering)
+        silent = [(name, it.label) for name, it in listed]
         return {
-            (name.lower(), it.label): unanswered(name, it.label, policy.timeout)
-            for name, it in listed
+            (name.lower(), label): unanswered(name, label, policy.timeout) for name, label in silent
         } | found
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:

@@ -46,7 +46,7 @@ class ReachabilityRow:
 _LETTERS = {"y": Expected.YES, "n": Expected.NO, "d": Expected.DEPENDS, "s": Expected.ITSELF}
 
 
-def _row(outlooks: str, note: str, source: str) -> ReachabilityRow:
+def _row(outlooks: str, source: str, note: str) -> ReachabilityRow:
     # two letters per vantage: does it resolve, does it reach the broker
     pairs = [Outlook(_LETTERS[pair[0]], _LETTERS[pair[1]]) for pair in outlooks.split()]
     return ReachabilityRow(dict(zip(VantageKind, pairs, strict=True)), note, source)
@@ -62,72 +62,46 @@ _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.
 _VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html"
 _ZONES = "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zones-private.html"
 
-#                                this  same-net other-net outside vpc peered
+# fmt: off
 TABLE: dict[NameKind, ReachabilityRow] = {
-    NameKind.ANY_ADDRESS: _row(
-        "ys ys ys ys ys ys",
-        "it is for binding, and a client that connects to it stays on its own machine",
-        _RFC6890,
-    ),
-    NameKind.LOOPBACK_ADDRESS: _row(
-        "yy ys ys ys ys ys", "it leads every client to its own machine or container", _RFC6890
-    ),
-    NameKind.LINK_LOCAL_ADDRESS: _row(
-        "yd yd yn yd yn yn",
-        "it means something on one link only, in IPv6 only with a zone",
-        _RFC6890,
-    ),
-    NameKind.PRIVATE_ADDRESS: _row(
-        "yy yy yd yd yy yd", "it is routed inside its own network only", _RFC1918
-    ),
-    NameKind.SHARED_ADDRESS: _row(
-        "yy yy yd yd yd yd", "it lies between a provider and its customers", _RFC6890
-    ),
-    NameKind.RESERVED_ADDRESS: _row("yn yn yn yn yn yn", "no host has such an address", _RFC6890),
-    NameKind.PUBLIC_ADDRESS: _row(
-        "yy yd yd yy yd yd",
-        "inside a VPC it leaves through the gateway, past rules that name security groups",
-        _VPC,
-    ),
-    NameKind.LOCALHOST: _row(
-        "yy ys ys ys ys ys", "it leads every client to its own machine or container", _RFC6761
-    ),
-    NameKind.DOCKER_HOST: _row(
-        "dd dd dd nn nn nn", "on Linux it exists only where --add-host gives it", _DESKTOP
-    ),
-    NameKind.CONTAINER_ID: _row(
-        "nn yy nn nn nn nn", "only its own Docker network resolves it, and it changes", _DOCKER
-    ),
-    NameKind.EC2_PUBLIC: _row(
-        "yy yy yy yy yy yd",
-        "private inside the VPC, public outside; without an Elastic IP it changes on stop",
-        _VPC,
-    ),
-    NameKind.EC2_PRIVATE: _row("yy yy yy nn yy dd", "only the resolver of its VPC knows it", _EC2),
-    NameKind.EC2_RESOURCE: _row(
-        "dd dd dd nn dd dd", "only inside its VPC, where resource-name records are enabled", _EC2
-    ),
-    NameKind.SINGLE_LABEL: _row(
-        "dd yy nn dd dd nn",
+    # two letters for each of: this machine, same network, other network, outside, VPC, peered VPC
+    NameKind.ANY_ADDRESS: _row("ys ys ys ys ys ys", _RFC6890,
+        "it is for binding, and a client that connects to it stays on its own machine"),
+    NameKind.LOOPBACK_ADDRESS: _row("yy ys ys ys ys ys", _RFC6890,
+        "it leads every client to its own machine or container"),
+    NameKind.LINK_LOCAL_ADDRESS: _row("yd yd yn yd yn yn", _RFC6890,
+        "it means something on one link only, in IPv6 only with a zone"),
+    NameKind.PRIVATE_ADDRESS: _row("yy yy yd yd yy yd", _RFC1918,
+        "it is routed inside its own network only"),
+    NameKind.SHARED_ADDRESS: _row("yy yy yd yd yd yd", _RFC6890,
+        "it lies between a provider and its customers"),
+    NameKind.RESERVED_ADDRESS: _row("yn yn yn yn yn yn", _RFC6890, "no host has such an address"),
+    NameKind.PUBLIC_ADDRESS: _row("yy yd yd yy yd yd", _VPC,
+        "inside a VPC it leaves through the gateway, past rules that name security groups"),
+    NameKind.LOCALHOST: _row("yy ys ys ys ys ys", _RFC6761,
+        "it leads every client to its own machine or container"),
+    NameKind.DOCKER_HOST: _row("dd dd dd nn nn nn", _DESKTOP,
+        "on Linux it exists only where --add-host gives it"),
+    NameKind.CONTAINER_ID: _row("nn yy nn nn nn nn", _DOCKER,
+        "only its own Docker network resolves it, and it changes"),
+    NameKind.EC2_PUBLIC: _row("yy yy yy yy yy yd", _VPC,
+        "private inside the VPC, public outside; without an Elastic IP it changes on stop"),
+    NameKind.EC2_PRIVATE: _row("yy yy yy nn yy dd", _EC2, "only the resolver of its VPC knows it"),
+    NameKind.EC2_RESOURCE: _row("dd dd dd nn dd dd", _EC2,
+        "only inside its VPC, where resource-name records are enabled"),
+    NameKind.SINGLE_LABEL: _row("dd yy nn dd dd nn", _DOCKER,
         "a container's name is known to its Docker network only; elsewhere it takes a hosts file "
-        "or a search domain",
-        _DOCKER,
-    ),
-    NameKind.LOCAL_DOMAIN: _row(
-        "dd dd dd dd dd dd",
-        "multicast DNS answers it on one link, a private network's DNS inside that network",
-        _RFC6762,
-    ),
-    NameKind.PRIVATE_TLD: _row(
-        "dd dd dd nn dd dd", "only resolvers inside that private network know it", _ZONES
-    ),
-    NameKind.UNDELEGATED: _row(
-        "dd dd dd nn dd dd", "such names are reserved for examples and tests", _RFC6761
-    ),
-    NameKind.FQDN: _row(
-        "dd dd dd dd dd dd", "a record of a private zone is known to its networks only", _ZONES
-    ),
+        "or a search domain"),
+    NameKind.LOCAL_DOMAIN: _row("dd dd dd dd dd dd", _RFC6762,
+        "multicast DNS answers it on one link, a private network's DNS inside that network"),
+    NameKind.PRIVATE_TLD: _row("dd dd dd nn dd dd", _ZONES,
+        "only resolvers inside that private network know it"),
+    NameKind.UNDELEGATED: _row("dd dd dd nn dd dd", _RFC6761,
+        "such names are reserved for examples and tests"),
+    NameKind.FQDN: _row("dd dd dd dd dd dd", _ZONES,
+        "a record of a private zone is known to its networks only"),
 }
+# fmt: on
 
 
 def vantage_of(scope: Scope, placement: str) -> VantageKind:

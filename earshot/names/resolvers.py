@@ -35,11 +35,9 @@ class SystemResolver:
     def resolve(self, name: str, seconds: float) -> Lookup:
         """Asks without a time limit of its own (there is none to set): the batch has one."""
         begun = time.monotonic()
-        if "\0" in name:  # the C library would look up what stands before it
-            return Lookup(
-                name, self.label, Diagnosis.NXDOMAIN, (), 0.0, "it holds a null character"
-            )
         try:
+            if "\0" in name:  # the C library would look up what stands before it
+                raise ValueError("it holds a null character")
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
