@@ -38,11 +38,9 @@ class Project:
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
                 return cls(candidate)
-        raise EarshotError(
-            f"folder {folder}",
-            observed=f"neither it nor a folder above it holds a {PROJECT_FILE}",
-            remedy="change into the project's folder, or name a --contract or --bootstrap instead",
-        )
+        observed = f"neither it nor a folder above it holds a {PROJECT_FILE}"
+        remedy = "change into the project's folder, or name a --contract or --bootstrap instead"
+        raise EarshotError(f"folder {folder}", observed=observed, remedy=remedy)
 
     @property
     def stack_folder(self) -> Path:

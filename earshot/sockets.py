@@ -87,12 +87,8 @@ def of_java(host: str, port: int) -> Bound:
     A name means its first address, IPv4 before IPv6. Raises OSError where it has none.
     """
     if ip_of(host) is None:
-        found = {
-            family: str(address[0])
-            for family, _, _, _, address in reversed(
-                socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            )
-        }
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = {row[0]: str(row[4][0]) for row in reversed(rows)}
         host = found.get(socket.AF_INET) or found[socket.AF_INET6]
     if _any(_ip(host)):
         return Bound(ANY_IPV6, port, ipv6_only=False) if socket.has_ipv6 else Bound(ANY_IPV4, port)
@@ -104,12 +100,11 @@ def listening() -> list[Listening]:
 
     Where the system shows a user only the user's own processes (macOS), the sockets of those.
     """
-    found = []
-    for connection, pid in _connections():
-        if connection.status == psutil.CONN_LISTEN and connection.laddr:
-            host, port = connection.laddr.ip, connection.laddr.port
-            found.append(Listening(Bound(host, port), pid, _name(pid)))
-    return found
+    return [
+        Listening(Bound(it.laddr.ip, it.laddr.port), pid, _name(pid))
+        for it, pid in _connections()
+        if it.status == psutil.CONN_LISTEN and it.laddr
+    ]
 
 
 def connected(holder: int, ports: Collection[int]) -> list[Connected]:
@@ -182,15 +177,12 @@ def free(wanted: Bound) -> bool:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the JVM does
             if ip.version == 6:
-                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not _dual(wanted)))
+                dual = _any(ip) and wanted.ipv6_only is False
+                trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual))
             trial.bind((str(ip), wanted.port))
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
-
-
-def _dual(bound: Bound) -> bool:
-    return _any(_ip(bound.host)) and bound.ipv6_only is False
 
 
 def _any(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -70,15 +70,14 @@ class Tunnel:
             while True:
                 connection, _ = self._server.accept()
                 with connection:  # the child's from now on
-                    self._children.append(
-                        subprocess.Popen(
-                            self._command,
-                            stdin=connection.fileno(),
-                            stdout=connection.fileno(),
-                            stderr=said,
-                            start_new_session=True,  # a terminal's Ctrl-C is ours to handle
-                        )
+                    child = subprocess.Popen(
+                        self._command,
+                        stdin=connection.fileno(),
+                        stdout=connection.fileno(),
+                        stderr=said,
+                        start_new_session=True,  # a terminal's Ctrl-C is ours to handle
                     )
+                    self._children.append(child)
 
 
 @contextlib.contextmanager
@@ -87,12 +86,9 @@ def tunnel(address: str) -> Iterator[Tunnel]:
 
     Raises EarshotError where this machine has no ssh.
     """
-    folder = Path(tempfile.mkdtemp(prefix="earshot-ssh-"))
-    try:
-        with contextlib.closing(Tunnel(address, folder)) as found:
-            yield found
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    made = tempfile.TemporaryDirectory(prefix="earshot-ssh-", ignore_cleanup_errors=True)
+    with made as folder, contextlib.closing(Tunnel(address, Path(folder))) as found:
+        yield found
 
 
 def ssh_command(address: str) -> list[str]:

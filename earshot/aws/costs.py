@@ -88,12 +88,9 @@ class Footprint:
     @property
     def machines(self) -> dict[str, Machines]:
         """The machines by role."""
-        found = {
-            "broker": self.brokers,
-            "controller": self.controllers,
-            "validator": self.validator,
-        }
-        return {role: item for role, item in found.items() if item is not None and item.count}
+        roles = (("broker", self.brokers), ("controller", self.controllers))
+        every = (*roles, ("validator", self.validator))
+        return {role: item for role, item in every if item is not None and item.count}
 
     @property
     def nat_gateways(self) -> int:

@@ -22,15 +22,8 @@ SESSION_MANAGER = (
 
 def trust_policy() -> str:
     """Who may take the role: EC2, for an instance."""
-    return _policy(
-        [
-            {
-                "Effect": "Allow",
-                "Action": "sts:AssumeRole",
-                "Principal": {"Service": "ec2.amazonaws.com"},
-            }
-        ]
-    )
+    who = {"Service": "ec2.amazonaws.com"}
+    return _policy([{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": who}])
 
 
 def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
@@ -63,18 +56,15 @@ def validator_policy(
 
 def over_tls(bucket: str) -> str:
     """A bucket's own policy: nobody reaches it without TLS."""
-    return _policy(
-        [
-            {
-                "Sid": "OverTls",
-                "Effect": "Deny",
-                "Principal": "*",
-                "Action": "s3:*",
-                "Resource": [bucket, f"{bucket}/*"],
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-            }
-        ]
-    )
+    statement = {
+        "Sid": "OverTls",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [bucket, f"{bucket}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return _policy([statement])
 
 
 def _secrets(prefix: str, names: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -68,11 +68,11 @@ def lay_out(vpc: str, zones: Sequence[str]) -> tuple[Subnet, ...]:
     whole = check_vpc(vpc)
     check_zones(zones)
     parts = list(whole.subnets(prefixlen_diff=_BITS))
-    return tuple(
-        Subnet(zone, public, parts[2 * _index(zone) + (0 if public else 1)])
-        for zone in zones
-        for public in (True, False)
-    )
+    found = []
+    for zone in zones:
+        first = 2 * (ord(zone[-1]) - ord("a"))
+        found += [Subnet(zone, True, parts[first]), Subnet(zone, False, parts[first + 1])]
+    return tuple(found)
 
 
 def check_vpc(text: str) -> IPv4Network:
@@ -83,48 +83,40 @@ def check_vpc(text: str) -> IPv4Network:
         network = IPv4Network(text, strict=False)
     except ValueError as reason:
         raise EarshotError(what, observed=f"is none ({reason})", allowed=allowed) from None
-    if str(network) != text:
-        raise EarshotError(
-            what, observed="is not written as a range", allowed=allowed, remedy=f"write {network}"
-        )
-    if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
-        raise EarshotError(
-            what,
-            observed=f"has {network.num_addresses} addresses",
-            allowed=f"{allowed}: AWS takes no larger VPC, and no subnet below /{SMALLEST_SUBNET}",
-        )
     ends = (network.network_address, network.broadcast_address)
-    if not all(kind_of(str(end)) in _ROUTED_PRIVATELY for end in ends):
-        raise EarshotError(
-            what,
-            observed="is routed on the internet, where it belongs to others",
-            allowed="a range of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10",
-        )
-    return network
+    remedy = ""
+    if str(network) != text:
+        observed, remedy = "is not written as a range", f"write {network}"
+    elif not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
+        observed = f"has {network.num_addresses} addresses"
+        allowed += f": AWS takes no larger VPC, and no subnet below /{SMALLEST_SUBNET}"
+    elif not all(kind_of(str(end)) in _ROUTED_PRIVATELY for end in ends):
+        observed = "is routed on the internet, where it belongs to others"
+        allowed = "a range of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
+    else:
+        return network
+    raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
 
 
 def check_zones(zones: Sequence[str]) -> str:
     """The region of ``zones``; raises EarshotError unless there are two or three, all of it."""
     what = f"zones {', '.join(zones)}" if zones else "zones"
     allowed = f"{MIN_ZONES} or {MAX_ZONES} distinct zones of one region, as in us-east-1a"
-    matches = [_ZONE.fullmatch(zone) for zone in zones]
-    for zone, match in zip(zones, matches, strict=True):
+    regions = set()
+    for zone in zones:
+        match = _ZONE.fullmatch(zone)
         if match is None:
             raise EarshotError(f"zone {zone!r}", observed="is no zone's name", allowed=allowed)
-    regions = {match["region"] for match in matches if match is not None}
+        regions.add(match["region"])
     if len(set(zones)) != len(zones):
-        raise EarshotError(what, observed="name one of them twice", allowed=allowed)
-    if not MIN_ZONES <= len(zones) <= MAX_ZONES:
-        raise EarshotError(what, observed=f"are {len(zones)}", allowed=allowed)
-    if len(regions) > 1:
-        raise EarshotError(
-            what, observed=f"are of {' and '.join(sorted(regions))}", allowed=allowed
-        )
-    return regions.pop()
-
-
-def _index(zone: str) -> int:
-    return ord(zone[-1]) - ord("a")
+        observed = "name one of them twice"
+    elif not MIN_ZONES <= len(zones) <= MAX_ZONES:
+        observed = f"are {len(zones)}"
+    elif len(regions) > 1:
+        observed = f"are of {' and '.join(sorted(regions))}"
+    else:
+        return regions.pop()
+    raise EarshotError(what, observed=observed, allowed=allowed)
 
 
 def spread(
@@ -145,15 +137,12 @@ def spread(
                 observed=f"is pinned to {zone}" + ("" if id in nodes else ", and is no node"),
                 allowed=f"nodes of the cluster, in {', '.join(zones)}",
             )
-    load = Counter(dict.fromkeys(zones, 0))
-    load.update(fixed.values())
-    chosen = {}
+    load = Counter(fixed.values())
     for id in nodes:
         if id not in fixed:
             fixed[id] = min(zones, key=lambda zone: load[zone])
             load[fixed[id]] += 1
-        chosen[id] = fixed[id]
-    return chosen
+    return {id: fixed[id] for id in nodes}
 
 
 def check_room(
@@ -179,9 +168,6 @@ def check_room(
 def _way_out(wanted: int) -> str:
     prefix = 32 - (wanted + RESERVED - 1).bit_length() - _BITS
     if prefix < LARGEST_VPC:
-        return f"no VPC is large enough: at most {_room(LARGEST_VPC)} to a zone"
+        most = (1 << (32 - LARGEST_VPC - _BITS)) - RESERVED
+        return f"no VPC is large enough: at most {most} to a zone"
     return f"give the VPC a /{prefix}, or spread the nodes over more zones"
-
-
-def _room(vpc_prefix: int) -> int:
-    return int(2 ** (32 - vpc_prefix - _BITS)) - RESERVED

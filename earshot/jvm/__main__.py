@@ -13,26 +13,17 @@ from earshot.jvm.jars import kafka_broker_jars, spark_connector_jars
 def main() -> int:
     parser = argparse.ArgumentParser(prog="earshot.jvm", description=__doc__)
     parser.add_argument("part", choices=["check", "jars"])
-    part = parser.parse_args().part
+    fetching = parser.parse_args().part == "jars"
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        if part == "check":
-            return 0 if _is_ready() else 1
-        spark_connector_jars()
-        kafka_broker_jars()
+        spark_connector_jars(fetching=fetching)
+        kafka_broker_jars(fetching=fetching)
     except EarshotError as error:
+        if not fetching:
+            return 1
         print(error, file=sys.stderr)
         return error.exit_code
     return 0
-
-
-def _is_ready() -> bool:
-    try:
-        kafka_broker_jars(fetching=False)
-        spark_connector_jars(fetching=False)
-    except EarshotError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

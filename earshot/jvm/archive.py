@@ -45,8 +45,8 @@ def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tup
     """
     if not is_made(java, class_path, work):
         return QUICK_START
-    file = _folder(java, class_path, work) / FILE
-    return (f"-XX:SharedArchiveFile={file}", *QUICK_START, "-Xshare:auto", *QUIET)
+    archive = f"-XX:SharedArchiveFile={_folder(java, class_path, work) / FILE}"
+    return (archive, *QUICK_START, "-Xshare:auto", *QUIET)
 
 
 def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
@@ -98,9 +98,9 @@ class Recording:
         with (self.folder / FILE).open("rb") as file:
             os.fsync(file.fileno())  # or a power cut may leave its size alone
             size = os.fstat(file.fileno()).st_size
-        # how an archive is known to be complete
-        record = self._sources | {"size": size}
-        cache.write(self.folder / SOURCES, json.dumps(record, indent=2) + "\n")
+        # by its size an archive is known to be complete
+        record = json.dumps(self._sources | {"size": size}, indent=2)
+        cache.write(self.folder / SOURCES, f"{record}\n")
         cache.ensure(self._target, lambda fresh: _move(self.folder, fresh), _is_complete)
         for other in self._target.parent.glob(f"*/{SOURCES}"):
             if not _is_current(other):

@@ -8,7 +8,6 @@ of lines of an orderly shutdown, so the last lines tell the least.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _ENTRY = re.compile(r"\[[\d-]{10}[T ][\d:,.]+\] (?P<level>[A-Z]+) (?P<said>.*?)(?: \([\w.$]+\))?$")
@@ -49,28 +48,25 @@ def cause_of_end(log: str, console: str = "") -> str:
     error that Kafka itself calls fatal counts; without one, what the JVM says; then the last error
     with an exception, and the last.
     """
-    errors = list(_errors(log.rpartition(_START)[2]))
+    errors = _errors(log.rpartition(_START)[2])
     for error in errors:
         if _ENDING.search(error.said):
             return str(error)
     printed = [line.strip() for line in console.splitlines() if _JVM.search(line.strip())]
     if printed:
         return " ".join(dict.fromkeys(printed[:2]))
-    for error in [*(item for item in errors[::-1] if item.exceptions), *errors[::-1]]:
-        return str(error)
-    return ""
+    thrown = [item for item in errors if item.exceptions]
+    return str((thrown or errors)[-1]) if errors else ""
 
 
-def _errors(log: str) -> Iterator[_Error]:
+def _errors(log: str) -> list[_Error]:
     """The entries of level ERROR or FATAL."""
-    error: _Error | None = None
+    found: list[_Error] = []
+    within = False
     for line in log.splitlines():
         if entry := _ENTRY.match(line):
-            if error is not None:
-                yield error
-            serious = entry["level"] in ("ERROR", "FATAL")
-            error = _Error(_SPEAKER.sub("", entry["said"]).strip()) if serious else None
-        elif error is not None and (thrown := _EXCEPTION.match(line)):
-            error.exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
-    if error is not None:
-        yield error
+            if within := entry["level"] in ("ERROR", "FATAL"):
+                found.append(_Error(_SPEAKER.sub("", entry["said"]).strip()))
+        elif within and (thrown := _EXCEPTION.match(line)):
+            found[-1].exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
+    return found

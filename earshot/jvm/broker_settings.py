@@ -54,15 +54,16 @@ def ask_kafka(
         "deadline": deadline,
     }
     said, problem = _ask(json.dumps(question), deadline)
-    if not problem:
-        answer = json.loads(said)
-        refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
-        return ParserAnswer(refusals, answer["metadata_version"])
-    raise EarshotError(
-        "Kafka's own check of the brokers' settings",
-        observed=f"could not be asked: {problem}",
-        remedy=f"see that {java.executable} runs, then run the same command again",
-    )
+    if problem:
+        remedy = f"see that {java.executable} runs, then run the same command again"
+        what, observed = (
+            "Kafka's own check of the brokers' settings",
+            f"could not be asked: {problem}",
+        )
+        raise EarshotError(what, observed=observed, remedy=remedy)
+    answer = json.loads(said)
+    refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
+    return ParserAnswer(refusals, answer["metadata_version"])
 
 
 def lacks_class(refusal: str) -> bool:
@@ -92,15 +93,10 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
         except subprocess.TimeoutExpired:
             return "", f"no answer within {deadline:g} s"
         finally:
-            _end(child)
+            # whatever it left; on macOS a group that is gone already is not permitted
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
     if child.returncode == 0:
         return said, ""
     return "", " ".join(complaint.split()[-60:]) or f"status {child.returncode}"
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    """Ends whatever the child left, and waits for the child itself."""
-    # on macOS a group that is gone already is not permitted
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()

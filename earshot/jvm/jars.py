@@ -86,9 +86,8 @@ def spark_connector_jars(*, fetching: bool = True) -> tuple[Path, ...]:
     """The four jars that PySpark lacks to read and write Kafka, for the PySpark installed here."""
     version = importlib.metadata.version("pyspark")
     connector = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version}"
-    return fetch(
-        f"spark-kafka-{version}", [connector], excludes=SHIPPED_WITH_PYSPARK, fetching=fetching
-    )
+    name = f"spark-kafka-{version}"
+    return fetch(name, [connector], excludes=SHIPPED_WITH_PYSPARK, fetching=fetching)
 
 
 def class_path(jars: Iterable[Path]) -> str:
@@ -143,16 +142,14 @@ def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -
         find_java().executable, "-jar", _ivy_jar(), "-settings", settings, "-ivy", module,
         "-confs", "default", "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
-    problem = ""
+    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in wanted)
+    mirror, problem = "a mirror of Maven's central repository", ""
     for attempt in range(1, ATTEMPTS + 1):
         said = _run_ivy(command)
         if lacking := _lacking(said or ()):
-            raise EarshotError(
-                _named(wanted),
-                observed=f"the repository has no {', '.join(lacking)}",
-                remedy="check the version; a mirror of Maven's central repository may be named in"
-                f" {REPOSITORY_VARIABLE}",
-            )
+            observed = f"the repository has no {', '.join(lacking)}"
+            remedy = f"check the version; {mirror} may be named in {REPOSITORY_VARIABLE}"
+            raise EarshotError(named, observed=observed, remedy=remedy)
         problem = _first_damaged(folder) if said is None else _telling(said)
         if not problem:
             break
@@ -161,18 +158,10 @@ def _fetch(wanted: list[Coordinate], excluded: list[Coordinate], folder: Path) -
         for jar in folder.glob("*.jar"):
             jar.unlink()
     else:
-        raise EarshotError(
-            _named(wanted),
-            observed=problem,
-            remedy="check the network, or name a mirror of Maven's central repository in"
-            f" {REPOSITORY_VARIABLE}",
-        )
+        remedy = f"check the network, or name {mirror} in {REPOSITORY_VARIABLE}"
+        raise EarshotError(named, observed=problem, remedy=remedy)
     shutil.rmtree(work)
     (folder / MANIFEST).write_text(json.dumps(_describe(folder), indent=2) + "\n")
-
-
-def _named(wanted: Iterable[Coordinate]) -> str:
-    return "jars of " + ", ".join(f"{c.group}:{c.artifact}:{c.version}" for c in wanted)
 
 
 def _run_ivy(command: Sequence[str | Path]) -> list[str] | None:

@@ -36,7 +36,9 @@ class Java:
 
     @property
     def major(self) -> int:
-        return _major(self.version)
+        """17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 where there is no number."""
+        numbers = [*map(int, re.findall(r"\d+", self.version)), 0]
+        return numbers[1] if numbers[0] == 1 and len(numbers) > 2 else numbers[0]
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
@@ -47,12 +49,10 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     rejected = []
     for source, home in _candidates(environment):
         java = _inspect(home)
-        if java is None:
-            rejected.append(f"{source} has no working bin/java")
-        elif java.major in SUPPORTED:
+        if java is not None and java.major in SUPPORTED:
             return java
-        else:
-            rejected.append(f"{source} is Java {java.version}")
+        found = f"is Java {java.version}" if java else "has no working bin/java"
+        rejected.append(f"{source} {found}")
     raise EarshotError(
         "Java",
         observed="; ".join(rejected) or "none was found (JAVA_HOME, PATH)",
@@ -108,11 +108,3 @@ def _stated_version(executable: Path) -> str | None:
         return None
     match = re.search(r'version "([^"]+)"', answer.stderr)
     return match[1] if match else None
-
-
-def _major(version: str) -> int:
-    """17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 where there is no number."""
-    numbers = [int(part) for part in re.findall(r"\d+", version)]
-    if numbers[:1] == [1] and len(numbers) > 1:
-        return numbers[1]
-    return numbers[0] if numbers else 0

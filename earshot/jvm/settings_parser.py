@@ -16,14 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import (
-    GatewayParameters,
-    JavaClass,
-    JavaGateway,
-    find_jar_path,
-    is_instance_of,
-    launch_gateway,
-)
+from py4j import java_gateway
+from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
 JVM_OPTIONS = [
@@ -59,11 +53,11 @@ def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGateway]:
-    jar = find_jar_path()
+    jar = java_gateway.find_jar_path()
     # the last one counts; a class-data archive fits where it begins as the archive's did
     ordered = ["-cp", os.pathsep.join((class_path, jar))]
     try:
-        port, token, process = launch_gateway(
+        port, token, process = java_gateway.launch_gateway(
             jarpath=jar,
             java_path=java,
             javaopts=[*JVM_OPTIONS, *options, *ordered],
@@ -88,13 +82,15 @@ def _refusal(gateway: JavaGateway, text: str) -> str:
     jvm = gateway.jvm
     properties = jvm.java.util.Properties()
     properties.load(jvm.java.io.StringReader(text))
-    if not isinstance(jvm.kafka.server.KafkaConfig, JavaClass):
+    if not isinstance(jvm.kafka.server.KafkaConfig, java_gateway.JavaClass):
         raise Py4JError("no kafka.server.KafkaConfig is among the jars")
     try:
         jvm.kafka.server.KafkaConfig.fromProps(properties, False)
     except Py4JJavaError as error:
         cause = error.java_exception
-        if is_instance_of(gateway, cause, "java.lang.Error"):  # jars that do not fit together
+        if java_gateway.is_instance_of(
+            gateway, cause, "java.lang.Error"
+        ):  # jars that do not fit together
             raise
         return str(cause.getMessage() or cause.toString())
     return ""

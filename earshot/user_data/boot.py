@@ -28,9 +28,7 @@ SHOWN_CLIENTS = 12
 
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        if not word.isprintable():
-            raise ValueError(f"found {word!r}; allowed: printable words")
+    refuse([f"found {it!r}; allowed: printable words" for it in words if not it.isprintable()][:1])
     return words
 
 
@@ -85,9 +83,8 @@ class Boot(Frozen):
         Instances on Nitro have it under the volume's id, without its hyphen:
         https://docs.aws.amazon.com/ebs/latest/userguide/identify-nvme-ebs-device.html
         """
-        if self.volume.startswith("/dev/"):
-            return self.volume
-        return _BY_ID + self.volume.replace("-", "")
+        by_id = _BY_ID + self.volume.replace("-", "")
+        return self.volume if self.volume.startswith("/dev/") else by_id
 
 
 def ssm_report(parameter: str, region: str) -> tuple[str, ...]:

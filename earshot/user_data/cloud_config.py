@@ -25,8 +25,8 @@ HEADER = "#cloud-config\n"
 
 def cloud_config(
     who: str,
-    files: Mapping[str, str],
-    scripts: Mapping[str, str],
+    files: dict[str, str],
+    scripts: dict[str, str],
     commands: Sequence[Sequence[str]],
     remedy: str,
     lean: bool = False,
@@ -34,23 +34,18 @@ def cloud_config(
     """User data of ``who`` that write ``files`` and ``scripts`` (content by path) and then run
     ``commands``; ``lean`` leaves comments and indentation of scripts and units out. Raises
     EarshotError for a text over `LIMIT`, with ``remedy``."""
-    written = [
-        {"path": path, "content": _lean(it) if lean and path.endswith(".service") else it}
-        for path, it in files.items()
-    ]
-    written += [
-        {"path": path, "permissions": "0755", "content": _lean(content) if lean else content}
-        for path, content in scripts.items()
-    ]
+    written = []
+    for path, content in (files | scripts).items():
+        mode = {"permissions": "0755"} if path in scripts else {}
+        if lean and (path in scripts or path.endswith(".service")):
+            content = _lean(content)
+        written.append({"path": path, **mode, "content": content})
     document = {"write_files": written, "runcmd": [list(words) for words in commands]}
     text = HEADER + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=LIMIT)
-    if len(text.encode()) > LIMIT:
-        raise EarshotError(
-            f"{who}: user data",
-            observed=f"{len(text.encode())} bytes",
-            allowed=f"{LIMIT} bytes",
-            remedy=remedy,
-        )
+    size, allowed = len(text.encode()), f"{LIMIT} bytes"
+    if size > LIMIT:
+        what, observed = f"{who}: user data", f"{size} bytes"
+        raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
     return text
 
 

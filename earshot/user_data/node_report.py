@@ -51,13 +51,9 @@ class NodeReport(Frozen):
         if self.instance != instance:
             return f"the last report is of another instance, {self.instance}"
         if self.user_data != user_data:
-            return (
-                f"{instance} booted with other user data: {self.user_data[:12]}…, "
-                f"not {user_data[:12]}…"
-            )
-        if not self.serves:
-            return f"{self.state}: {self.detail}" if self.detail else str(self.state)
-        return ""
+            booted = f"{instance} booted with other user data: {self.user_data[:12]}…"
+            return f"{booted}, not {user_data[:12]}…"
+        return "" if self.serves else ": ".join(filter(None, (self.state, self.detail)))
 
     @property
     def is_final(self) -> bool:

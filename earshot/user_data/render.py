@@ -93,16 +93,15 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
 
 def _files(plan: ClusterPlan, node: Node, boot: Boot, values: dict[str, Any]) -> dict[str, str]:
     logging = "log4j.properties" if values["old_logging"] else "log4j2.properties"
-    client = {"security.protocol": values["listener"].protocol.value} | boot.client
-    client |= own_stores(settings(plan, node), values["listener"].name)
-    files = {
+    listener, units = values["listener"], [f"{it}.service" for it in UNITS]
+    client = {"security.protocol": listener.protocol.value} | boot.client
+    client |= own_stores(settings(plan, node), listener.name)
+    return {
         PROPERTIES: server_properties(plan, node),
         CLIENT: write_properties(NodeSettings(client)),
         f"/etc/kafka/{logging}": rendered(logging, values),
         "/etc/systemd/journald.conf.d/kafka.conf": rendered("journald.conf", values),
-    }
-    return files | {
-        f"/etc/systemd/system/{it}.service": rendered(f"{it}.service", values) for it in UNITS
+        **{f"/etc/systemd/system/{unit}": rendered(unit, values) for unit in units},
     }
 
 

@@ -22,33 +22,24 @@ class Packaging:
     """Shell lines that install the packages in the array `missing`."""
 
 
+_COMMANDS = ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws", "ss", "python3.11")
 # Amazon Linux: https://docs.aws.amazon.com/corretto/latest/corretto-17-ug/amazon-linux-install.html
 # It comes with curl-minimal, beside which the package curl cannot be installed.
+_OF_AMAZON = (
+    *("java-17-amazon-corretto-headless", "curl-minimal", "tar", "gzip", "xfsprogs"),
+    *("awscli-2", "iproute", "python3.11"),
+)
+_OF_DEBIAN = (
+    *("openjdk-17-jre-headless", "curl", "tar", "gzip", "xfsprogs"),
+    *("awscli", "iproute2", "python3.11-venv"),
+)
 PACKAGING = {
     System.AMAZON_LINUX_2023: Packaging(
-        packages={
-            "java": "java-17-amazon-corretto-headless",
-            "curl": "curl-minimal",
-            "tar": "tar",
-            "gzip": "gzip",
-            "mkfs.xfs": "xfsprogs",
-            "aws": "awscli-2",
-            "ss": "iproute",
-            "python3.11": "python3.11",
-        },
+        packages=dict(zip(_COMMANDS, _OF_AMAZON, strict=True)),
         install=('dnf --assumeyes --quiet install "${missing[@]}"',),
     ),
     System.DEBIAN: Packaging(
-        packages={
-            "java": "openjdk-17-jre-headless",
-            "curl": "curl",
-            "tar": "tar",
-            "gzip": "gzip",
-            "mkfs.xfs": "xfsprogs",
-            "aws": "awscli",
-            "ss": "iproute2",
-            "python3.11": "python3.11-venv",
-        },
+        packages=dict(zip(_COMMANDS, _OF_DEBIAN, strict=True)),
         install=(
             "export DEBIAN_FRONTEND=noninteractive",
             "options=(--yes --quiet --no-install-recommends -o DPkg::Lock::Timeout=300)",

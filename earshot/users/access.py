@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -54,22 +54,16 @@ _KINDS = {
     "group": ResourceType.GROUP,
     "transactional_id": ResourceType.TRANSACTIONAL_ID,
 }
-_OF_VALIDATOR = (
-    AclOperation.CREATE,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE,
-    AclOperation.ALTER,
-    AclOperation.READ,
-    AclOperation.WRITE,
+_OF_VALIDATOR = tuple(
+    AclOperation[it] for it in ("CREATE", "DELETE", "DESCRIBE", "ALTER", "READ", "WRITE")
 )
 
 
 def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
     """What all users may do: ``users`` holds prefixes by name; the validator, its own topics."""
-    found: list[Grant] = [(VALIDATOR, "topic", PREFIX)]
-    return found + [
-        (user, kind, prefix) for user, them in users.items() for prefix in them for kind in _KINDS
-    ]
+    held = [(user, prefix) for user, prefixes in users.items() for prefix in prefixes]
+    of_users = [(user, kind, prefix) for user, prefix in held for kind in _KINDS]
+    return [(VALIDATOR, "topic", PREFIX), *of_users]
 
 
 def operations(user: str) -> tuple[AclOperation, ...]:
@@ -79,20 +73,16 @@ def operations(user: str) -> tuple[AclOperation, ...]:
 
 def bindings(grant: Grant) -> list[AclBinding]:
     """The permissions of a grant: for whom logs in by password, and by certificate."""
+    return [AclBinding(*it) for it in _permissions(grant)]
+
+
+def _permissions(grant: Grant) -> Iterator[tuple[Any, ...]]:
+    """What a binding and a filter of bindings are made of."""
     user, kind, prefix = grant
-    return [
-        AclBinding(
-            _KINDS[kind],
-            prefix,
-            ResourcePatternType.PREFIXED,
-            f"User:{shown}",
-            "*",
-            operation,
-            AclPermissionType.ALLOW,
-        )
-        for shown in (user, principal(user, CLIENTS))
-        for operation in operations(user)
-    ]
+    resource = (_KINDS[kind], prefix, ResourcePatternType.PREFIXED)
+    for shown in (user, principal(user, CLIENTS)):
+        for operation in operations(user):
+            yield *resource, f"User:{shown}", "*", operation, AclPermissionType.ALLOW
 
 
 class UserAccess:
@@ -111,19 +101,7 @@ class UserAccess:
 
     def forbid(self, unwanted: Iterable[Grant]) -> None:
         """Takes back everything in ``unwanted``. Raises EarshotError."""
-        filters = [
-            AclBindingFilter(
-                item.restype,
-                item.name,
-                item.resource_pattern_type,
-                item.principal,
-                item.host,
-                item.operation,
-                item.permission_type,
-            )
-            for grant in unwanted
-            for item in bindings(grant)
-        ]
+        filters = [AclBindingFilter(*it) for grant in unwanted for it in _permissions(grant)]
         if filters:
             _wait(self._admin.delete_acls(filters, request_timeout=SECONDS), "permissions")
 
@@ -155,29 +133,27 @@ class UserAccess:
         if not names:
             return []
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
-        known = _result(answer, "users")
-        kinds = {
-            user: [it.mechanism for it in held.scram_credential_infos]
-            for user, held in known.items()
+        having = {
+            user
+            for user, held in _result(answer, "users").items()
+            if kind in [it.mechanism for it in held.scram_credential_infos]
         }
-        return [name for name in names if kind in kinds.get(name, ())]
+        return [name for name in names if name in having]
 
 
-def await_logins(
-    brokers: Mapping[int, str], client: Mapping[str, Any], seconds: float = LOGIN_SECONDS
-) -> None:
+def await_logins(brokers: Mapping[int, str], client: Mapping[str, Any]) -> None:
     """Returns when each of ``brokers`` (host:port by id) lets the user of ``client`` log in.
 
     A broker learns of changes in their order, so it then knows whatever was changed before.
-    Raises EarshotError after ``seconds``.
+    Raises EarshotError after `LOGIN_SECONDS`.
     """
-    end = time.monotonic() + seconds
+    end = time.monotonic() + LOGIN_SECONDS
     for id, address in brokers.items():
         while problem := _refused(address, client):
             if time.monotonic() > end:
                 raise EarshotError(
                     f"broker {id}: {address}",
-                    observed=f"lets nobody log in after {seconds:g} s ({problem})",
+                    observed=f"lets nobody log in after {LOGIN_SECONDS:g} s ({problem})",
                     remedy="see its log, then run the same command again",
                 )
             time.sleep(0.1)
