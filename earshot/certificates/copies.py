@@ -31,17 +31,13 @@ def restore(store: Store, copy: str, key_stores: Mapping[str, str]) -> None:
     try:
         files = {str(name): str(text) for name, text in json.loads(copy).items()}
     except (ValueError, AttributeError):
-        raise EarshotError(
-            "the copy of the stack's authority",
-            observed="is none",
-            remedy="see who has written it; the update of a checkout that has the authority "
-            "writes it anew",
-        ) from None
+        what, who = "the copy of the stack's authority", "see who has written it"
+        remedy = f"{who}; the update of a checkout that has the authority writes it anew"
+        raise EarshotError(what, observed="is none", remedy=remedy) from None
     for name, text in (files | {f"{it}.pem": text for it, text in key_stores.items()}).items():
         path = store.folder / name
-        if path.name != name:
-            continue  # a path that leads elsewhere
-        if not path.exists() or path.read_text() != text:
+        leads_elsewhere = path.name != name
+        if not leads_elsewhere and (not path.exists() or path.read_text() != text):
             store.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             public = any(fnmatchcase(name, it) for it in _PUBLIC)
             cache.write(path, text, 0o644 if public else 0o600)

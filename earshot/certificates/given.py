@@ -104,17 +104,12 @@ def read_node(
         names = read_certificate(_pem(own)).names
         name = principal(own.subject)
     except _UNUSABLE as reason:
-        raise EarshotError(
-            certificate,
-            observed=f"holds a certificate that cannot be used ({reason})",
-            remedy="have it issued anew",
-        ) from None
+        observed = f"holds a certificate that cannot be used ({reason})"
+        raise EarshotError(certificate, observed=observed, remedy="have it issued anew") from None
     if private.public_key().public_bytes(*_PUBLIC) != public:
-        raise EarshotError(
-            key,
-            observed=f"holds another key than that of the first certificate in {certificate}",
-            allowed="the key that the certificate was issued for",
-        )
+        observed = f"holds another key than that of the first certificate in {certificate}"
+        allowed = "the key that the certificate was issued for"
+        raise EarshotError(key, observed=observed, allowed=allowed)
     sent = [item for item in path if item is own or item.subject != item.issuer]
     shown = ShownCertificate(
         names,
@@ -147,22 +142,18 @@ def _read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as reason:
-        raise EarshotError(
-            path,
-            observed=f"cannot be read ({reason.strerror})",
-            remedy="put it there, or correct security.tls.from",
-        ) from None
+        remedy = "put it there, or correct security.tls.from"
+        observed = f"cannot be read ({reason.strerror})"
+        raise EarshotError(path, observed=observed, remedy=remedy) from None
 
 
 def _certificates(place: str, texts: Mapping[str, bytes]) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(texts[place])
     except _UNUSABLE:
-        raise EarshotError(
-            place,
-            observed="holds no certificate that can be read",
-            allowed="PEM: -----BEGIN CERTIFICATE-----",
-        ) from None
+        observed = "holds no certificate that can be read"
+        allowed = "PEM: -----BEGIN CERTIFICATE-----"
+        raise EarshotError(place, observed=observed, allowed=allowed) from None
 
 
 def _key(place: str, text: bytes, password: bytes) -> Key:

@@ -47,9 +47,8 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, Text]:
 def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, Text]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
-    found = answer(
-        _named(places), permissions, ssm.get_parameters, Names=list(names), WithDecryption=True
-    )
+    given = {"Names": list(names), "WithDecryption": True}
+    found = answer(_named(places), permissions, ssm.get_parameters, **given)
     held: dict[str, Text] = {}
     for item in found["Parameters"]:
         text = Text(item["Value"].encode(), item["Type"] == "SecureString")
@@ -67,9 +66,8 @@ def _secret(manager: Any, place: str) -> Text:
     name = place.removeprefix(SECRETS)
     found = answer(place, permissions, manager.get_secret_value, SecretId=name)
     if "SecretString" not in found:
-        raise EarshotError(
-            place, observed="is a binary secret", allowed="one that holds a text, as PEM is"
-        )
+        allowed = "one that holds a text, as PEM is"
+        raise EarshotError(place, observed="is a binary secret", allowed=allowed)
     return Text(found["SecretString"].encode(), True)
 
 

@@ -45,6 +45,8 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
     asked = new_request(subject, wanted)
     partition, region, _ = parts_of_ca(arn)
     authority = authority_of(arn)
+    trusted = x509.load_pem_x509_certificates(authority.encode())
+    is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # else the CA's key is of EC
     with client("acm-pca", arn, region) as pca:
         made = answer(
             arn,
@@ -52,7 +54,7 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
             pca.issue_certificate,
             CertificateAuthorityArn=arn,
             Csr=asked.text.encode(),
-            SigningAlgorithm=_algorithm(authority),
+            SigningAlgorithm="SHA256WITHRSA" if is_rsa else "SHA256WITHECDSA",
             TemplateArn=f"arn:{partition}:acm-pca:::template/EndEntityCertificate/V1",
             Validity={"Value": days, "Type": "DAYS"},
         )
@@ -61,22 +63,13 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
         answer(arn, "acm-pca:GetCertificate", wait, **named)
         found = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
     chain = _lines(found["Certificate"], found.get("CertificateChain"))
-    trusted = x509.load_pem_x509_certificates(authority.encode())
     node = read_node(arn, arn, {arn: (asked.key + chain).encode()}, b"", trusted)
     names = node.shown.names
     if not names.same(wanted) or node.principal != subject.principal:
-        raise EarshotError(
-            arn,
-            observed=f"has issued a certificate for {names} to {node.principal}",
-            allowed=f"what was asked for, {wanted} to {subject.principal}",
-        )
+        observed = f"has issued a certificate for {names} to {node.principal}"
+        allowed = f"what was asked for, {wanted} to {subject.principal}"
+        raise EarshotError(arn, observed=observed, allowed=allowed)
     return node.store
-
-
-def _algorithm(authority: str) -> str:
-    """What the CA signs with: its key is of one of two families."""
-    own = x509.load_pem_x509_certificate(authority.encode()).public_key()
-    return "SHA256WITHRSA" if isinstance(own, rsa.RSAPublicKey) else "SHA256WITHECDSA"
 
 
 def _lines(*texts: str | None) -> str:

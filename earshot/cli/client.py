@@ -48,7 +48,6 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
     try:
         cache.write(output, text, OWNER_ALONE)
     except OSError as reason:
-        raise EarshotError(
-            f"--output {output}", observed=f"cannot be written ({reason.strerror})"
-        ) from None
+        observed = f"cannot be written ({reason.strerror})"
+        raise EarshotError(f"--output {output}", observed=observed) from None
     return 0

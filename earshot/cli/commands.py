@@ -270,10 +270,7 @@ def client(stack: SecuredStack, user: User, listener: Listener, output: ClientOu
 
 @app.command()
 def report(
-    files: Reports = None,
-    stack: Stack = None,
-    format: ReportFormat = None,
-    output: Output = None,
+    files: Reports = None, stack: Stack = None, format: ReportFormat = None, output: Output = None
 ) -> None:
     """Print a saved report in any format; several become one, a matrix for each vantage.
 

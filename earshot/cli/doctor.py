@@ -54,15 +54,10 @@ def run(
 
 def _for_scope(contract: Contract | None, scope: Scope) -> Contract:
     if contract is None:
-        raise EarshotError(
-            f"--scope {scope}",
-            observed="nobody outside a cluster learns whom its listeners are for",
-            remedy="name a --stack or a --contract",
-        )
+        observed = "nobody outside a cluster learns whom its listeners are for"
+        remedy = "name a --stack or a --contract"
+        raise EarshotError(f"--scope {scope}", observed=observed, remedy=remedy)
     if scope not in contract.scopes:
-        raise EarshotError(
-            f"--scope {scope}",
-            observed="no listener of the contract is for it",
-            allowed=", ".join(contract.scopes),
-        )
+        observed, allowed = "no listener of the contract is for it", ", ".join(contract.scopes)
+        raise EarshotError(f"--scope {scope}", observed=observed, allowed=allowed)
     return contract.for_scope(scope)

@@ -49,22 +49,12 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str]) -> int:
     """Runs `earshot lint` with ``arguments``; the exit code. Raises EarshotError, and SystemExit
     where help was asked for."""
-    options = parser().parse_intermixed_args(arguments)
+    options = vars(parser().parse_intermixed_args(arguments))
     from earshot.cli import lint as command
 
-    choice = command.Choice(
-        select=options.select,
-        ignore=options.ignore,
-        baseline=options.baseline,
-        write_baseline=options.write_baseline,
-        together=options.file,
-        profiles=options.profile,
-        kafka_version=options.kafka_version,
-        fix=options.fix,
-        diff=options.diff,
-    )
-    format = LintFormat(options.format) if options.format else None
-    return command.run(options.paths, choice, format, options.output)
+    paths, format, output = (options.pop(name) for name in ("paths", "format", "output"))
+    choice = command.Choice(**options)
+    return command.run(paths, choice, LintFormat(format) if format else None, output)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,9 +69,9 @@ def parser() -> argparse.ArgumentParser:
     add, several = found.add_argument, partial(found.add_argument, action="append", default=[])
     add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
     # fmt: off
-    several("-f", "--file", metavar="FILE", type=Path,
+    several("-f", "--file", metavar="FILE", type=Path, dest="together",
         help="a Compose file; each is laid over those before it, as by 'docker compose -f'")
-    several("--profile", metavar="NAME",
+    several("--profile", metavar="NAME", dest="profiles",
         help="services of this profile, and not of others; may be repeated")
     add("--kafka-version", metavar="X.Y", default="",
         help="Kafka's release, where a file shows none")

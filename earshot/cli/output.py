@@ -65,9 +65,8 @@ def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
     sources = {item.resolve() for item in read} if there else set()
     for file in there:
         if file.resolve() in sources:
-            raise EarshotError(
-                f"output {file}", observed="is a file that is read", allowed="another file"
-            )
+            observed = "is a file that is read"
+            raise EarshotError(f"output {file}", observed=observed, allowed="another file")
 
 
 def save(file: Path, text: str, mode: int = 0o644) -> None:
@@ -86,9 +85,8 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
         else:
             cache.write(file.resolve(), text, mode)
     except OSError as reason:
-        raise EarshotError(
-            f"file {file}", observed=f"cannot be written ({reason.strerror})"
-        ) from None
+        observed = f"cannot be written ({reason.strerror})"
+        raise EarshotError(f"file {file}", observed=observed) from None
 
 
 def emit(text: str) -> None:
@@ -100,9 +98,8 @@ def emit(text: str) -> None:
         _leave_stdout()
     except OSError as reason:
         _leave_stdout()
-        raise EarshotError(
-            "stdout", observed=f"cannot be written ({reason.strerror or reason})"
-        ) from None
+        observed = f"cannot be written ({reason.strerror or reason})"
+        raise EarshotError("stdout", observed=observed) from None
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -24,7 +24,7 @@ def steps() -> Iterator[Step]:
 
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield _print_step
+        yield lambda text: print(visible(text), file=sys.stderr, flush=True)
         return
     columns = (
         progress.SpinnerColumn(),
@@ -56,7 +56,3 @@ class _Live:
             spent = time.monotonic() - self._since
             self._live.console.print(f"{self._text} ({spent:.1f} s)", markup=False, highlight=False)
             self._text = ""
-
-
-def _print_step(text: str) -> None:
-    print(visible(text), file=sys.stderr, flush=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import Address, parse_address
@@ -56,9 +57,8 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
             "or a broker (--bootstrap HOST:PORT)",
         )
     if stack is not None and contract is not None:
-        raise EarshotError(
-            "--stack and --contract", observed="are both given", allowed="one of them"
-        )
+        what = "--stack and --contract"
+        raise EarshotError(what, observed="are both given", allowed="one of them")
     addresses = parse_bootstrap(bootstrap) if bootstrap is not None else ()
     if stack is not None:
         project = Project.find()
@@ -102,15 +102,10 @@ def stack_contract(project: Project, stack: str) -> Contract:
         missing.observed += ", and there is no pulumi on PATH to ask"
         raise missing
     command = [pulumi, "stack", "output", "contract", "--json", "--stack", stack]
+    quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     try:
         done = subprocess.run(
-            [*command, "--non-interactive"],
-            cwd=project.root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PULUMI_SECONDS,
-            check=False,
+            [*command, "--non-interactive"], cwd=project.root, timeout=PULUMI_SECONDS, **quiet
         )
     except subprocess.TimeoutExpired:
         missing.observed += f", and `pulumi` did not answer within {PULUMI_SECONDS} s"

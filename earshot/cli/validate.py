@@ -98,9 +98,8 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
     if standing.vantage is not None:
         for option, value in (("--vantages", standing.vantages), ("--only", standing.only)):
             if value:
-                raise EarshotError(
-                    f"--vantage and {option}", observed="are both given", allowed="one of them"
-                )
+                what = f"--vantage and {option}"
+                raise EarshotError(what, observed="are both given", allowed="one of them")
         return None
     if standing.vantages is not None:
         return read_standpoints(standing.vantages)
@@ -146,9 +145,8 @@ def _options(effort: Effort, defaults: ValidationSpec) -> ValidationOptions:
 def _property(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark."):
-        raise EarshotError(
-            f"--conf {text}", observed="is no Spark property", allowed="spark.KEY=VALUE"
-        )
+        observed, allowed = "is no Spark property", "spark.KEY=VALUE"
+        raise EarshotError(f"--conf {text}", observed=observed, allowed=allowed)
     return key, value
 
 

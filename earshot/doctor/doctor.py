@@ -170,7 +170,7 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
 
 def _seed_note(address: Address, name: str | None, sighting: Sighting, expected: str | None) -> str:
     if sighting.answer is None:
-        return f"{address} gave no metadata" + (f"; it belongs to {name}" if name else "")
+        return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
     found = sighting.answer.cluster_id
     if expected is not None and found not in (expected, NOT_SAID):
         return f"{address} belongs to cluster {found}, not to {expected} of the contract"
@@ -188,10 +188,10 @@ def _by_address(
     targets = targets_seen(seeds, protocol, answers)
     new = [(item.address, protocol) for item in targets]
     sightings |= look([place for place in new if place not in sightings], client, end, pool)
-    groups: dict[str, list[MetadataAnswer]] = {}
-    for target in targets:
-        asked = set(target.listener.split(","))
-        groups[target.listener] = [item for item in answers if str(item.asked) in asked]
+    groups = {
+        name: [item for item in answers if str(item.asked) in name.split(",")]
+        for name in (target.listener for target in targets)
+    }
     return facts_of(targets, sightings, groups, None)
 
 

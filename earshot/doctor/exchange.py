@@ -84,12 +84,12 @@ def produce(
     }
     producer = Producer(dict(values) | settings)
     deliveries += [_Delivery(producer, topic, it, patience) for it in destinations]
-    leaders = _Leaders(producer, topic, limit / 2)
+    leaders = _leaders(producer, topic, limit / 2, end)
     waiting, unsent = list(deliveries), list(deliveries)
     try:
         while waiting and end.left() and patience.left():
             if unsent:
-                led = leaders.found(end)
+                led = next(leaders)
                 for delivery in [it for it in unsent if led is None or it.partition in led]:
                     delivery.send()
                     unsent.remove(delivery)
@@ -165,30 +165,26 @@ class _Delivery:
             self.outcome = self.errors.explain(error)
 
 
-class _Leaders:
-    """Which partitions of a topic have a leader for a client.
+def _leaders(
+    producer: Producer, topic: str, limit: float, end: Deadline
+) -> Iterator[set[int] | None]:
+    """Each time, the partitions of ``topic`` that have a leader, as far as is known; None once it
+    was waited for longer than ``limit`` seconds.
 
     A topic reaches the brokers' metadata a moment after its creation is acknowledged.
     """
-
-    def __init__(self, producer: Producer, topic: str, limit: float) -> None:
-        self._producer = producer
-        self._topic = topic
-        self._end = Deadline(limit)
-        self._patience = _METADATA_PATIENCE
-
-    def found(self, end: Deadline) -> set[int] | None:
-        """Those that have one, as far as is known; None once it was waited for long enough."""
-        left = end.left(self._end.left())
-        if not left:
-            return None
+    waiting, patience = Deadline(limit), _METADATA_PATIENCE
+    while left := end.left(waiting.left()):
         try:
-            known = self._producer.list_topics(self._topic, timeout=min(left, self._patience))
+            known = (
+                producer.list_topics(topic, timeout=min(left, patience)).topics[topic].partitions
+            )
         except KafkaException:
-            self._patience *= 2
-            return set()
-        partitions = known.topics[self._topic].partitions
-        return {number for number, it in partitions.items() if it.leader >= 0}
+            patience *= 2
+            known = {}
+        yield {number for number, it in known.items() if it.leader >= 0}
+    while True:
+        yield None
 
 
 def consume(

@@ -44,17 +44,6 @@ MOST_TIMES = 6.0
 """How many times these limits a run with a longer deadline has at most."""
 SPOKEN_LIMIT = 2.0
 """Seconds for finding out what a listener speaks that gave none."""
-CERTAIN = frozenset(
-    {
-        "certificate-name",
-        "certificate-expired",
-        "certificate-not-yet-valid",
-        "certificate-untrusted",
-        "client-certificate",
-        "mechanism",
-    }
-)
-"""Errors of a server that speaks the expected protocol."""
 PATIENCE = 1.0
 """Seconds below which silence says nothing of who is silent."""
 
@@ -128,7 +117,8 @@ def _look(
 def _understood(contact: Contact, protocol: Protocol, met: Failure, end: Deadline) -> Contact:
     """``contact``, with what its listener speaks instead of ``protocol`` where it does."""
     left = end.left(SPOKEN_LIMIT)
-    if met.error in CERTAIN or left < PATIENCE:
+    # these errors come from a server that speaks the expected protocol
+    if "certificate" in met.error or met.error == "mechanism" or left < PATIENCE:
         return contact
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
     other = spoken((ip, contact.address.port), left).other_than(protocol)
@@ -140,16 +130,10 @@ def _understood(contact: Contact, protocol: Protocol, met: Failure, end: Deadlin
 def targets_of(contract: Contract) -> list[CellTarget]:
     """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
     return [
-        CellTarget(
-            listener.name,
-            listener.protocol,
-            broker.id,
-            broker.advertised[listener.name].address,
-            listener.scopes,
-        )
-        for listener in contract.listeners
+        CellTarget(it.name, it.protocol, broker.id, broker.advertised[it.name].address, it.scopes)
+        for it in contract.listeners
         for broker in contract.brokers
-        if listener.name in broker.advertised
+        if it.name in broker.advertised
     ]
 
 

@@ -94,11 +94,9 @@ def _prepare(
         try:
             client.networks.get(standpoint.network)
         except NotFound:
-            raise EarshotError(
-                f"network {standpoint.network}",
-                observed="does not exist on this engine",
-                remedy="deploy the stack: the brokers' network is part of it",
-            ) from None
+            what, observed = f"network {standpoint.network}", "does not exist on this engine"
+            remedy = "deploy the stack: the brokers' network is part of it"
+            raise EarshotError(what, observed=observed, remedy=remedy) from None
     image = ensure_image(client, standpoint.base, say)
     for name in remove_leftovers(client, cluster):
         say(f"removed {name}, which a run that was killed had left")
@@ -158,9 +156,8 @@ def ended(
                 lines.finish()
             yield container, lines.last
     except (DockerException, OSError) as reason:
-        raise EarshotError(
-            f"Docker engine of {session.where}", observed=f"ended the run: {root_cause(reason)}"
-        ) from None
+        observed = f"ended the run: {root_cause(reason)}"
+        raise EarshotError(f"Docker engine of {session.where}", observed=observed) from None
 
 
 @contextlib.contextmanager

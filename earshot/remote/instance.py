@@ -92,11 +92,9 @@ def _checked(answer: bytes, source: str, contract: Contract) -> Report:
     wanted = {(it.listener, it.broker, it.address) for it in targets_of(contract)}
     if missing := sorted(wanted - seen):
         listener, broker, address = missing[0]
-        raise EarshotError(
-            source,
-            observed=f"says nothing of {listener} of broker {broker} ({address})",
-            allowed="a report on the contract that was asked about",
-        )
+        observed = f"says nothing of {listener} of broker {broker} ({address})"
+        allowed = "a report on the contract that was asked about"
+        raise EarshotError(source, observed=observed, allowed=allowed)
     vantages = tuple(
         item.model_copy(update={"kind": "remote"}) if item.kind == "host" else item
         for item in report.vantages

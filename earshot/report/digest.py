@@ -22,7 +22,8 @@ from earshot.validation.result import (
 )
 from earshot.validation.terms import Verdict
 
-_GRAVITY = {Verdict.FAIL: 0, Verdict.INCONCLUSIVE: 1, Verdict.SKIP: 2, Verdict.PASS: 3}
+gravity = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP, Verdict.PASS).index
+"""The gravest has the lowest number."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def shortcomings(report: Report) -> tuple[Problem, ...]:
 
 
 def _gravest_first(found: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(found, key=lambda item: _GRAVITY[item.verdict]))
+    return tuple(sorted(found, key=lambda item: gravity(item.verdict)))
 
 
 def _likeness(cell: Cell) -> str:
@@ -237,4 +238,4 @@ def between_brokers(report: Report) -> str:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The gravest of ``verdicts``; of none, a pass was never shown: skip."""
-    return min(verdicts, key=_GRAVITY.__getitem__, default=Verdict.SKIP)
+    return min(verdicts, key=gravity, default=Verdict.SKIP)

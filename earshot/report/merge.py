@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from earshot.errors import EarshotError
-from earshot.report.digest import vantages, worst
+from earshot.report.digest import gravity, vantages
 from earshot.report.wording import aware, moment
 from earshot.validation.result import Replication, Report
 from earshot.validation.terms import Verdict
@@ -126,20 +126,18 @@ def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
     for report in reports:
         for pair in report.replication:
             found.setdefault((pair.leader, pair.follower), []).append(pair)
-    return tuple(_known(group) for _, group in sorted(found.items()))
-
-
-def _known(looks: Sequence[Replication]) -> Replication:
-    """A failure, else a proof; who found out nothing takes neither away."""
-    known = [pair for pair in looks if pair.verdict is not Verdict.INCONCLUSIVE] or looks
-    return next(pair for pair in known if pair.verdict is worst(it.verdict for it in known))
+    chosen = []
+    for _, looks in sorted(found.items()):
+        # a failure, else a proof; who found out nothing takes neither away
+        known = [pair for pair in looks if pair.verdict is not Verdict.INCONCLUSIVE] or looks
+        chosen.append(min(known, key=lambda pair: gravity(pair.verdict)))
+    return tuple(chosen)
 
 
 def _restarts(reports: Sequence[Report]) -> list[str]:
     first: dict[str, str] = {}
-    changed = []
-    for report in reports:
-        for name, incarnation in report.incarnations.items():
-            if first.setdefault(name, incarnation) != incarnation:
-                changed.append(f"{name} was restarted or replaced between these reports")
-    return list(dict.fromkeys(changed))
+    changed: dict[str, None] = {}
+    for name, incarnation in chain(*(report.incarnations.items() for report in reports)):
+        if first.setdefault(name, incarnation) != incarnation:
+            changed[f"{name} was restarted or replaced between these reports"] = None
+    return list(changed)

@@ -181,7 +181,9 @@ class Job:
         def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:
             reader = chosen[0].listener
             outlines = spark_records.outline(records(chosen), reader, self.run, shares)
-            if all(item.proven for item in outlines if _checked(item.tally)):
+            # the exact figures of unknown and of foreign records do not matter
+            checked = [it for it in outlines if it.tally.own and _is_known(it.tally.share)]
+            if all(item.proven for item in checked):
                 return tuple(item.tally for item in outlines)
             self.on_event(f"counting one by one what came back through {reader}")
             return spark_records.exact(records(chosen), reader, self.run, shares)
@@ -203,6 +205,5 @@ def _share(route: Route, attempt: int, records: int, acknowledged: bool) -> Shar
     return Share(route.listener, route.broker, attempt, route.partition, records, acknowledged)
 
 
-def _checked(tally: Tally) -> bool:
-    """Whether its exact figures matter: not those of unknown and of foreign records."""
-    return tally.own and (tally.share is None or tally.share.acknowledged)
+def _is_known(share: Share | None) -> bool:
+    return share is None or share.acknowledged

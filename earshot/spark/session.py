@@ -101,8 +101,9 @@ class Opening:
         """Starts the JVM and returns; raises EarshotError for settings that cannot be used."""
         self._settings = settings
         self._session: Session | None = None
-        _quieten_py4j()
         self._recording: Recording | None = None
+        # it would print stack traces for calls that were under way when their JVM ended
+        logging.getLogger().addFilter(_is_not_py4j)
         self._jvm = None if GATEWAY in os.environ else self._start()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="spark-session")
         # not in the main thread, where a new context would take over Ctrl-C
@@ -275,13 +276,6 @@ def _names_master(given: Mapping[str, str]) -> bool:
         if folder:
             return re.search(r"^\s*spark\.master\b", defaults.read_text(), re.M) is not None
     return False
-
-
-def _quieten_py4j() -> None:
-    """Keeps py4j from printing stack traces for calls that were under way when their JVM ended."""
-    root = logging.getLogger()
-    if _is_not_py4j not in root.filters:
-        root.addFilter(_is_not_py4j)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

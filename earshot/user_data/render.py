@@ -76,11 +76,11 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
                 remedy="render it when the name's resource is there",
             )
     if PurePosixPath(MOUNT) not in PurePosixPath(node.log_dir).parents or ".." in node.log_dir:
-        raise EarshotError(
-            f"{who}: log_dir",
-            observed=f"{node.log_dir} is not on the data volume",
-            allowed=f"a directory below {MOUNT}",
+        observed, allowed = (
+            f"{node.log_dir} is not on the data volume",
+            f"a directory below {MOUNT}",
         )
+        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=allowed)
     if keys := revealed(settings(plan, node)):
         raise EarshotError(
             f"{who}: user data",

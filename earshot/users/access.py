@@ -180,8 +180,6 @@ def _result(future: Future[Any], what: str) -> Any:
         reason = f"no answer after {SECONDS:g} s"
     except KafkaException as error:
         reason = failure_of(error).text
-    raise EarshotError(
-        f"the cluster's {what}",
-        observed=f"cannot be read or changed ({reason})",
-        remedy="see the brokers' logs, then run the same command again",
-    )
+    observed = f"cannot be read or changed ({reason})"
+    remedy = "see the brokers' logs, then run the same command again"
+    raise EarshotError(f"the cluster's {what}", observed=observed, remedy=remedy)

@@ -22,25 +22,18 @@ def read_client_file(file: Path, source: str) -> dict[str, str]:
     text = data.decode("latin-1")  # as Java reads it
     values = dict(read_properties(text).values)
     if malformed := malformed_keys(text):
-        raise EarshotError(
-            source,
-            observed=f"has a \\u without four hexadecimal digits in {_keys(malformed)}",
-            allowed="a backslash is written twice",
-        )
-    if ambiguous := _otherwise_in_utf8(data, values):
-        raise EarshotError(
-            source,
-            observed=f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
-            "ISO 8859-1 and others as UTF-8",
-            allowed="ASCII; any other character as \\uXXXX",
-        )
-    if not values:
-        raise EarshotError(
-            source,
-            observed="holds no property",
-            allowed="lines of key=value, such as security.protocol=SASL_SSL",
-        )
-    return {key: value.strip(_TRIMMED) for key, value in values.items()}
+        observed = f"has a \\u without four hexadecimal digits in {_keys(malformed)}"
+        allowed = "a backslash is written twice"
+    elif ambiguous := _otherwise_in_utf8(data, values):
+        observed = f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
+        observed += "ISO 8859-1 and others as UTF-8"
+        allowed = "ASCII; any other character as \\uXXXX"
+    elif not values:
+        observed = "holds no property"
+        allowed = "lines of key=value, such as security.protocol=SASL_SSL"
+    else:
+        return {key: value.strip(_TRIMMED) for key, value in values.items()}
+    raise EarshotError(source, observed=observed, allowed=allowed)
 
 
 def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:

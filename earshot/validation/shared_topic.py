@@ -11,14 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from earshot.validation.client import Failure, failure_of
-from earshot.validation.topic import (
-    PREFIX,
-    Replicas,
-    TopicError,
-    await_change,
-    create_topic,
-    plain,
-)
+from earshot.validation.topic import PREFIX, Replicas, TopicError, await_change, create_topic, plain
 
 TRIES: Final = 20
 SETTLE: Final = 0.1
