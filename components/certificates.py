@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import DiffResult, Resource
 from pulumi.output import Unknown
 from pulumi.runtime import is_dry_run
 
-from components.checked import Props, on_lines_of_its_own
+from components.dynamic import Props, Provider, here, on_lines_of_its_own
 from components.outputs import applied, known_or, with_run_errors
-from components.owner import OwnedProvider
 from components.passwords import given_to
 from components.writing import writing
 from earshot import cache
@@ -31,48 +30,33 @@ from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
-from earshot.placement.secured import files_of, unit_of
-from earshot.project import Project
+from earshot.placement.given import files_of, unit_of
 
 
-class CertificatesProvider(OwnedProvider):
+class CertificatesProvider(Provider):
     """A certificate per node and user."""
 
-    _DECIDES = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
+    ID = "certificates"
+    DECISIVE = ("root", "hosts", "users", "mechanism", "days", "renew_days", "files", "private_ca")
     """What decides beside them is seen in the folder."""
-    _config: Any = None
-
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
         if isinstance(news["hosts"], Unknown):  # as long as a node's name is
             return DiffResult(changes=True)
-        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         store = store_of(news)
         with on_lines_of_its_own():
             wanted = _wanted(news, self._passwords)
             store.check(wanted, issued=bool(olds.get("certificates")))
-        due = changed or bool(store.due(wanted, _now()))
+        due = self.differs(olds, news) or bool(store.due(wanted, _now()))
         return DiffResult(changes=due or not _is_in_state(store, wanted, olds))
 
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult("certificates", self._filled(props))
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(self._filled(news))
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
-
-    def _filled(self, props: Props) -> Props:
-        store = store_of(props)
+    def made(self, _olds: Props, news: Props) -> Props:
+        store = store_of(news)
         with on_lines_of_its_own(), writing("certificates", store.folder):
-            held = store.fill(_wanted(props, self._passwords), _now())
-            text = _of_validator(store, props)
+            held = store.fill(_wanted(news, self._passwords), _now())
+            text = _of_validator(store, news)
             cache.write(store.folder / VALIDATOR_FILE, text, 0o600)
-        return {**props, **_outputs(held)}
+        return {**news, **_outputs(held)}
 
     @property
     def _passwords(self) -> dict[str, str]:
@@ -167,7 +151,7 @@ def _kept(props: Props) -> Kept:
 
 def store_of(props: Props) -> Store:
     """The keys and passwords of the cluster whose folder is ``props["root"]``."""
-    return Store(Project.find().here(Path(props["root"])) / FOLDER)
+    return Store(here(props["root"]) / FOLDER)
 
 
 def _wanted(props: Props, passwords: Mapping[str, str]) -> WantedCertificates:

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import DiffResult, ReadResult, Resource
 
+from components.dynamic import Props, Provider, here
 from components.outputs import kept
-from components.owner import OwnedProvider
 from earshot.listeners.model import ClusterPlan
-from earshot.project import Project
 from earshot.transition import memory
 from earshot.transition.change import Change
 
-Props = dict[str, Any]
 
-
-class CompleteChangeProvider(OwnedProvider):
+class CompleteChangeProvider(Provider):
     """Remembers the plan that every node has got."""
 
+    ID = "complete"
+    DECISIVE = ("plan", "done")
+
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        changed = any(olds.get(key) != news[key] for key in ("plan", "done"))
+        begun = memory.recall(here(news["state_dir"])).begun
         # a step that was taken back ends with the plan before it, and is over all the same
-        return DiffResult(changes=changed or bool(memory.recall(_folder(news)).begun))
+        return DiffResult(changes=self.differs(olds, news) or bool(begun))
 
-    def create(self, props: Props) -> CreateResult:
-        _complete(props)
-        return CreateResult("complete", props)
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _complete(news)
-        return UpdateResult(news)
+    def made(self, _olds: Props, news: Props) -> Props:
+        plan = ClusterPlan.model_validate(news["plan"])
+        memory.complete(here(news["state_dir"]), plan, int(news["done"]))
+        return news
 
     def read(self, id_: str, props: Props) -> ReadResult:
-        # lost with its file: the next update, which proves what runs, writes it again
-        return (
-            ReadResult(id_, props) if memory.recall(_folder(props)).complete else ReadResult("", {})
-        )
+        if memory.recall(here(props["state_dir"])).complete:
+            return ReadResult(id_, props)
+        return ReadResult("", {})  # lost: the next update, which proves what runs, writes it again
 
     def delete(self, _id: str, props: Props) -> None:
-        memory.forget(_folder(props))
+        memory.forget(here(props["state_dir"]))
 
 
 class CompleteChange(Resource, module="earshot", name="CompleteChange"):
@@ -50,14 +45,6 @@ class CompleteChange(Resource, module="earshot", name="CompleteChange"):
     def __init__(
         self, name: str, change: Change, state_dir: Path, opts: pulumi.ResourceOptions
     ) -> None:
-        props = {"plan": kept(change.plan), "done": change.done_after, "state_dir": str(state_dir)}
+        plan, done = kept(change.plan), change.done_after
+        props = {"plan": plan, "done": done, "state_dir": str(state_dir)}
         super().__init__(CompleteChangeProvider(), name, props, opts)
-
-
-def _complete(props: Props) -> None:
-    plan = ClusterPlan.model_validate(props["plan"])
-    memory.complete(_folder(props), plan, int(props["done"]))
-
-
-def _folder(props: Props) -> Path:
-    return Project.find().here(Path(props["state_dir"]))

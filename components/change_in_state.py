@@ -13,18 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+from pulumi.dynamic import Resource
 
+from components.dynamic import Props, Provider, here
 from components.outputs import kept
-from components.owner import OwnedProvider
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.project import Project
 from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
-
-Props = dict[str, Any]
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine's own: all resources of a stack as its last checkpoint has them."""
@@ -118,37 +115,33 @@ def recalled(folder: Path) -> HeldChanges:
 
 def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
     """The resources of ``stack`` by their URN; read again where the engine is writing just now."""
-    reads = 0
-    while True:
-        reads += 1
+    for left in reversed(range(_READS)):
         try:
             answer = pulumi.runtime.invoke(_READ, {"stackName": stack}).value or {}
+            break
         except Exception as reason:
-            if reads < _READS and _HALF_WRITTEN in str(reason):
-                time.sleep(_PAUSE_SECONDS)
-                continue
-            raise EarshotError(
-                f"stack {stack}",
-                observed=f"its state cannot be read ({reason})",
-                remedy="see that the backend of `pulumi whoami --verbose` answers, then run again",
-            ) from None
-        found: Mapping[str, Mapping[str, Any]] = answer.get("outputs", {})
-        return found
+            if not left or _HALF_WRITTEN not in str(reason):
+                raise EarshotError(
+                    f"stack {stack}",
+                    observed=f"its state cannot be read ({reason})",
+                    remedy="see that the backend of `pulumi whoami --verbose` answers, then run "
+                    "again",
+                ) from None
+        time.sleep(_PAUSE_SECONDS)
+    found: Mapping[str, Mapping[str, Any]] = answer.get("outputs", {})
+    return found
 
 
-class BegunChangeProvider(OwnedProvider):
+class BegunChangeProvider(Provider):
     """Remembers plans that nodes are about to get."""
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=olds.get("begun") != news["begun"])
+    ID = "begun"
+    DECISIVE = ("begun",)
 
-    def create(self, props: Props) -> CreateResult:
-        _begin(props)
-        return CreateResult("begun", props)
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _begin(news)
-        return UpdateResult(news)
+    def made(self, _olds: Props, news: Props) -> Props:
+        for item in news["begun"]:
+            memory.begin(here(news["state_dir"]), Made.from_props(item).plan)
+        return news
 
 
 class BegunChange(Resource, module="earshot", name="BegunChange"):
@@ -161,23 +154,19 @@ class BegunChange(Resource, module="earshot", name="BegunChange"):
         super().__init__(BegunChangeProvider(), name, props, opts)
 
 
-class ProvedChangeProvider(OwnedProvider):
+class ProvedChangeProvider(Provider):
     """Remembers the plan that every node has got."""
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        keys = ("done", "begun")
-        return DiffResult(changes=any(olds.get(key) != news[key] for key in keys))
+    ID = "proved"
+    DECISIVE = ("done", "begun")
 
-    def create(self, props: Props) -> CreateResult:
-        _complete(props)
-        return CreateResult("proved", props)
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _complete(news)
-        return UpdateResult(news)
+    def made(self, _olds: Props, news: Props) -> Props:
+        plan = Made.from_props(news["begun"][-1]).plan
+        memory.complete(here(news["state_dir"]), plan, int(news["done"]))
+        return news
 
     def delete(self, _id: str, props: Props) -> None:
-        memory.forget(_folder(props))
+        memory.forget(here(props["state_dir"]))
 
 
 class ProvedChange(Resource, module="earshot", name="ProvedChange"):
@@ -198,16 +187,3 @@ class ProvedChange(Resource, module="earshot", name="ProvedChange"):
             "state_dir": str(state_dir),
         }
         super().__init__(ProvedChangeProvider(), name, props, opts)
-
-
-def _begin(props: Props) -> None:
-    for item in props["begun"]:
-        memory.begin(_folder(props), Made.from_props(item).plan)
-
-
-def _complete(props: Props) -> None:
-    memory.complete(_folder(props), Made.from_props(props["begun"][-1]).plan, int(props["done"]))
-
-
-def _folder(props: Props) -> Path:
-    return Project.find().here(Path(props["state_dir"]))

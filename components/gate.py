@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import Resource
 
-from components import owner
-from components.formerly import formerly
+from components.dynamic import Provider, formerly
 from components.outputs import applied, kept, without_dependencies
 from earshot.listeners.model import ClusterPlan
 
@@ -149,22 +148,9 @@ class ApprovalProvider(pulumi.ProviderResource):
         )
 
 
-class _GateApprovalProvider(owner.OwnedProvider):
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        return DiffResult(changes=olds.get("digest") != news.get("digest"))
-
-    def create(self, props: dict[str, Any]) -> CreateResult:
-        return CreateResult("approved", props)
-
-    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(news)
-
-    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        return ReadResult(id_, props)
-
-
-_SealProvider = _GateApprovalProvider
-"""The name in states that earlier releases wrote."""
+class _GateApprovalProvider(Provider):
+    ID = "approved"
+    DECISIVE = ("digest",)
 
 
 class GateApproval(Resource, module="earshot", name="GateApproval"):

@@ -10,23 +10,12 @@ import logging
 import os
 import threading
 import time
-from typing import Any
 
 import psutil
-from pulumi.dynamic import ResourceProvider
 
 POLL_SECONDS = 0.5
 _lock = threading.Lock()
 _watching = False
-
-
-class OwnedProvider(ResourceProvider):
-    """A dynamic provider that ends with its engine; none of its inputs is a secret."""
-
-    serialize_as_secret_always = False
-
-    def configure(self, req: Any) -> None:
-        exit_with_parent()
 
 
 def exit_with_parent() -> None:
@@ -44,11 +33,9 @@ def exit_with_parent() -> None:
 
 def _engine() -> psutil.Process | None:
     # the plugin's direct parent may be a shell that waits for it: the engine is further up
-    for process in psutil.Process().parents():
-        if process.name() == "pulumi":
-            return process
     parents = psutil.Process().parents()
-    return parents[0] if parents else None
+    engines = (process for process in parents if process.name() == "pulumi")
+    return next(engines, parents[0] if parents else None)
 
 
 def _watch(engine: psutil.Process | None) -> None:

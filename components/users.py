@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import Resource
 
 from components.certificates import store_of
-from components.checked import Props, on_lines_of_its_own
-from components.owner import OwnedProvider
+from components.dynamic import Props, Provider, on_lines_of_its_own
 from components.writing import writing
 from earshot import cache
 from earshot.certificates.client import client_properties
@@ -30,10 +29,11 @@ MADE = "users.json"
 Known = Mapping[str, Sequence[str]]
 
 
-class UsersProvider(OwnedProvider):
+class UsersProvider(Provider):
     """What all placements do alike; each has its own way to the brokers."""
 
-    _DECIDES = ("cluster_id", "users", "mechanism", "passwords", "logins")
+    ID = "users"
+    DECISIVE = ("cluster_id", "users", "mechanism", "passwords", "logins")
 
     def access(self, props: Props) -> Mapping[str, str]:
         """Librdkafka's settings with which a node comes in."""
@@ -43,21 +43,7 @@ class UsersProvider(OwnedProvider):
         """Carries out ``order`` from where the brokers are reached. Raises EarshotError."""
         raise NotImplementedError
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=any(olds.get(key) != news.get(key) for key in self._DECIDES))
-
-    def create(self, props: Props) -> CreateResult:
-        self._settle({}, props)
-        return CreateResult("users", props)
-
-    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        self._settle(olds, news)
-        return UpdateResult(news)
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
-
-    def _settle(self, olds: Props, news: Props) -> None:
+    def made(self, olds: Props, news: Props) -> Props:
         store = store_of(news)
         with on_lines_of_its_own():
             known = merged(remembered(store), olds.get("users", {}))
@@ -65,6 +51,7 @@ class UsersProvider(OwnedProvider):
             remember(store, merged(known, news["users"]))
             self.carry_out(_order(known, olds, news, self.access(news)), news)
             remember(store, news["users"])
+        return news
 
 
 class Users(Resource, module="earshot", name="Users"):

@@ -19,23 +19,15 @@ from pathlib import Path
 from typing import IO, Any
 
 import pulumi
-from pulumi.dynamic import (
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    Resource,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi.dynamic import Resource
 
-from components import owner
+from components.dynamic import Props, Provider, here
 from components.outputs import applied
 from earshot import cache
 from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint
-from earshot.project import Project
 from earshot.validation.contract import Contract
 
 GRACE = 30.0
@@ -44,36 +36,19 @@ IMAGE_SECONDS = 1800.0
 """Seconds, in addition, to make the image for vantages in containers, once."""
 
 
-class ValidationProvider(ResourceProvider):
-    serialize_as_secret_always = False
-    _DECIDES = ("contract", "incarnations", "records", "vantages")
+class ValidationProvider(Provider):
+    ID = "validated"
+    DECISIVE = ("contract", "incarnations", "records", "vantages")
 
-    def configure(self, req: Any) -> None:
-        owner.exit_with_parent()
-
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        # states of earlier releases have no vantages
-        known = {"vantages": [], **olds}
-        return DiffResult(changes=any(known.get(key) != news.get(key) for key in self._DECIDES))
-
-    def create(self, props: dict[str, Any]) -> CreateResult:
-        return CreateResult("validated", self._run(props))
-
-    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(self._run(news))
-
-    def environment(self, props: dict[str, Any]) -> dict[str, str]:
+    def environment(self) -> Mapping[str, str]:
         """The environment of the command."""
-        return dict(os.environ)
+        return os.environ
 
-    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        return ReadResult(id_, props)
-
-    def delete(self, _id: str, props: dict[str, Any]) -> None:
+    def delete(self, _id: str, props: Props) -> None:
         for name in ("contract.json", standpoint.FILE):
-            (Project.find().here(Path(props["state_dir"])) / name).unlink(missing_ok=True)
+            (here(props["state_dir"]) / name).unlink(missing_ok=True)
 
-    def _run(self, props: dict[str, Any]) -> dict[str, Any]:
+    def made(self, _olds: Props, props: Props) -> Props:
         state = Path(props["state_dir"])
         contract = Contract.model_validate(props["contract"])
         cache.write(state / "contract.json", contract.to_json())
@@ -85,7 +60,7 @@ class ValidationProvider(ResourceProvider):
         command += ["--records", str(int(props["records"]))]
         command += ["--deadline", str(int(props["deadline"])), "--format", "json"]
         if client_config := props.get("client_config"):
-            command += ["--client-config", str(Project.find().here(Path(client_config)))]
+            command += ["--client-config", str(here(client_config))]
         command += ["--incarnations", json.dumps(props["incarnations"])]
         patience = props["deadline"] + GRACE
         if vantages:
@@ -94,7 +69,7 @@ class ValidationProvider(ResourceProvider):
             patience += IMAGE_SECONDS + max(item.patience for item in vantages)
         else:
             (state / standpoint.FILE).unlink(missing_ok=True)
-        code, errors = _run_child(command, patience, self.environment(props))
+        code, errors = _run_child(command, patience, self.environment())
         if code == 0:
             return {**props, "verdict": "pass"}
         if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):

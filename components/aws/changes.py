@@ -11,11 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+from pulumi.dynamic import DiffResult, Resource
 
 from components.aws.ssm import reader
-from components.checked import CheckedProvider, Props
-from components.formerly import formerly
+from components.dynamic import CheckedProvider, Props, formerly
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
@@ -188,11 +187,7 @@ def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
 class ChangePreflightProvider(CheckedProvider):
     """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too."""
 
-    _config: Any = None
-
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
+    ID = "held"
 
     def problems(self, olds: Props, news: Props) -> Iterable[str]:
         if not olds:
@@ -204,12 +199,6 @@ class ChangePreflightProvider(CheckedProvider):
         # a node that has served since is no change of its own: the next one records it
         decisive = news.keys() - {"written", "__provider"}
         return DiffResult(changes=any(olds.get(key) != news[key] for key in decisive))
-
-    def create(self, props: Props) -> CreateResult:
-        return CreateResult("held", props)
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(news)
 
     def _written(self, olds: Props) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the

@@ -5,12 +5,12 @@ What stands there is what instances have been given, so it goes before what lies
 
 from __future__ import annotations
 
-from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
+from pulumi.dynamic import DiffResult
 from pulumi.output import Unknown
 
 from components.aws.ssm import reader
 from components.certificates import CertificatesProvider, store_of
-from components.checked import Props, on_lines_of_its_own
+from components.dynamic import Props, on_lines_of_its_own
 from components.writing import writing
 from earshot.certificates.copies import restore
 from earshot.listeners.properties import read_properties
@@ -26,13 +26,9 @@ class AwsCertificatesProvider(CertificatesProvider):
             self._take_over(news)
         return super().diff(id, olds, news)
 
-    def create(self, props: Props) -> CreateResult:
-        self._take_over(props)
-        return super().create(props)
-
-    def update(self, id: str, olds: Props, news: Props) -> UpdateResult:
+    def made(self, olds: Props, news: Props) -> Props:
         self._take_over(news)
-        return super().update(id, olds, news)
+        return super().made(olds, news)
 
     def _take_over(self, props: Props) -> None:
         stack, store = props["stack"], store_of(props)

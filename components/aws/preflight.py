@@ -14,7 +14,7 @@ from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 
 from components.aws import archive
-from components.checked import PreflightProvider, Props
+from components.dynamic import CheckedProvider, Props
 from components.refusals import refused_settings
 from earshot.config.aws import AwsSpec
 from earshot.config.kafka_release import KafkaRelease
@@ -27,7 +27,7 @@ from earshot.listeners.render import server_properties
 from earshot.placement.aws import AwsPlan
 
 
-class AwsPreflightProvider(PreflightProvider):
+class AwsPreflightProvider(CheckedProvider):
     """Asks the archive's server, and Kafka on this machine."""
 
     def problems(self, olds: Props, news: Props) -> list[str]:

@@ -6,56 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import Resource
 
-from components.aws.reports import Awaited, Read, quorum_with, wait_for
+from components.aws.reports import Awaited, quorum_with, wait_for
 from components.aws.ssm import reader
-from components.checked import on_lines_of_its_own
-from components.owner import OwnedProvider
-
-Props = dict[str, Any]
+from components.dynamic import Props, Provider, on_lines_of_its_own
 
 
-class ReadinessProvider(OwnedProvider):
+class ReadinessProvider(Provider):
     """Waits for one node after a change, or for the whole cluster at the end of a run."""
 
-    _config: Any = None
+    ID = "ready"
+    DECISIVE = ("nodes", "whole")
 
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
-
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        return DiffResult(changes=any(olds.get(key) != news.get(key) for key in ("nodes", "whole")))
-
-    def create(self, props: Props) -> CreateResult:
+    def made(self, olds: Props, news: Props) -> Props:
+        whole, nodes = news["whole"], [Awaited.of(item) for item in news["nodes"]]
         # all voters of a new cluster start together, then one wait covers the whole cluster
-        if props["whole"]:
-            _wait(props, self._read(props))
-        return CreateResult("ready", props)
-
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        read = self._read(news)
-        if news["whole"] or quorum_with(_nodes(news), news["voters"], read):
-            _wait(news, read)
-        return UpdateResult(news)
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
-
-    def _read(self, props: Props) -> Read:
-        return reader(self._config, props["region"])
-
-
-def _nodes(props: Props) -> list[Awaited]:
-    return [Awaited.of(item) for item in props["nodes"]]
-
-
-def _wait(props: Props, read: Read) -> None:
-    with on_lines_of_its_own():
-        wait_for(
-            _nodes(props), read, props["deadline"], progress=lambda text: print(text, flush=True)
-        )
+        if whole or olds:
+            read = reader(self._config, news["region"])
+            with on_lines_of_its_own():
+                if whole or quorum_with(nodes, news["voters"], read):
+                    wait_for(nodes, read, news["deadline"], progress=print)
+        return news
 
 
 class AwsReadiness(Resource, module="earshot", name="AwsReadiness"):

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, Resource
 
 from components.aws.ssm import client
 from components.certificates import store_of
-from components.checked import Props, on_lines_of_its_own
-from components.owner import OwnedProvider
+from components.dynamic import Props, Provider, on_lines_of_its_own
 from components.users import Known, merged, remember, remembered
 from earshot.certificates.client import client_properties
 from earshot.certificates.copies import copied
@@ -41,29 +40,18 @@ LIMIT = 8192
 """Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
 
-class SecretProvider(OwnedProvider):
+class SecretProvider(Provider):
     """Writes one parameter, and again where the secret changes or another program wrote it."""
 
-    _DECIDES = ("parameter", "region", "version", "users", "mechanism", "logs_in")
-    _config: Any = None
-
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
+    DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
         with on_lines_of_its_own():
-            return DiffResult(changes=changed or self._version(olds) != olds.get("written"))
+            changed = self.differs(olds, news) or self._version(olds) != olds.get("written")
+        return DiffResult(changes=changed)
 
     def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["parameter"], self._written({}, props))
-
-    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(self._written(olds, news))
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
+        return CreateResult(props["parameter"], self.made({}, props))
 
     def delete(self, _id: str, props: Props) -> None:
         with on_lines_of_its_own(), _called(props):
@@ -73,7 +61,7 @@ class SecretProvider(OwnedProvider):
     def _ssm(self, props: Props) -> Any:
         return client(self._config, props["region"])
 
-    def _written(self, olds: Props, news: Props) -> Props:
+    def made(self, olds: Props, news: Props) -> Props:
         with on_lines_of_its_own():
             known = _known_from_now_on(olds, news)
             text = _content(store_of(news), {**news, "known": known})

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
 
 from components.aws.credentials import environment
 from components.validation import Validation, ValidationProvider
 
 
 class AwsValidationProvider(ValidationProvider):
-    _config: Any = None
-
-    def configure(self, req: Any) -> None:
-        super().configure(req)
-        self._config = req.config
-
-    def environment(self, props: dict[str, Any]) -> dict[str, str]:
+    def environment(self) -> Mapping[str, str]:
         return environment(self._config, os.environ)
 
 

@@ -19,7 +19,7 @@ from components.docker.on_engines import WantedStack
 from components.docker.preflight import ImagePreflight
 from components.docker.providers import EnginePreflightProvider, ReadinessProvider
 from components.docker.stop_preflight import StopPreflightProvider, digest
-from components.formerly import formerly
+from components.dynamic import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or
 from earshot.config.docker import DockerHost, DockerSpec

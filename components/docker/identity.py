@@ -9,9 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, Resource, UpdateResult
+from pulumi.dynamic import CreateResult, Resource
 
-from components.checked import CheckedProvider, Props
 from components.docker.container_address import Engines
 from components.docker.memory import own_id, remember
 from components.docker.on_engines import (
@@ -21,6 +20,7 @@ from components.docker.on_engines import (
     look,
     spots,
 )
+from components.dynamic import CheckedProvider, Props
 from earshot.cluster_id import new_cluster_id
 from earshot.placement import DockerPlan
 
@@ -31,6 +31,8 @@ TO_BE_MADE = "made by the update"
 class IdentityProvider(CheckedProvider):
     """Decides the id when there is none yet, and refuses another one while data has it."""
 
+    DECISIVE = ("cluster_id",)  # once there is one, hosts and volumes no longer matter
+
     def problems(self, olds: Props, news: Props) -> list[str]:
         known, configured = olds.get("cluster_id"), news.get("said")
         if known and configured in (None, known):
@@ -39,17 +41,12 @@ class IdentityProvider(CheckedProvider):
         news["cluster_id"], found = _decided(known, news)
         return found
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # once there is an id, hosts and volumes no longer matter
-        return DiffResult(changes=olds.get("cluster_id") != news["cluster_id"])
-
     def create(self, props: Props) -> CreateResult:
-        remember(Path(props["state_dir"]), props["cluster_id"])
-        return CreateResult(props["cluster_id"], props)
+        return CreateResult(props["cluster_id"], self.made({}, props))
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
+    def made(self, _olds: Props, news: Props) -> Props:
         remember(Path(news["state_dir"]), news["cluster_id"])
-        return UpdateResult(news)
+        return news
 
 
 class ClusterIdentity(Resource, module="earshot", name="ClusterIdentity"):

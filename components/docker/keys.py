@@ -10,35 +10,47 @@ import contextlib
 
 import pulumi
 import pulumi_docker as docker
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, Resource
 
 from components.certificates import store_of
-from components.checked import Props, on_lines_of_its_own
 from components.docker import throwaway
 from components.docker.container_address import Engines, engine_failed
-from components.owner import OwnedProvider
+from components.dynamic import Props, Provider, on_lines_of_its_own
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 
 
-class KeysProvider(OwnedProvider):
+class KeysProvider(Provider):
     """Writes the key store, and the authority's certificate beside it."""
 
-    _DECIDES = ("host", "volume", "folder", "image", "store", "certificate")
+    DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        changed = any(olds.get(key) != news[key] for key in self._DECIDES)
-        return DiffResult(changes=changed or _made(olds) != olds.get("made"))
+        return DiffResult(changes=self.differs(olds, news) or _made(olds) != olds.get("made"))
 
     def create(self, props: Props) -> CreateResult:
-        return CreateResult(props["volume"], _filled(props))
+        return CreateResult(props["volume"], self.made({}, props))
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult(_filled(news))
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
+    def made(self, _olds: Props, props: Props) -> Props:
+        store, name = store_of(props), props["store"]
+        with on_lines_of_its_own(), Engines() as engines:
+            files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
+            if (store.folder / TRUSTED).exists():
+                # a node that runs with the other name until its turn may start again before
+                files[TRUSTED] = files[AUTHORITY]
+            host = DockerHost.model_validate(props["host"])
+            client = engines.of(host)
+            try:
+                throwaway.fill(client, props["image"], props["volume"], props["folder"], files)
+            except throwaway.NotAsked as reason:
+                raise EarshotError(
+                    f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
+                    observed=f"cannot be written: {reason.object}: {reason.observed}",
+                    remedy="see that the engine runs and has space, then run the same command "
+                    "again",
+                ) from None
+        return {**props, "made": _made(props)}
 
     def delete(self, _id: str, props: Props) -> None:
         """Releases the volume, which is removed next; Pulumi reports where that fails."""
@@ -80,26 +92,6 @@ class DockerKeys(Resource, module="earshot", name="DockerKeys"):
             "made": None,
         }
         super().__init__(KeysProvider(), name, props, opts)
-
-
-def _filled(props: Props) -> Props:
-    store, name = store_of(props), props["store"]
-    with on_lines_of_its_own(), Engines() as engines:
-        files = {AUTHORITY: store.authority(), f"{name}.pem": store.key_store(name).read_text()}
-        if (store.folder / TRUSTED).exists():
-            # a node that runs with the other name until its turn may start again before
-            files[TRUSTED] = files[AUTHORITY]
-        host = DockerHost.model_validate(props["host"])
-        client = engines.of(host)
-        try:
-            throwaway.fill(client, props["image"], props["volume"], props["folder"], files)
-        except throwaway.NotAsked as reason:
-            raise EarshotError(
-                f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
-                observed=f"cannot be written: {reason.object}: {reason.observed}",
-                remedy="see that the engine runs and has space, then run the same command again",
-            ) from None
-    return {**props, "made": _made(props)}
 
 
 def _made(props: Props) -> str:

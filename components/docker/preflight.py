@@ -14,11 +14,11 @@ import pulumi
 from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 
-from components.checked import PreflightProvider, Props
 from components.docker import broker_settings, host_ports, on_engines
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, WantedStack
 from components.docker.throwaway import NotAsked
+from components.dynamic import CheckedProvider, Props
 from components.outputs import kept
 from components.refusals import refused_settings
 from earshot.facts.container import PublishedPort
@@ -30,7 +30,7 @@ AT_ONCE: Final = 8
 """Engines asked at the same time."""
 
 
-class ImagePreflightProvider(PreflightProvider):
+class ImagePreflightProvider(CheckedProvider):
     """Asks the engines."""
 
     def problems(self, olds: Props, news: Props) -> list[str]:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
 from components import leaving
-from components.checked import CheckedProvider, Props, on_lines_of_its_own
 from components.docker import (
     clients,
     data_version,
@@ -37,10 +35,9 @@ from components.docker.container_address import (
 from components.docker.in_turn import GRACE, NO_QUORUM_GRACE
 from components.docker.on_engines import WantedStack, hosts_of
 from components.docker.readiness import fits, majority_runs, repair, wait_for
-from components.owner import OwnedProvider
+from components.dynamic import CheckedProvider, Props, Provider, here, on_lines_of_its_own
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.project import Project
 from earshot.remote.leftovers import remove_leftovers
 
 
@@ -60,7 +57,7 @@ class EnginePreflightProvider(CheckedProvider):
     def create(self, props: Props) -> CreateResult:
         return CreateResult(props["deployment"], props)
 
-    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
+    def made(self, olds: Props, news: Props) -> Props:
         wanted = WantedStack.from_props(news)
         staying = {node.id for node in wanted.plan.nodes}
         with Engines() as engines:
@@ -70,7 +67,7 @@ class EnginePreflightProvider(CheckedProvider):
                     for found in engines.of(host).containers.list(filters=_of_deployment(news)):
                         if int(found.labels.get(labels.NODE, "-1")) not in staying:
                             found.stop(timeout=GRACE)
-        return UpdateResult(news)
+        return news
 
     def delete(self, _id: str, props: Props) -> None:
         """Removes what an interrupted run left; Pulumi has removed all that its state knew."""
@@ -89,7 +86,7 @@ class EnginePreflightProvider(CheckedProvider):
                     _remove(client.volumes, {"filters": own})
 
 
-class ReadinessProvider(OwnedProvider):
+class ReadinessProvider(Provider):
     """One node after a change, or the whole cluster at the end of a run.
 
     It is updated when a container was replaced, or is found killed, disconnected or restarted. The
@@ -104,7 +101,8 @@ class ReadinessProvider(OwnedProvider):
     def create(self, props: Props) -> CreateResult:
         # a first start: all voters start together, then one wait covers the whole cluster
         if not props["whole"]:
-            put_back.forget(_state(props), _nodes(props)[0][0].name)  # of another stack's time
+            # what is kept is of another stack's time
+            put_back.forget(here(props["state_dir"]), _nodes(props)[0][0].name)
         with on_lines_of_its_own():
             return CreateResult("ready", self._run(props, wait=props["whole"]))
 
@@ -126,7 +124,7 @@ class ReadinessProvider(OwnedProvider):
             return
         ((address, id),) = _nodes(props)
         if props.get("state_dir"):  # states of earlier releases have none
-            put_back.forget(_state(props), address.name)
+            put_back.forget(here(props["state_dir"]), address.name)
         with Engines() as engines, _docker_errors_ignored():
             grace = (
                 GRACE if majority_runs(engines, _addresses(props["voters"])) else NO_QUORUM_GRACE
@@ -138,7 +136,7 @@ class ReadinessProvider(OwnedProvider):
         """How the node of a container that did not come up is left; None: nobody knows how it was,
         or it was no other one."""
         ((_, failed),), ((address, _),) = _nodes(news), _nodes(olds)
-        definition = put_back.kept(_state(news), address.name, but=failed)
+        definition = put_back.kept(here(news["state_dir"]), address.name, but=failed)
         if definition is None:
             return None
         print(f"{address} did not come up: making it again as it was", flush=True)
@@ -160,7 +158,7 @@ class ReadinessProvider(OwnedProvider):
                 asked = _addresses(props["tellers"])
                 wait_for(engines, nodes, asked, props["cluster_id"], whole, progress=print)
         if wait and not whole:
-            put_back.forget(_state(props), nodes[0][0].name)
+            put_back.forget(here(props["state_dir"]), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(found[0])}
 
 
@@ -222,11 +220,6 @@ def _addresses(listed: list[Props]) -> list[ContainerAddress]:
     return [ContainerAddress.from_props(it) for it in listed]
 
 
-def _state(props: Props) -> Path:
-    """The stack's folder in this checkout, whichever checkout wrote the state."""
-    return Project.find().here(Path(props["state_dir"]))
-
-
 def _is_unchanged(olds: Props) -> bool:
     """Whether the container runs, needs no repair, and was not restarted since."""
     ((address, id),) = _nodes(olds)
@@ -245,7 +238,3 @@ def _docker_errors_ignored() -> Iterator[None]:
 
     with contextlib.suppress(DockerException, OSError, EarshotError):
         yield
-
-
-GroundProvider = EnginePreflightProvider
-"""The name in states that earlier releases wrote."""

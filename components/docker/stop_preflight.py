@@ -6,21 +6,18 @@ before each container has the same settings as its inputs, and is updated before
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
-from components.checked import Props, on_lines_of_its_own
 from components.docker import in_turn, put_back
 from components.docker.container_address import ContainerAddress, Engines, is_up
 from components.docker.on_engines import hosts_of
-from components.owner import OwnedProvider
-from earshot.project import Project
+from components.dynamic import Props, Provider, here, on_lines_of_its_own
 
 
 def digest(settings: Mapping[str, Any]) -> pulumi.Output[str]:
@@ -32,33 +29,20 @@ def digest(settings: Mapping[str, Any]) -> pulumi.Output[str]:
     )
 
 
-class StopPreflightProvider(OwnedProvider):
+class StopPreflightProvider(Provider):
     """Checks the other nodes, and keeps what the container was made with."""
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # the rest says where to look, and is no reason to look
-        return DiffResult(changes=olds.get("settings") != news["settings"])
+    ID = "good"
+    DECISIVE = ("settings",)  # the rest says where to look, and is no reason to look
 
-    def create(self, props: Props) -> CreateResult:
-        _prepare(props)
-        return CreateResult("good", props)
+    def made(self, _olds: Props, news: Props) -> Props:
+        from docker.errors import NotFound
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _prepare(news)
-        return UpdateResult(news)
-
-
-def _prepare(props: Props) -> None:
-    from docker.errors import NotFound
-
-    address = ContainerAddress.from_props(props["place"])
-    with on_lines_of_its_own(), Engines() as engines:
-        try:
+        address = ContainerAddress.from_props(news["place"])
+        with on_lines_of_its_own(), Engines() as engines, contextlib.suppress(NotFound):
             found = engines.of(address).api.inspect_container(address.name)
-        except NotFound:
-            return
-        if is_up(found):
-            in_turn.check_others(
-                engines, hosts_of(props), address.name, found["Config"]["Labels"] or {}
-            )
-            put_back.keep(Project.find().here(Path(props["state_dir"])), found)
+            if is_up(found):
+                own = found["Config"]["Labels"] or {}
+                in_turn.check_others(engines, hosts_of(news), address.name, own)
+                put_back.keep(here(news["state_dir"]), found)
+        return news

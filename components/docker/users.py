@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.certificates import store_of
-from components.checked import Props
+from components.dynamic import Props
 from components.users import UsersProvider
 from earshot.config.docker import DockerSpec
 from earshot.listeners.model import ClusterPlan, Listener, Node

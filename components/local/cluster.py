@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.formerly import formerly
+from components.dynamic import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.local import access, quorum
 from components.local.providers import LocalPreflightProvider, NodeProvider, ReadinessProvider

@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, UpdateResult
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult
 
 from components import leaving
-from components.checked import CheckedProvider, Props, on_lines_of_its_own
+from components.dynamic import CheckedProvider, Props, Provider, here, on_lines_of_its_own
 from components.local import (
     access,
     changes,
@@ -26,15 +26,16 @@ from components.local import (
     restart,
 )
 from components.local.record import Record, process_of, running
-from components.owner import OwnedProvider
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
-from earshot.project import Project
 from earshot.transition import memory
 
 
 class LocalPreflightProvider(CheckedProvider):
     """Checks before any node is touched: quorum, removals, versions, ports."""
+
+    DECISIVE = ("plan", "root", "data")
+    """Not the gate's digest: a new evaluation of the plan is no change here."""
 
     def problems(self, _olds: Props, news: Props) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
@@ -44,21 +45,12 @@ class LocalPreflightProvider(CheckedProvider):
         if leaving.matters(news["remove"]):
             yield from clients.problems(root, plan)
 
-    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        # not the gate's digest: a new evaluation of the plan is no change here
-        return DiffResult(
-            changes=any(olds.get(key) != news[key] for key in ("plan", "root", "data"))
-        )
-
     def create(self, props: Props) -> CreateResult:
-        id = _settled(props)
-        return CreateResult(id, {**props, "cluster_id": id})
+        made = self.made({}, props)
+        return CreateResult(made["cluster_id"], made)
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        return UpdateResult({**news, "cluster_id": _settled(news)})
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
+    def made(self, _olds: Props, news: Props) -> Props:
+        return {**news, "cluster_id": _settled(news)}
 
     def delete(self, _id: str, props: Props) -> None:
         root = _root(props)
@@ -69,27 +61,26 @@ class LocalPreflightProvider(CheckedProvider):
                 data_root.remove(root)
 
 
-class NodeProvider(OwnedProvider):
+class NodeProvider(Provider):
     """One Kafka process; its data outlives it."""
 
-    _DECIDES = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
+    DECISIVE = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        changed = any(olds.get(key) != news.get(key) for key in self._DECIDES)
-        return DiffResult(changes=changed or not _runs_so(news))
+        return DiffResult(changes=self.differs(olds, news) or not _runs_so(news))
 
     def create(self, props: Props) -> CreateResult:
         with on_lines_of_its_own():
             record = process.start(_launch(props), props["cluster_id"])
         return CreateResult(f"node-{int(props['node_id'])}", {**props, **_identity(record)})
 
-    def update(self, _id: str, olds: Props, news: Props) -> UpdateResult:
+    def made(self, olds: Props, news: Props) -> Props:
         root = _root(news)
         with on_lines_of_its_own():
             launch = _launch(news)  # fetches what is missing, before anything is stopped
             client = access.client_properties(news)
             record = restart.restart(root, launch, _previous(olds), news["cluster_id"], client)
-        return UpdateResult({**news, **_identity(record)})
+        return {**news, **_identity(record)}
 
     def read(self, id_: str, props: Props) -> ReadResult:
         record = running(_directory(props))
@@ -98,42 +89,33 @@ class NodeProvider(OwnedProvider):
         return ReadResult(id_, {**props, **_identity(record)})
 
     def delete(self, _id: str, props: Props) -> None:
-        original, here = Path(props["root"]), _root(props)
+        original, own = Path(props["root"]), _root(props)
         with contextlib.suppress(EarshotError):
-            if original != here and process_of(_node(original, props)) is not None:
+            if original != own and process_of(_node(original, props)) is not None:
                 # do not stop it: this checkout is a copy, and the process is the original's
                 print(f"node {int(props['node_id'])} in {original} runs on", flush=True)
         with on_lines_of_its_own():
-            process.stop(_directory(props), restart.grace(here))
+            process.stop(_directory(props), restart.grace(own))
 
 
-class ReadinessProvider(OwnedProvider):
+class ReadinessProvider(Provider):
     """Waits for one broker after a change, or for the whole cluster at the end of a run."""
 
-    def create(self, props: Props) -> CreateResult:
-        _wait(props)
-        return CreateResult("ready", props)
+    ID = "ready"
 
-    def update(self, _id: str, _olds: Props, news: Props) -> UpdateResult:
-        _wait(news)
-        return UpdateResult(news)
-
-    def read(self, id_: str, props: Props) -> ReadResult:
-        return ReadResult(id_, props)
-
-
-def _wait(props: Props) -> None:
-    root = _root(props)
-    brokers = {int(id): str(address) for id, address in props["brokers"].items()}
-    nodes = [int(id) for id in props["nodes"]]
-    if not props["whole"] and not quorum.serves(root):
-        return  # a first start: all voters start together, then one wait covers the whole cluster
-    with on_lines_of_its_own():
-        client = access.client_properties(props)
-        readiness.wait_for(root, nodes, brokers, props["cluster_id"], progress=print, client=client)
-        reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
-        versions = [version for version in reported if version]
-        quorum.mark_serving(root, versions, whole=bool(props["whole"]))
+    def made(self, _olds: Props, news: Props) -> Props:
+        root, whole = _root(news), bool(news["whole"])
+        brokers = {int(id): str(address) for id, address in news["brokers"].items()}
+        nodes = [int(id) for id in news["nodes"]]
+        if not whole and not quorum.serves(root):
+            return news  # a first start: all voters start together, and the whole is waited for
+        with on_lines_of_its_own():
+            client = access.client_properties(news)
+            cluster = news["cluster_id"]
+            readiness.wait_for(root, nodes, brokers, cluster, progress=print, client=client)
+            reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
+            quorum.mark_serving(root, [version for version in reported if version], whole=whole)
+        return news
 
 
 def _wanted(props: Props) -> ClusterPlan | None:
@@ -153,7 +135,7 @@ def _settled(props: Props) -> str:
         for id in quorum.removed(root, plan):
             # Pulumi deletes it only after the validation, which must not find it any more
             process.stop(quorum.node_directory(root, id))
-        memory.begin(Project.find().here(Path(props["state_dir"])), plan)
+        memory.begin(here(props["state_dir"]), plan)
         lost = quorum.kept(root) is None
         settled = quorum.settle(root, plan)
     if lost and on_disk.found(root) is not None:
@@ -199,7 +181,7 @@ def _previous(olds: Props) -> process.Launch | None:
 
 def _root(props: Props) -> Path:
     """The data root in this checkout, whichever checkout wrote the state."""
-    return Project.find().here(Path(props["root"]))
+    return here(props["root"])
 
 
 def _directory(props: Props) -> Path:
@@ -212,7 +194,3 @@ def _node(root: Path, props: Props) -> Path:
 
 def _identity(record: Record) -> Props:
     return {"pid": record.pid, "incarnation": record.incarnation}
-
-
-GroundProvider = LocalPreflightProvider
-"""The name in states that earlier releases wrote."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.checked import Props
+from components.dynamic import Props
 from components.local.changes import started_with
 from components.local.quorum import node_directory
 from components.users import UsersProvider

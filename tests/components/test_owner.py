@@ -10,12 +10,13 @@ import sys
 import time
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from components import owner
-from components.owner import OwnedProvider
+from components.dynamic import Provider
 
 CHILD = """
 import time
@@ -89,6 +90,6 @@ def test_it_watches_its_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Thread] = []
     monkeypatch.setattr(owner, "_watching", False)
     monkeypatch.setattr(Thread, "start", lambda thread: begun.append(thread))
-    OwnedProvider().configure(None)
+    Provider().configure(SimpleNamespace(config={}))
     owner.exit_with_parent()
     assert [thread.daemon for thread in begun] == [True]

@@ -52,7 +52,7 @@ def test_on_aws_the_command_has_the_stacks_credentials_and_ends_with_the_provide
     provider = AwsValidationProvider()
     provider.configure(SimpleNamespace(config={"aws:profile": "kafka"}))
     assert ends == [True]
-    assert provider.environment({})["AWS_PROFILE"] == "kafka"
+    assert provider.environment()["AWS_PROFILE"] == "kafka"
 
 
 class ChildDouble:
@@ -94,14 +94,6 @@ def test_it_runs_again_when_what_is_proved_changes(
 ) -> None:
     before, after = properties(tmp_path), properties(tmp_path, **changes)
     assert ValidationProvider().diff("validated", before, after).changes is again
-
-
-def test_a_state_without_vantages_is_one_with_none(tmp_path: Path) -> None:
-    before = properties(tmp_path)
-    del before["vantages"]
-    changed = ValidationProvider().diff
-    assert changed("validated", before, properties(tmp_path, vantages=[])).changes is False
-    assert changed("validated", before, properties(tmp_path)).changes is True
 
 
 def test_the_command_is_told_where_to_stand(

@@ -1,13 +1,14 @@
-"""What every provider makes of problems that it finds."""
+"""What all dynamic providers do alike, and types that had another name in release 0.1.0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import pulumi
 import pytest
 
-from components.checked import CheckedProvider, PreflightProvider, on_lines_of_its_own
+from components.dynamic import CheckedProvider, formerly, on_lines_of_its_own
 from earshot.errors import EarshotError
 
 
@@ -37,7 +38,7 @@ def test_problems_are_one_failure_of_no_property() -> None:
 
 
 def test_a_preflight_is_remembered() -> None:
-    provider = PreflightProvider()
+    provider = CheckedProvider()
     assert provider.create({"a": 1}).outs == {"a": 1}
     assert provider.update("good", {"a": 1}, {"a": 2}).outs == {"a": 2}
 
@@ -46,3 +47,12 @@ def test_an_error_begins_on_a_line_of_its_own() -> None:
     with pytest.raises(EarshotError) as caught, on_lines_of_its_own():
         raise EarshotError("node 1", observed="died")
     assert str(caught.value) == "\nnode 1: died"
+
+
+def test_what_a_type_was_called_is_added_to_what_else_is_said() -> None:
+    opts = pulumi.ResourceOptions(protect=True, aliases=[pulumi.Alias(name="one")])
+    found = formerly("Old", opts)
+    assert found.protect
+    one, old = found.aliases or ()
+    assert isinstance(one, pulumi.Alias) and isinstance(old, pulumi.Alias)
+    assert (one.name, old.type_) == ("one", "pulumi-python:dynamic/earshot:Old")
