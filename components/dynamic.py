@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pulumi
 from pulumi.dynamic import (
@@ -16,12 +16,15 @@ from pulumi.dynamic import (
     ResourceProvider,
     UpdateResult,
 )
+from pydantic import TypeAdapter
 
 from components import owner
 from earshot.errors import EarshotError
 from earshot.project import Project
 
 Props = dict[str, Any]
+T = TypeVar("T")
+_adapters: dict[Any, TypeAdapter[Any]] = {}
 
 
 class Provider(ResourceProvider):
@@ -79,6 +82,26 @@ class CheckedProvider(Provider):
         text = "\n".join(f"- {problem}" for problem in found)
         # without a property's name: Pulumi would print the property's value before the text
         return CheckResult(news, [CheckFailure("", f"\n{text}")] if found else [])
+
+
+def read(kind: type[T], props: Any) -> T:
+    """``props`` of a resource as a ``kind``: every number there is a float, and None is left out.
+
+    Keys that ``kind`` does not have are left out, too.
+    """
+    found: T = _adapter(kind).validate_python(props)
+    return found
+
+
+def write(value: Any) -> Any:
+    """The props that `read` reads as ``value``."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def here(path: str) -> Path:

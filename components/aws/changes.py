@@ -7,14 +7,14 @@ The last run's inputs of `ChangePreflight` are the memory. Volumes, which outliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pulumi
 from pulumi.dynamic import DiffResult, Resource
 
 from components.aws.ssm import reader
-from components.dynamic import CheckedProvider, Props, formerly
+from components.dynamic import CheckedProvider, Props, formerly, read, write
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
@@ -43,8 +43,8 @@ class HeldStack:
     drained: tuple[int, ...]
     port: int
     """The port of the inter-broker listener."""
-    links: Links | None
-    """How brokers reach each other; None in states of earlier releases."""
+    links: Links
+    """How brokers reach each other."""
     written: str = ""
     """The version that the data was formatted with; empty before a node has served."""
 
@@ -67,36 +67,14 @@ class HeldStack:
 
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> HeldStack:
-        """Read from a resource's inputs, where every number is a float."""
-        return cls(
-            stack=props["stack"],
-            brokers=tuple(map(int, props["brokers"])),
-            voters=tuple(map(int, props["voters"])),
-            quorum=props["quorum"],
-            kafka_version=props["kafka_version"],
-            zones={int(id): zone for id, zone in props["zones"].items()},
-            volumes={int(id): volume for id, volume in props["volumes"].items()},
-            data=props["data"],
-            drained=tuple(map(int, props["drained"])),
-            port=int(props["door"]),
-            links=Links(**props["links"]) if props.get("links") else None,
-            written=props.get("written") or "",
-        )
+        """Read from a resource's inputs."""
+        return read(cls, {**props, "port": props["door"]})
 
     def to_props(self) -> Props:
-        return {
-            "stack": self.stack,
-            "brokers": list(self.brokers),
-            "voters": list(self.voters),
-            "quorum": self.quorum,
-            "kafka_version": self.kafka_version,
-            "zones": {str(id): zone for id, zone in self.zones.items()},
-            "volumes": {str(id): volume for id, volume in self.volumes.items()},
-            "data": self.data,
-            "drained": list(self.drained),
-            "door": self.port,
-            "links": self.links and asdict(self.links),
-        }
+        props: Props = write(self)
+        del props["written"]  # the update decides it
+        props["door"] = props.pop("port")  # as states of release 0.1.0 have it
+        return props
 
 
 def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
@@ -122,8 +100,6 @@ def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
 
 def _other_links(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     """Why links must not change; all brokers count as running, as none can be asked."""
-    if held.links is None or wanted.links is None:
-        return
     # `quorum` compares the controllers' protocol and port; their listener's name may change
     before, after = (replace(links, controller="") for links in (held.links, wanted.links))
     staying = sorted(set(held.brokers) & set(wanted.brokers))
@@ -203,8 +179,6 @@ class ChangePreflightProvider(CheckedProvider):
     def _written(self, olds: Props) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the
         data; empty where none has, or where that is not known."""
-        if "reports" not in olds:  # the state of an earlier release
-            return str(olds["kafka_version"])
         try:
             values = reader(self._config, olds["region"])(olds["reports"])
         except EarshotError as reason:

@@ -81,7 +81,7 @@ class InstanceNode:
 
     @property
     def awaited(self) -> dict[str, Any]:
-        """The inputs of `Awaited.of`."""
+        """The fields of `Awaited`."""
         return {
             "node": self.id,
             "parameter": self.parameter.name,

@@ -10,7 +10,7 @@ from pulumi.dynamic import Resource
 
 from components.aws.reports import Awaited, quorum_with, wait_for
 from components.aws.ssm import reader
-from components.dynamic import Props, Provider, on_lines_of_its_own
+from components.dynamic import Props, Provider, on_lines_of_its_own, read
 
 
 class ReadinessProvider(Provider):
@@ -20,13 +20,13 @@ class ReadinessProvider(Provider):
     DECISIVE = ("nodes", "whole")
 
     def made(self, olds: Props, news: Props) -> Props:
-        whole, nodes = news["whole"], [Awaited.of(item) for item in news["nodes"]]
+        whole, nodes = news["whole"], [read(Awaited, it) for it in news["nodes"]]
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if whole or olds:
-            read = reader(self._config, news["region"])
+            values = reader(self._config, news["region"])
             with on_lines_of_its_own():
-                if whole or quorum_with(nodes, news["voters"], read):
-                    wait_for(nodes, read, news["deadline"], progress=print)
+                if whole or quorum_with(nodes, news["voters"], values):
+                    wait_for(nodes, values, news["deadline"], progress=print)
         return news
 
 
@@ -44,7 +44,7 @@ class AwsReadiness(Resource, module="earshot", name="AwsReadiness"):
         whole: bool = False,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``nodes`` are those to wait for (see `Awaited.of`), ``voters`` the parameters in which
+        """``nodes`` are those to wait for (see `Awaited`), ``voters`` the parameters in which
         the quorum's nodes report."""
         props = {
             "nodes": list(nodes),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.user_data.node_report import NodeReport
@@ -33,15 +32,6 @@ class Awaited:
     instance: str
     user_data: str
     """The digest of the instance's user data."""
-
-    @classmethod
-    def of(cls, props: Any) -> Awaited:
-        return cls(
-            node=int(props["node"]),
-            parameter=str(props["parameter"]),
-            instance=str(props["instance"]),
-            user_data=str(props["user_data"]),
-        )
 
 
 def wait_for(

@@ -9,6 +9,7 @@ network's id; `reports`, with a validator, the URL of its latest report.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pulumi
@@ -49,10 +50,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     for note in (*planned.notes, change.note) if change.note else planned.notes:
         pulumi.log.info(note)
     begun = held.beginning(Made(change.plan, written(spec)))
-
-    def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
-        return BegunChange(stack, begun, state, opts)
-
+    begin = partial(BegunChange, stack, begun, state)
     cluster = AwsStackCluster(stack, spec, root=root, begin=begin, leaving=change.leaving)
     if cluster.secured is not None:
         pulumi.export("certificates_expire", cluster.secured.certificates.expires)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from components.docker.kafka_protocol import InnerListener
 from components.docker.tls_exchange import NodeKeys
+from components.dynamic import read
 from earshot.config.docker import DockerHost
 from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
@@ -61,21 +62,12 @@ class ContainerAddress:
 
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> Self:
-        """Read from a resource's inputs, where numbers are floats and None is left out."""
-        given = dict(props)
-        where = given.pop("door")
-        keys = where.get("keys")
-        endpoint = InnerListener(
-            where["host"],
-            int(where["port"]),
-            where["plaintext"],
-            NodeKeys(**keys) if keys else None,
-        )
-        return cls(**{**given, "node_id": int(given["node_id"]), "endpoint": endpoint})
+        """Read from a resource's inputs."""
+        return read(cls, {**props, "endpoint": props["door"]})
 
     def to_props(self) -> dict[str, Any]:
         props = asdict(self)
-        props["door"] = props.pop("endpoint")  # as states have it
+        props["door"] = props.pop("endpoint")  # as states of release 0.1.0 have it
         return props
 
     @property
@@ -122,6 +114,18 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             self._open[key] = self._stack.enter_context(connect(where))
         return self._open[key]
 
+    def inspect(self, what: str, where: HasEngine, id: str) -> dict[str, Any] | None:
+        """The container ``id`` as its engine describes it, or None where it is gone.
+
+        Raises EarshotError about ``what`` where the engine fails.
+        """
+        from docker.errors import NotFound
+
+        with contextlib.suppress(NotFound), asking(what, where):
+            found: dict[str, Any] = self.of(where).api.inspect_container(id)
+            return found
+        return None
+
     def __exit__(self, *details: object) -> None:
         self._stack.close()
 
@@ -135,28 +139,34 @@ def check_engine(where: HasEngine) -> None:
 
 def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
     """The container ``id`` as its engine describes it. Raises EarshotError where it is gone."""
-    from docker.errors import DockerException, NotFound
-
-    try:
-        found: dict[str, Any] = engines.of(address).api.inspect_container(id)
-    except NotFound:
+    found = engines.inspect(str(address), address, id)
+    if found is None:
         raise Disturbed(
             str(address),
             observed="is gone; it was removed by hand, its volume is still there",
             remedy="`pulumi up --refresh` makes it anew, as `make up` does",
-        ) from None
-    except (DockerException, OSError) as reason:
-        raise engine_failed(str(address), address, reason) from None
+        )
     return found
 
 
-def engine_failed(what: str, where: HasEngine, reason: Exception) -> EarshotError:
-    """The error for ``what``, where an engine that answered before fails."""
-    return EarshotError(
-        what,
-        observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
-        remedy="see that the engine runs, then run the same command again",
-    )
+@contextlib.contextmanager
+def asking(what: str, where: HasEngine) -> Iterator[None]:
+    """A context in which a failure of an engine that answered before is an EarshotError.
+
+    ``what`` is its object. What the engine does not have (NotFound) is no failure.
+    """
+    from docker.errors import DockerException, NotFound
+
+    try:
+        yield
+    except NotFound:
+        raise
+    except (DockerException, OSError) as reason:
+        raise EarshotError(
+            what,
+            observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
+            remedy="see that the engine runs, then run the same command again",
+        ) from None
 
 
 def is_up(found: Mapping[str, Any]) -> bool:

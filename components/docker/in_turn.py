@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from components.docker import labels, on_engines
-from components.docker.container_address import Engines, engine_failed
+from components.docker.container_address import Engines, asking
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement import DockerPlan
@@ -50,14 +50,9 @@ def ended(stack: str, planned: DockerPlan) -> frozenset[int]:
 
 def _stays_up(engines: Engines, host: DockerHost, id: str) -> bool:
     """Whether the container runs, and the engine has not had to start it again a moment ago."""
-    from docker.errors import DockerException, NotFound
-
-    try:
-        found = engines.of(host).api.inspect_container(id)
-    except NotFound:
+    found = engines.inspect(f"Docker host {host.name}", host, id)
+    if found is None:
         return False
-    except (DockerException, OSError) as reason:
-        raise engine_failed(f"Docker host {host.name}", host, reason) from None
     state = found["State"]
     if not state["Running"] or state["Paused"] or state["Restarting"]:
         return False
@@ -76,8 +71,11 @@ def check_others(
     ``name`` is the container that would be stopped, ``own`` are its labels.
     """
     seen: dict[str, dict[str, bool]] = {}
+    of_deployment = {"label": f"{labels.DEPLOYMENT}={own.get(labels.DEPLOYMENT, '')}"}
     for host in hosts:
-        for found in _containers(engines, host, own.get(labels.DEPLOYMENT, "")):
+        with asking(f"Docker host {host.name}", host):
+            containers = engines.of(host).api.containers(all=True, filters=of_deployment)
+        for found in containers:
             node = found["Labels"].get(labels.NODE, "")
             if node != own.get(labels.NODE):
                 up = found["State"] == "running"
@@ -92,15 +90,3 @@ def check_others(
             "records",
             remedy=f"run the same command again: it starts {listed} first",
         )
-
-
-def _containers(engines: Engines, host: DockerHost, deployment: str) -> list[dict[str, Any]]:
-    from docker.errors import DockerException
-
-    try:
-        found: list[dict[str, Any]] = engines.of(host).api.containers(
-            all=True, filters={"label": f"{labels.DEPLOYMENT}={deployment}"}
-        )
-    except (DockerException, OSError) as reason:
-        raise engine_failed(f"Docker host {host.name}", host, reason) from None
-    return found

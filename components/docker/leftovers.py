@@ -45,16 +45,11 @@ def _deployment(inputs: Mapping[str, Any]) -> str:
 def _remove_container(
     host: DockerHost, hosts: Sequence[DockerHost], name: str, deployment: str
 ) -> bool:
-    from docker.errors import NotFound
-
     with Engines() as engines:
         api = engines.of(host).api
-        try:
-            found = api.inspect_container(name)
-        except NotFound:
-            return False
-        own = found["Config"]["Labels"] or {}
-        if own.get(labels.DEPLOYMENT) != deployment:
+        found = engines.inspect(f"Docker host {host.name}", host, name)
+        own = found["Config"]["Labels"] or {} if found else {}
+        if not found or own.get(labels.DEPLOYMENT) != deployment:
             return False
         if is_up(found):
             in_turn.check_others(engines, hosts, name, own)

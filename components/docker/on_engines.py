@@ -6,13 +6,14 @@ Labels on containers and volumes are a stack's memory: data outlives the stack a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pulumi.output import Unknown
 
 from components.docker import labels
-from components.docker.container_address import ContainerAddress, Engines, engine_failed
+from components.docker.container_address import ContainerAddress, Engines, asking
+from components.dynamic import read, write
 from components.refusals import moving_controllers
 from earshot.config.docker import DockerHost
 from earshot.facts.container import PublishedPort
@@ -21,8 +22,16 @@ from earshot.listeners.render import voters
 from earshot.placement import NodeContainer
 
 
+class _Labelled:
+    labels: Mapping[str, str]
+
+    @property
+    def node(self) -> int:
+        return int(self.labels.get(labels.NODE, "-1"))
+
+
 @dataclass(frozen=True)
-class SeenContainer:
+class SeenContainer(_Labelled):
     """A container as an engine lists it."""
 
     host: str
@@ -33,27 +42,16 @@ class SeenContainer:
     labels: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[PublishedPort, ...] = ()
 
-    @property
-    def node(self) -> int:
-        return int(self.labels.get(labels.NODE, "-1"))
-
 
 @dataclass(frozen=True)
-class SeenVolume:
+class SeenVolume(_Labelled):
     host: str
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def node(self) -> int:
-        return int(self.labels.get(labels.NODE, "-1"))
 
-
-@dataclass(frozen=True)
-class SeenNetwork:
-    host: str
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+class SeenNetwork(SeenVolume):
+    pass
 
 
 @dataclass(frozen=True)
@@ -79,25 +77,17 @@ class WantedStack:
 
     @classmethod
     def from_props(cls, props: Mapping[str, Any]) -> WantedStack:
-        """Read from a resource's inputs, where every number is a float."""
-        return cls(
-            stack=props["stack"],
-            deployment=props["deployment"],
-            cluster_id="" if isinstance(props["cluster_id"], Unknown) else props["cluster_id"],
-            plan=ClusterPlan.model_validate(props["plan"]),
-            containers={int(it["node_id"]): _node(it) for it in props["containers"]},
-            hosts=hosts_of(props),
-        )
+        """Read from a resource's inputs."""
+        known = "" if isinstance(props["cluster_id"], Unknown) else props["cluster_id"]
+        containers = {it["node_id"]: it for it in props["containers"]}
+        return read(cls, {**props, "cluster_id": known, "containers": containers})
 
     def to_props(self) -> dict[str, Any]:
         """The properties, without the containers' environment, which is not needed here."""
-        listed = [asdict(replace(it, environment={})) for it in self.containers.values()]
-        return {
-            "stack": self.stack,
-            "cluster_id": self.cluster_id,
-            "plan": self.plan.model_dump(mode="json"),
-            "containers": listed,
-            "hosts": [host.model_dump(mode="json") for host in self.hosts],
+        props: dict[str, Any] = write(self)
+        del props["deployment"]  # the update makes it up
+        return props | {
+            "containers": [{**it, "environment": {}} for it in props["containers"].values()]
         }
 
     def host_of(self, id: int) -> str:
@@ -119,34 +109,19 @@ def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
     return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
 
 
-def _node(props: Mapping[str, Any]) -> NodeContainer:
-    numbers = {key: int(props[key]) for key in ("node_id", "host")}
-    return NodeContainer(**{**props, **numbers, "ports": tuple(map(port_of, props["ports"]))})
-
-
-def port_of(props: Mapping[str, Any]) -> PublishedPort:
-    """Read from a resource's inputs."""
-    numbers = {key: int(props[key]) for key in ("container_port", "host_port")}
-    return PublishedPort(**{**props, **numbers})
-
-
 def look(engines: Engines, hosts: Iterable[DockerHost]) -> Seen:
     """What is on the engines of ``hosts``. Raises EarshotError where one does not answer."""
-    from docker.errors import DockerException
-
     containers: list[SeenContainer] = []
     volumes: list[SeenVolume] = []
     networks: list[SeenNetwork] = []
     for host in hosts:
         api = engines.of(host).api
-        try:
+        with asking(f"Docker host {host.name}", host):
             containers += (_container(host.name, it) for it in api.containers(all=True))
             for it in api.volumes()["Volumes"] or ():
                 volumes.append(SeenVolume(host.name, it["Name"], it["Labels"] or {}))
             for it in api.networks():
                 networks.append(SeenNetwork(host.name, it["Name"], it["Labels"] or {}))
-        except (DockerException, OSError) as reason:
-            raise engine_failed(f"Docker host {host.name}", host, reason) from None
     return Seen(tuple(containers), tuple(volumes), tuple(networks))
 
 
@@ -295,11 +270,11 @@ def _taken_ports(wanted: WantedStack, seen: Seen) -> Iterator[str]:
                 is_this_node = wanted.owns(found.labels) and found.node == id
                 if held is None or found.host != wanted.host_of(id) or is_this_node:
                     continue
-                whose = f"node {found.node} of this stack" if wanted.owns(found.labels) else ""
+                whose = f", node {found.node} of this stack" if wanted.owns(found.labels) else ""
                 yield (
                     f"port {port.host_port} of Docker host {found.host}, for node {id}, is taken "
-                    f"by container {found.name}{f', {whose}' if whose else ''}. Free the port, or "
-                    "choose another `port` (or `published`) for the listener"
+                    f"by container {found.name}{whose}. Free the port, or choose another `port` "
+                    "(or `published`) for the listener"
                 )
 
 

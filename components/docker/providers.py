@@ -173,8 +173,7 @@ def _problems(olds: Props, news: Props) -> Iterator[str]:
         yield from rolling.problems(running, wanted)
         if leaving.matters(news["remove"]):
             yield from clients.problems(engines, wanted, running)
-        # states of earlier releases have no cluster id
-        before = WantedStack.from_props({"cluster_id": "", **olds}) if olds else None
+        before = WantedStack.from_props(olds) if olds else None
         yield from data_version.problems(engines, wanted, seen, before)
         yield from removal.problems(engines, wanted, seen, hosts)
 

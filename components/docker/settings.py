@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from components.docker.container_address import Engines, engine_failed
+from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, WantedStack
 from earshot.config.docker import DockerHost
 from earshot.listeners.properties import read_environment
@@ -26,19 +26,14 @@ class Running:
 
 def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Running]:
     """Those of ``seen`` that belong to ``wanted``. Raises EarshotError where an engine fails."""
-    from docker.errors import DockerException, NotFound
-
     hosts = {host.name: host for host in wanted.hosts}
     for found in seen.containers:
         host = hosts.get(found.host)
         if host is None or not wanted.owns(found.labels) or not found.running:
             continue
-        try:
-            inspected = engines.of(host).api.inspect_container(found.id)
-        except NotFound:
+        inspected = engines.inspect(f"Docker host {host.name}", host, found.id)
+        if inspected is None:
             continue
-        except (DockerException, OSError) as reason:
-            raise engine_failed(f"Docker host {host.name}", host, reason) from None
         variables = dict(entry.partition("=")[::2] for entry in inspected["Config"]["Env"] or ())
         yield Running(
             found, host, dict(read_environment(variables).values), tuple(_gateways(inspected))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from components.change_in_state import BegunChange, Made, ProvedChange, recalled
 from components.client_output import announce_clients
 from components.docker.cluster import DockerCluster
 from components.docker.in_turn import ended
-from components.docker.on_engines import port_of
+from components.dynamic import read
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
@@ -34,17 +35,13 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
         contract, planned.hosts, network_name(stack), spec.validator.base, spec.dns
     )
     begun = held.beginning(Made(planned.plan, _ports(planned)))
-
-    def begin(opts: pulumi.ResourceOptions) -> pulumi.Resource:
-        return BegunChange(stack, begun, state, opts)
-
     cluster = DockerCluster(
         stack,
         spec,
         planned,
         state,
         wanted=wanted.plan,
-        begin=begin,
+        begin=partial(BegunChange, stack, begun, state),
         ended=ended(stack, planned) if held.proved else (),
     )
     client_config = None
@@ -76,6 +73,6 @@ def _published(running: Iterable[Made]) -> dict[int, list[PublishedPort]]:
     for made in running:
         for id, ports in made.own.items():
             for props in ports:
-                port = port_of(props)
+                port = read(PublishedPort, props)
                 found.setdefault(int(id), {}).setdefault(port.container_port, port)
     return {id: list(ports.values()) for id, ports in found.items()}

@@ -6,7 +6,6 @@ before each container has the same settings as its inputs, and is updated before
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -36,12 +35,10 @@ class StopPreflightProvider(Provider):
     DECISIVE = ("settings",)  # the rest says where to look, and is no reason to look
 
     def made(self, _olds: Props, news: Props) -> Props:
-        from docker.errors import NotFound
-
         address = ContainerAddress.from_props(news["place"])
-        with on_lines_of_its_own(), Engines() as engines, contextlib.suppress(NotFound):
-            found = engines.of(address).api.inspect_container(address.name)
-            if is_up(found):
+        with on_lines_of_its_own(), Engines() as engines:
+            found = engines.inspect(str(address), address, address.name)
+            if found and is_up(found):
                 own = found["Config"]["Labels"] or {}
                 in_turn.check_others(engines, hosts_of(news), address.name, own)
                 put_back.keep(here(news["state_dir"]), found)

@@ -11,6 +11,7 @@ import pulumi
 from components.aws.cluster import Cluster
 from components.aws.node import InstanceNode
 from components.aws.reports import Awaited
+from components.dynamic import read
 from components.package.cluster_args import AwsClusterArgs
 from components.package.patience import in_sync
 from earshot.config.aws import AwsSpec
@@ -104,7 +105,7 @@ class _Brokers(Cluster):
         ]
         return pulumi.Output.all(*deployed).apply(
             lambda found: in_sync(
-                [Awaited.of(item) for item in found],
+                [read(Awaited, item) for item in found],
                 self._voters,
                 self._spec.region,
                 self._deadline,

@@ -37,6 +37,9 @@ def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
     }
 
 
+OLDS: dict[str, Any] = {"nodes": []}
+
+
 @pytest.fixture
 def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What can be read of SSM."""
@@ -66,24 +69,27 @@ def test_a_new_node_is_not_waited_for_alone(provider: ReadinessProvider) -> None
 def test_the_whole_is_waited_for(provider: ReadinessProvider, parameters: dict[str, str]) -> None:
     wanted = props(ONE, TWO, whole=True)
     parameters["/p/1"] = report(ONE)
-    for step in (lambda: provider.create(wanted), lambda: provider.update("id", props(TWO), wanted)):
+    for step in (
+        lambda: provider.create(wanted),
+        lambda: provider.update("id", OLDS, wanted),
+    ):
         with pytest.raises(EarshotError, match=r"^\n"):
             step()
     parameters["/p/2"] = report(TWO)
     assert provider.create(wanted).outs == wanted
-    assert provider.update("id", props(TWO), wanted).outs == wanted
+    assert provider.update("id", OLDS, wanted).outs == wanted
 
 
 def test_a_changed_node_is_waited_for_where_the_others_are_a_quorum(
     provider: ReadinessProvider, parameters: dict[str, str]
 ) -> None:
     parameters |= {"/p/2": report(TWO, NodeState.STARTING), "/p/3": report(THREE, NodeState.FAILED)}
-    assert provider.update("id", props(TWO), props(ONE)).outs == props(ONE), "one voter is no quorum"
+    assert provider.update("id", OLDS, props(ONE)).outs == props(ONE), "one voter is no quorum"
     parameters["/p/3"] = report(THREE)
     with pytest.raises(EarshotError, match=r"^\n"):
-        provider.update("id", props(TWO), props(ONE))
+        provider.update("id", OLDS, props(ONE))
     parameters["/p/1"] = report(ONE)
-    assert provider.update("id", props(TWO), props(ONE)).outs == props(ONE)
+    assert provider.update("id", OLDS, props(ONE)).outs == props(ONE)
 
 
 @pytest.mark.parametrize(

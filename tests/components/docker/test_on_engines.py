@@ -217,15 +217,15 @@ def test_volumes_of_earlier_releases_hold_the_id_of_their_stacks_name() -> None:
     assert problems(replace(now, cluster_id=of_stack_name("s")), old) == []
 
 
-def test_the_state_of_an_earlier_release_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds no cluster's id; and a refusal is of no property, whose value Pulumi would print."""
+def test_a_refusal_is_of_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pulumi would print the property's value."""
     monkeypatch.setattr(Engines, "of", lambda self, host: None)
     now = wanted(brokers=1)
     monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: everything(now))
     monkeypatch.setattr(rolling, "problems", lambda *_: ["it would not do"])
     monkeypatch.setattr(settings, "running", lambda *_: [])
     news = {**now.to_props(), "cluster_id": OWN_ID, "remove": "unused"}
-    olds = {key: it for key, it in news.items() if key != "cluster_id"} | {"deployment": MINE}
+    olds = news | {"deployment": MINE}
     (failure,) = providers.EnginePreflightProvider().check(olds, news).failures
     assert (failure.property, failure.reason) == ("", "\n- it would not do")
 

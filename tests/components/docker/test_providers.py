@@ -151,9 +151,6 @@ def test_all_are_asked_about_what_is_there(
     result = EnginePreflightProvider().check({}, props(wanted(hosts=HOSTS)))
     assert result.inputs is not None and len(result.inputs["deployment"]) == 12
     assert asked[3][1][3] is None and len(asked[4][1][3]) == 2
-    earlier = {key: it for key, it in olds.items() if key != "cluster_id"}
-    EnginePreflightProvider().check(earlier, news)
-    assert asked[8][1][3].cluster_id == ""
     asked.clear()
     for remove, looked in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
         EnginePreflightProvider().check(olds, {**news, "remove": remove})
