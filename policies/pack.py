@@ -2,14 +2,15 @@
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container`,
 `aws.ec2.Instance`, `aws.ec2.LaunchTemplate` or `aws.ecs.TaskDefinition` that runs a broker or a
-controller. The pack's configuration can set a policy's
-level, by the rule's id in lower case: `{"kl011": "advisory"}`. Rules that need other resources of
-the stack are evaluated at the end, by policies of the same names with the suffix `-stack`.
+controller. The pack's configuration can set a policy's level, by the rule's id in lower case:
+`{"kl011": "advisory"}`. Rules that need other resources of the stack are evaluated at the end, by
+policies of the same names with the suffix `-stack`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pulumi_policy import (
@@ -31,7 +32,7 @@ from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.grouped import SHOWN, grouped, several
 from earshot.rules.registry import Rule
-from policies.evaluation import part, plain
+from policies.evaluation import Evaluation, part, plain
 from policies.evaluations import EVALUATED, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
@@ -65,16 +66,43 @@ NAMES_SCHEMA = PolicyConfigSchema(
 def policies() -> list[Policy]:
     """All policies of the pack, in the order in which they must run."""
     evaluations = Evaluations()
+    advice, advisory = "Accepted, and better known.", EnforcementLevel.ADVISORY
+    single, whole = partial(_single, evaluations), partial(_whole, evaluations)
     return [
         _names(evaluations),
-        *(_rule(evaluations, rule) for rule in RULES if rule not in NOT_OF_ONE),
-        _same_listeners(evaluations),
-        _advice(evaluations),
-        _not_known_yet(evaluations),
+        *(
+            single(rule.id.lower(), wanted=_violating(rule), **_described(rule))
+            for rule in RULES
+            if rule not in NOT_OF_ONE
+        ),
+        single(
+            "as-approved",
+            "An instance behind the gate boots with the listeners that the gate was checked for.",
+            EnforcementLevel.MANDATORY,
+            texts=lambda it: [
+                f"{text}\n  fix: render the user data from the plan" for text in it.disagreements
+            ],
+        ),
+        single("advice", advice, advisory, _is_mild, texts=lambda it: it.remarks),
+        single(
+            "not-known-yet",
+            "A value that is not known yet is checked when it is, and taken for nothing until "
+            "then.",
+            advisory,
+            _is_unknown,
+        ),
         _approval(evaluations),
-        *(_stack_rule(evaluations, rule) for rule in STACK_RULES),
-        _stack_advice(evaluations),
-        _stack_not_known_yet(evaluations),
+        *(
+            whole(f"{rule.id.lower()}-stack", wanted=_violating(rule), **_described(rule))
+            for rule in STACK_RULES
+        ),
+        whole("advice-stack", advice, advisory, _is_advice_at_the_end, remarks=True),
+        whole(
+            "not-known-yet-stack",
+            "A value that is not known is taken for nothing.",
+            advisory,
+            _is_unknown,
+        ),
     ]
 
 
@@ -96,57 +124,6 @@ def _names(evaluations: Evaluations) -> Policy:
     )
 
 
-def _rule(evaluations: Evaluations, rule: Rule) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        _report(evaluations, args, report, lambda it: it.rule == rule.id and _stops(it))
-
-    return ResourceValidationPolicy(
-        rule.id.lower(),
-        f"{rule.id}: {rule.title}. {rule.reason}",
-        validate,
-        LEVELS[rule.severity],
-        display_name=f"{rule.id} {rule.title}",
-        remediation_steps=rule.remedy,
-        url=rule.source,
-    )
-
-
-def _same_listeners(evaluations: Evaluations) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        for text in evaluations.evaluation(args).disagreements:
-            report(f"{text}\n  fix: render the user data from the plan", None)
-
-    return ResourceValidationPolicy(
-        "as-approved",
-        "An instance behind the gate boots with the listeners that the gate was checked for.",
-        validate,
-        EnforcementLevel.MANDATORY,
-    )
-
-
-def _advice(evaluations: Evaluations) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        _report(evaluations, args, report, _is_mild)
-        for remark in evaluations.evaluation(args).remarks:
-            report(remark, None)
-
-    return ResourceValidationPolicy(
-        "advice", "Accepted, and better known.", validate, EnforcementLevel.ADVISORY
-    )
-
-
-def _not_known_yet(evaluations: Evaluations) -> Policy:
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        _report(evaluations, args, report, _is_unknown)
-
-    return ResourceValidationPolicy(
-        "not-known-yet",
-        "A value that is not known yet is checked when it is, and taken for nothing until then.",
-        validate,
-        EnforcementLevel.ADVISORY,
-    )
-
-
 def _approval(evaluations: Evaluations) -> Policy:
     def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
         if args.resource_type != APPROVAL_TYPE:
@@ -164,76 +141,67 @@ def _approval(evaluations: Evaluations) -> Policy:
     )
 
 
-def _stack_rule(evaluations: Evaluations, rule: Rule) -> Policy:
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "description": f"{rule.id}: {rule.title}. {rule.reason}",
+        "level": LEVELS[rule.severity],
+        "display_name": f"{rule.id} {rule.title}",
+        "remediation_steps": rule.remedy,
+        "url": rule.source,
+    }
+
+
+def _single(
+    evaluations: Evaluations,
+    name: str,
+    description: str,
+    level: EnforcementLevel,
+    wanted: Callable[[Finding], bool] = lambda _: False,
+    texts: Callable[[Evaluation], Sequence[str]] = lambda _: (),
+    **more: Any,
+) -> Policy:
+    """A policy that reports each group of ``wanted`` findings about a resource, then ``texts``."""
+
+    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+        found = evaluations.evaluation(args)
+        # a gate's inputs are nobody's text: its findings name brokers and listeners
+        is_written = args.resource_type != GATE_TYPE
+        for group in grouped(filter(wanted, found.findings)):
+            places = [(args.urn, item) for item in group.findings if is_written]
+            report(f"{group}{_at(evaluations, places)}", None)
+        for text in texts(found):
+            report(text, None)
+
+    return ResourceValidationPolicy(name, description, validate, level, **more)
+
+
+def _whole(
+    evaluations: Evaluations,
+    name: str,
+    description: str,
+    level: EnforcementLevel,
+    wanted: Callable[[Finding], bool],
+    *,
+    remarks: bool = False,
+    **more: Any,
+) -> Policy:
+    """A policy that reports each group of ``wanted`` findings, on the first of its resources."""
+
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_stack(evaluations, args, report, lambda it: it.rule == rule.id and _stops(it))
-
-    return StackValidationPolicy(
-        f"{rule.id.lower()}-stack",
-        f"{rule.id}: {rule.title}. {rule.reason}",
-        validate,
-        LEVELS[rule.severity],
-        display_name=f"{rule.id} {rule.title}",
-        remediation_steps=rule.remedy,
-        url=rule.source,
-    )
-
-
-def _stack_advice(evaluations: Evaluations) -> Policy:
-    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_stack(evaluations, args, report, _is_advice_at_the_end)
-        for urn, remark in evaluations.outcome(args).remarks:
+        outcome = evaluations.outcome(args)
+        holders: dict[Finding, list[str]] = {}
+        for urn, finding in outcome.findings:
+            holders.setdefault(finding, []).append(urn)
+        for group in grouped(filter(wanted, holders)):
+            places = [(urn, item) for item in group.findings for urn in holders[item]]
+            urns = list(dict.fromkeys(urn for urn, _ in places))
+            names = several("instance", [urn.rsplit("::", 1)[-1] for urn in urns])
+            subject = "" if group.first.container else f"{names}, "
+            report(f"{subject}{group}{_at(evaluations, places)}", urns[0])
+        for urn, remark in outcome.remarks if remarks else ():
             report(remark, urn)
 
-    return StackValidationPolicy(
-        "advice-stack", "Accepted, and better known.", validate, EnforcementLevel.ADVISORY
-    )
-
-
-def _stack_not_known_yet(evaluations: Evaluations) -> Policy:
-    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-        _report_of_stack(evaluations, args, report, _is_unknown)
-
-    return StackValidationPolicy(
-        "not-known-yet-stack",
-        "A value that is not known is taken for nothing.",
-        validate,
-        EnforcementLevel.ADVISORY,
-    )
-
-
-def _report(
-    evaluations: Evaluations,
-    args: ResourceValidationArgs,
-    report: ReportViolation,
-    wanted: Callable[[Finding], bool],
-) -> None:
-    """One report for each group of findings about the resource in ``args``.
-
-    A gate's inputs are nobody's text: its findings name brokers and listeners.
-    """
-    is_written = args.resource_type != GATE_TYPE
-    for group in grouped(filter(wanted, evaluations.evaluation(args).findings)):
-        places = [(args.urn, item) for item in group.findings if is_written]
-        report(f"{group}{_at(evaluations, places)}", None)
-
-
-def _report_of_stack(
-    evaluations: Evaluations,
-    args: StackValidationArgs,
-    report: ReportViolation,
-    wanted: Callable[[Finding], bool],
-) -> None:
-    """One report for each group of findings, on the first of its resources."""
-    holders: dict[Finding, list[str]] = {}
-    for urn, finding in evaluations.outcome(args).findings:
-        holders.setdefault(finding, []).append(urn)
-    for group in grouped(filter(wanted, holders)):
-        places = [(urn, item) for item in group.findings for urn in holders[item]]
-        urns = list(dict.fromkeys(urn for urn, _ in places))
-        names = several("instance", [urn.rsplit("::", 1)[-1] for urn in urns])
-        subject = "" if group.first.container else f"{names}, "
-        report(f"{subject}{group}{_at(evaluations, places)}", urns[0])
+    return StackValidationPolicy(name, description, validate, level, **more)
 
 
 def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
@@ -244,6 +212,10 @@ def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
     listed = list(dict.fromkeys(texts))
     more = [f"  at: {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
     return "".join(f"\n{line}" for line in (*(f"  at: {it}" for it in listed[:SHOWN]), *more))
+
+
+def _violating(rule: Rule) -> Callable[[Finding], bool]:
+    return lambda it: it.rule == rule.id and _stops(it)
 
 
 def _stops(finding: Finding) -> bool:
