@@ -12,11 +12,11 @@ from pulumi.dynamic import Resource
 
 from components.docker import labels
 from components.docker.container_address import ContainerAddress
-from components.docker.identity import TO_BE_MADE, ClusterIdentity
+from components.docker.identity import TO_BE_MADE, ClusterIdentity, IdentityProvider
 from components.docker.in_turn import GRACE
 from components.docker.leftovers import clearing
-from components.docker.on_engines import WantedStack
-from components.docker.preflight import ImagePreflight
+from components.docker.on_engines import WantedStack, spots
+from components.docker.preflight import ImagePreflight, ImagePreflightProvider
 from components.docker.providers import EnginePreflightProvider, ReadinessProvider
 from components.docker.stop_preflight import StopPreflightProvider, digest
 from components.dynamic import formerly
@@ -72,9 +72,7 @@ class _Host:
             host.name,
             name=container.network,
             driver="bridge",
-            labels=cluster.preflight.deployment.apply(
-                lambda deployment: _labels(labels.of_network(cluster.stack, deployment))
-            ),
+            labels=cluster.own_labels,
             opts=opts(provider=self.provider, hooks=self.hooks),
         )
         self.image = docker.RemoteImage(
@@ -110,8 +108,19 @@ class DockerCluster(pulumi.ComponentResource):
         self.hosts = planned.hosts
         self._wanted = WantedStack(name, "", "", self.plan, planned.containers, planned.hosts)
         child = pulumi.ResourceOptions(parent=self)
+        self._host_props = [host.model_dump(mode="json") for host in planned.hosts]
         self.cluster_id = ClusterIdentity(
-            name, planned, spec.cluster_id, state_dir, child
+            IdentityProvider(),
+            name,
+            {
+                "stack": name,
+                "spots": sorted(spots(planned.hosts, planned.containers.values())),
+                "hosts": self._host_props,
+                "said": spec.cluster_id,
+                "state_dir": str(state_dir),
+                "cluster_id": None,
+            },
+            child,
         ).cluster_id
         self._gate = AdvertisedListeners(
             name,
@@ -126,17 +135,25 @@ class DockerCluster(pulumi.ComponentResource):
             certificates=planned.certificates,
         )
         self.preflight = self._engine_preflight()
+        self.own_labels = self.preflight.deployment.apply(
+            lambda deployment: _labels(labels.of_deployment(name, deployment))
+        )
         self._addresses = {node.id: self._address(node) for node in self.plan.nodes}
         self._hosts = {
             index: _Host(self, planned.hosts[index], container, self._opts)
             for index, container in {it.host: it for it in planned.containers.values()}.items()
         }
         self._image_preflight = ImagePreflight(
-            self.stack,
-            self._wanted,
-            {index: host.image.image_id for index, host in self._hosts.items()},
+            ImagePreflightProvider(),
+            name,
+            {
+                **self._wanted.to_props(),
+                "plan": kept(self.plan),
+                "deployment": "",
+                "images": {str(index): host.image.image_id for index, host in self._hosts.items()},
+                "last": kept(wanted) if wanted and wanted != self.plan else None,
+            },
             self._opts(),
-            last=wanted,
         )
         self._certificates = self._issued()
         self.incarnations: dict[str, pulumi.Output[str]] = {}
@@ -191,27 +208,29 @@ class DockerCluster(pulumi.ComponentResource):
         """The node's key store, where its container finds it."""
         if self._certificates is None:
             return None
-        from components.docker.keys import DockerKeys
+        from components.docker.keys import DockerKeys, KeysProvider
 
         container = self._planned.containers[node.id]
         volume = docker.Volume(
             f"{name}-keys",
             name=container.keys,
             driver="local",
-            labels=self.preflight.deployment.apply(
-                lambda deployment: _labels(labels.of_keys(self.stack, deployment))
-            ),
+            labels=self.own_labels,
             opts=self._opts(provider=host.provider, depends_on=[self._image_preflight]),
         )
         return DockerKeys(
+            KeysProvider(),
             name,
-            self._planned.hosts[container.host],
-            volume,
-            KEYS,
-            host.image.image_id,
-            node_name(node.id),
-            self._certificates.of_node(node.id),
-            str(self._root),
+            {
+                "host": self._host_props[container.host],
+                "volume": volume.name,
+                "folder": KEYS,
+                "image": host.image.image_id,
+                "store": node_name(node.id),
+                "certificate": self._certificates.of_node(node.id),
+                "root": str(self._root),
+                "made": None,
+            },
             self._opts(depends_on=[volume]),
         )
 
@@ -288,7 +307,7 @@ class DockerCluster(pulumi.ComponentResource):
             name,
             {
                 "place": self._addresses[node.id].to_props(),
-                "hosts": [host.model_dump(mode="json") for host in self.hosts],
+                "hosts": self._host_props,
                 "state_dir": str(self.state),
                 "settings": digest(settings),
             },
@@ -306,7 +325,9 @@ class DockerCluster(pulumi.ComponentResource):
             "hostname": container.name,
             "image": host.image.image_id,
             "envs": pulumi.Output.secret(
-                self.cluster_id.apply(lambda own: _envs(container.variables(own)))
+                self.cluster_id.apply(
+                    lambda own: [f"{k}={v}" for k, v in sorted(container.variables(own).items())]
+                )
             ),
             "ports": [
                 docker.ContainerPortArgs(
@@ -341,7 +362,9 @@ class DockerCluster(pulumi.ComponentResource):
             ),
             "labels": pulumi.Output.all(
                 self.preflight.deployment, keys.certificate if keys else ""
-            ).apply(lambda found: _labels(self._container_labels(node, *found))),
+            ).apply(
+                lambda it: _labels(labels.of_container(self.stack, it[0], self.plan, node, it[1]))
+            ),
             "restart": "unless-stopped",
             "must_run": True,
             "start": True,
@@ -362,9 +385,6 @@ class DockerCluster(pulumi.ComponentResource):
             "log_driver": "json-file",
             "log_opts": LOGS,
         }
-
-    def _container_labels(self, node: Node, deployment: str, certificate: str) -> dict[str, str]:
-        return labels.of_container(self.stack, deployment, self.plan, node, certificate)
 
     def _readiness(
         self, name: str, nodes: tuple[Node, ...], after: pulumi.Resource, whole: bool = False
@@ -391,10 +411,6 @@ class DockerCluster(pulumi.ComponentResource):
         if not whole:
             self.incarnations[str(nodes[0].id)] = ready.incarnation
         return ready
-
-
-def _envs(variables: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in sorted(variables.items())]
 
 
 def _labels(values: Mapping[str, str]) -> Any:

@@ -18,11 +18,9 @@ from components.docker.on_engines import (
     held_by_cluster,
     hosts_of,
     look,
-    spots,
 )
 from components.dynamic import CheckedProvider, Props
 from earshot.cluster_id import new_cluster_id
-from earshot.placement import DockerPlan
 
 TO_BE_MADE = "made by the update"
 """The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
@@ -34,7 +32,7 @@ class IdentityProvider(CheckedProvider):
     DECISIVE = ("cluster_id",)  # once there is one, hosts and volumes no longer matter
 
     def problems(self, olds: Props, news: Props) -> list[str]:
-        known, configured = olds.get("cluster_id"), news.get("said")
+        known, configured = olds.get("cluster_id"), news.get("said")  # that in the stack's file
         if known and configured in (None, known):
             news["cluster_id"] = known
             return []
@@ -54,25 +52,6 @@ class ClusterIdentity(Resource, module="earshot", name="ClusterIdentity"):
 
     cluster_id: pulumi.Output[str]
 
-    def __init__(
-        self,
-        name: str,
-        planned: DockerPlan,
-        configured: str | None,
-        state_dir: Path,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``configured`` is the id in the stack's file, if any."""
-        props = {
-            "stack": name,
-            "spots": sorted(spots(planned.hosts, planned.containers.values())),
-            "hosts": [host.model_dump(mode="json") for host in planned.hosts],
-            "said": configured,
-            "state_dir": str(state_dir),
-            "cluster_id": None,
-        }
-        super().__init__(IdentityProvider(), name, props, opts)
-
 
 def _decided(known: str | None, props: Props) -> tuple[str, list[str]]:
     """The id for a stack without one, or with another one configured, and the problems with it."""
@@ -82,14 +61,11 @@ def _decided(known: str | None, props: Props) -> tuple[str, list[str]]:
         seen = look(engines, hosts_of(props))
     held = held_by_cluster(stack, planned, seen)
     if known is not None and configured and known in held:
-        return known, [_other_id(known, configured)]
+        text = (
+            f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {known} "
+            f"and is in the data of every node. Take the key away, or write `cluster_id: {known}`"
+        )
+        return known, [text]
     kept = own_id(stack, Path(props["state_dir"]))
     id = configured or (kept if kept in held else None)
     return id or new_cluster_id(), list(another_clusters_data(stack, id, planned, seen))
-
-
-def _other_id(known: str, configured: str) -> str:
-    return (
-        f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {known} and "
-        f"is in the data of every node. Take the key away, or write `cluster_id: {known}`"
-    )

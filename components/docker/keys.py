@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 
 import pulumi
-import pulumi_docker as docker
 from pulumi.dynamic import CreateResult, DiffResult, Resource
 
 from components.certificates import store_of
@@ -22,7 +21,12 @@ from earshot.listeners.security import AUTHORITY, TRUSTED
 
 
 class KeysProvider(Provider):
-    """Writes the key store, and the authority's certificate beside it."""
+    """Writes the key store, and the authority's certificate beside it.
+
+    Inputs: the Docker `host`; the `volume`, and its place in the node's container (`folder`); the
+    id of the container's `image`; the key `store`'s name below `root` on this machine; its
+    `certificate`'s fingerprint.
+    """
 
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
 
@@ -66,32 +70,6 @@ class DockerKeys(Resource, module="earshot", name="DockerKeys"):
 
     certificate: pulumi.Output[str]
     """The fingerprint of the certificate that is there."""
-
-    def __init__(
-        self,
-        name: str,
-        host: DockerHost,
-        volume: docker.Volume,
-        folder: str,
-        image: pulumi.Input[str],
-        store: str,
-        certificate: pulumi.Output[str],
-        root: str,
-        opts: pulumi.ResourceOptions,
-    ) -> None:
-        """``folder`` is the volume's place in the node's container, whose image has the id
-        ``image``; ``store`` is what the key store is called below ``root`` on this machine."""
-        props = {
-            "host": host.model_dump(mode="json"),
-            "volume": volume.name,
-            "folder": folder,
-            "image": image,
-            "store": store,
-            "certificate": certificate,
-            "root": root,
-            "made": None,
-        }
-        super().__init__(KeysProvider(), name, props, opts)
 
 
 def _made(props: Props) -> str:

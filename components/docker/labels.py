@@ -33,20 +33,16 @@ THROWAWAY: Final = "earshot.throwaway"
 """On a short-lived container for one command, of no deployment."""
 
 
-def of_network(stack: str, deployment: str) -> dict[str, str]:
+def of_deployment(stack: str, deployment: str) -> dict[str, str]:
+    """The labels of a network, and of a volume with keys, which is made again where it is lost."""
     return {STACK: stack, DEPLOYMENT: deployment}
-
-
-def of_keys(stack: str, deployment: str) -> dict[str, str]:
-    """The labels of a volume with keys, which is made again wherever it is lost."""
-    return of_network(stack, deployment)
 
 
 def of_container(
     stack: str, deployment: str, plan: ClusterPlan, node: Node, certificate: str = ""
 ) -> dict[str, str]:
     """``certificate`` is a fingerprint; empty for a node that has none of the stack's."""
-    found = of_network(stack, deployment) | {
+    found = of_deployment(stack, deployment) | {
         NODE: str(node.id),
         ROLES: ",".join(node.roles),
         VOTERS: voters(plan),

@@ -10,18 +10,15 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-import pulumi
 from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 
 from components.docker import broker_settings, host_ports, on_engines
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenContainer, WantedStack
+from components.docker.on_engines import Seen, WantedStack
 from components.docker.throwaway import NotAsked
 from components.dynamic import CheckedProvider, Props
-from components.outputs import kept
 from components.refusals import refused_settings
-from earshot.facts.container import PublishedPort
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
@@ -31,63 +28,38 @@ AT_ONCE: Final = 8
 
 
 class ImagePreflightProvider(CheckedProvider):
-    """Asks the engines."""
+    """Asks the engines.
+
+    Inputs beside those of `WantedStack`: `images`, their ids by the index of their host, and
+    `last`, the plan at the end of a change where `plan` is a step before.
+    """
 
     def problems(self, olds: Props, news: Props) -> list[str]:
-        return _problems(olds, news)
+        wanted = WantedStack.from_props(news)
+        before = _settings(olds) if olds else {}
+        changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
+        last = _settings(news, "last") if news.get("last") else {}
+        used = sorted({it.host for it in wanted.containers.values()})
+        with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
+            seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
+            asked = [_Asked(engines, wanted, index, news["images"][str(index)]) for index in used]
+            taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
+            refused = list(pool.map(lambda host: host.refusals(changed), asked))
+            # or the change would end half-way
+            refused += pool.map(lambda host: host.refusals(last), asked)
+        messages = {id: text for found in refused for id, text in found.items()}
+        listed = [text for found in taken for text in found]
+        return listed + list(refused_settings(wanted.plan.kafka_version, messages))
 
 
 class ImagePreflight(Resource, module="earshot", name="DockerPreflight"):
     """What must hold before a broker is touched, and takes the image to find out."""
 
-    def __init__(
-        self,
-        name: str,
-        wanted: WantedStack,
-        images: Mapping[int, pulumi.Input[str]],
-        opts: pulumi.ResourceOptions,
-        *,
-        last: ClusterPlan | None = None,
-    ) -> None:
-        """``images`` are image ids, by the index of their host.
-
-        ``last`` is the plan at the end of a change, where ``wanted`` has that of a step before.
-        """
-        listed = {str(index): image for index, image in images.items()}
-        props = {
-            **wanted.to_props(),
-            "plan": kept(wanted.plan),
-            "deployment": "",
-            "images": listed,
-            "last": kept(last) if last and last != wanted.plan else None,
-        }
-        super().__init__(ImagePreflightProvider(), name, props, opts)
-
-
-def _problems(olds: Props, news: Props) -> list[str]:
-    wanted = WantedStack.from_props(news)
-    before = _settings(olds) if olds else {}
-    changed = {id: it for id, it in _settings(news).items() if before.get(id) != it}
-    last = _settings(news, "last") if news.get("last") else {}
-    used = sorted({it.host for it in wanted.containers.values()})
-    with Engines() as engines, ThreadPoolExecutor(AT_ONCE) as pool:
-        seen = on_engines.look(engines, [wanted.hosts[index] for index in used])
-        asked = [_Asked(engines, wanted, index, news["images"][str(index)]) for index in used]
-        taken = list(pool.map(lambda host: list(host.taken_ports(seen)), asked))
-        refused = list(pool.map(lambda host: host.refusals(changed), asked))
-        # or the change would end half-way
-        refused += pool.map(lambda host: host.refusals(last), asked)
-    messages = {id: text for found in refused for id, text in found.items()}
-    listed = [text for found in taken for text in found]
-    return listed + list(refused_settings(wanted.plan.kafka_version, messages))
-
 
 def _settings(props: Props, key: str = "plan") -> dict[int, tuple[str, str]]:
     """By id of each node of the plan at ``key``, its properties and the id of its image."""
-    containers, plan = (
-        WantedStack.from_props(props).containers,
-        ClusterPlan.model_validate(props[key]),
-    )
+    containers = WantedStack.from_props(props).containers
+    plan = ClusterPlan.model_validate(props[key])
     return {
         node.id: (server_properties(plan, node), props["images"][str(containers[node.id].host)])
         for node in plan.nodes
@@ -107,15 +79,15 @@ class _Asked:
         self._image = None if isinstance(image, Unknown) else image
 
     def taken_ports(self, seen: Seen) -> Iterator[str]:
-        running = [it for it in seen.containers if it.host == self._host.name]
-        published = [port for it in running for port in it.ports]
+        running = {it.name: it.ports for it in seen.containers if it.host == self._host.name}
+        published = [port for ports in running.values() for port in ports]
         wanted = {
             port: id
             for id, container in self._wanted.containers.items()
             for port in container.ports
             if container.host == self._index
             and port.host_port
-            and port not in _held(running, container.name)
+            and port not in running.get(container.name, ())  # else it publishes it now
         }
         if not wanted:
             return
@@ -125,7 +97,7 @@ class _Asked:
             )
         except NotAsked as reason:
             if self._image is not None:
-                _say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
+                print(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
             return  # in a preview without the image: the update looks
         for port, holder in holders.items():
             yield (
@@ -145,17 +117,8 @@ class _Asked:
         try:
             return broker_settings.refusals(self._client, self._image, texts)
         except NotAsked as reason:
-            _say(
+            print(
                 f"Docker host {self._host.name}: Kafka has not read the settings beforehand: "
                 f"{reason.observed}"
             )
             return {}
-
-
-def _held(running: list[SeenContainer], name: str) -> tuple[PublishedPort, ...]:
-    """What the container ``name`` publishes now."""
-    return next((it.ports for it in running if it.name == name), ())
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

@@ -48,7 +48,7 @@ def volume(of: WantedStack, id: int, **changes: Any) -> SeenVolume:
 
 def everything(of: WantedStack) -> Seen:
     """What is on the engines once ``of`` is up."""
-    network = SeenNetwork("local", "earshot-s", labels.of_network(of.stack, of.deployment))
+    network = SeenNetwork("local", "earshot-s", labels.of_deployment(of.stack, of.deployment))
     return Seen(
         tuple(container(of, id) for id in of.containers),
         tuple(volume(of, id) for id in of.containers),
