@@ -35,29 +35,20 @@ def problem(archive: KafkaRelease, progress: Callable[[str], None] = lambda _: N
 
     Raises EarshotError where this machine cannot reach it: instances may reach it all the same.
     """
-    published = _published(archive.url)
-    if published == archive.sha512:
-        # the sum may be there without the archive
-        return None if _is_there(archive.url) else _missing(archive.url)
-    if published is not None:
-        return (
-            f"`archive.sha512` is {_short(archive.sha512)}, and {archive.url}{_PUBLISHED} says "
-            f"{_short(published)}. Set the sum that belongs to the archive"
-        )
-    if not _is_there(archive.url):
-        return _missing(archive.url)
-    progress(f"{archive.url}: no sum is published beside it; fetching it to compute one")
-    found = _summed(archive.url)
-    if found == archive.sha512:
+    url, wanted = archive.url, archive.sha512
+    found, source = _published(url), f"{url}{_PUBLISHED} says"
+    # the sum may be there without the archive
+    if found in (None, wanted) and not _is_there(url):
+        return f"`archive.url`: there is nothing at {url}. See that the version is published there"
+    if found is None:
+        progress(f"{url}: no sum is published beside it; fetching it to compute one")
+        found, source = _summed(url), f"what is at {url} has"
+    if found == wanted:
         return None
     return (
-        f"`archive.sha512` is {_short(archive.sha512)}, and what is at {archive.url} has "
-        f"{_short(found)}. Set the sum that belongs to the archive"
+        f"`archive.sha512` is {wanted[:12]}…, and {source} {found[:12]}…. Set the sum that belongs "
+        "to the archive"
     )
-
-
-def _missing(url: str) -> str:
-    return f"`archive.url`: there is nothing at {url}. See that the version is published there"
 
 
 def sum_in(text: str) -> str | None:
@@ -120,7 +111,3 @@ def _unknown(url: str, reason: object) -> EarshotError:
         f"archive.url: {url.removesuffix(_PUBLISHED)}",
         observed=f"this machine cannot look at it beforehand ({text})",
     )
-
-
-def _short(digest: str) -> str:
-    return f"{digest[:12]}…"

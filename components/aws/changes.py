@@ -6,15 +6,14 @@ The last run's inputs of `ChangePreflight` are the memory. Volumes, which outliv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pulumi
 from pulumi.dynamic import DiffResult, Resource
 
 from components.aws.ssm import reader
-from components.dynamic import CheckedProvider, Props, formerly, read, write
+from components.dynamic import CheckedProvider, Props, read, write
 from components.refusals import REMEMBER, goes_back, moving_controllers, older_kafka, other_voters
 from components.rolling import Links, unrollable
 from earshot.config.aws import AwsSpec
@@ -161,7 +160,10 @@ def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
 
 
 class ChangePreflightProvider(CheckedProvider):
-    """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too."""
+    """Keeps its inputs, and refuses later ones that do not fit them: in a preview, too.
+
+    Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there.
+    """
 
     ID = "held"
 
@@ -191,16 +193,3 @@ class ChangePreflightProvider(CheckedProvider):
 
 class ChangePreflight(Resource, module="earshot", name="ChangePreflight"):
     """Checks before any instance is touched."""
-
-    def __init__(
-        self,
-        name: str,
-        held: HeldStack,
-        region: str,
-        reports: Sequence[str],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``reports`` are the parameters in which the nodes report."""
-        props = {**held.to_props(), "region": region, "reports": list(reports)}
-        known = formerly("AwsGround", opts or pulumi.ResourceOptions())
-        super().__init__(ChangePreflightProvider(), name, props, known)

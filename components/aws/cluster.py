@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.changes import ChangePreflight, HeldStack
+from components.aws.changes import ChangePreflight, ChangePreflightProvider, HeldStack
 from components.aws.groups import SecurityGroups
 from components.aws.identity import cluster_identity
 from components.aws.instances import SharedInputs, newest_images
 from components.aws.names import Names
 from components.aws.network import Network, NetworkArgs, NetworkFacts, existing
 from components.aws.node import InstanceNode
-from components.aws.preflight import AwsPreflight
-from components.aws.readiness import AwsReadiness
+from components.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
+from components.aws.readiness import AwsReadiness, ReadinessProvider
 from components.aws.volumes import attached_id, check_given, idle
+from components.dynamic import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import with_run_errors, without_dependencies
 from earshot.config.aws import AwsSpec
@@ -147,8 +148,6 @@ class AwsStackCluster(Cluster):
         self,
         name: str,
         spec: AwsSpec,
-        opts: pulumi.ResourceOptions | None = None,
-        *,
         root: Path = Path(),
         begin: Callable[[pulumi.ResourceOptions], pulumi.Resource] | None = None,
         leaving: frozenset[str] = frozenset(),
@@ -160,23 +159,32 @@ class AwsStackCluster(Cluster):
         Nodes report the clients of the listeners in ``leaving``.
         """
         self._begin, self._root, self._leaving = begin, root, leaving
-        super().__init__(name, spec, opts)
-        every = list(self.nodes.values())
+        super().__init__(name, spec)
         after = [self._last] if self._last else []
-        self.ready = self._readiness("cluster", every, after, whole=True)
+        self.ready = self._readiness("cluster", [*self.nodes.values()], after, whole=True)
         self.register_outputs({"incarnations": self.incarnations})
 
     def _preflight(self, approval: GateApproval | None) -> pulumi.Resource:
         spec, after = self._spec, [approval] if approval is not None else []
+        reports = [report_parameter(self._name, spec.name_of(id)) for id in spec.node_ids]
+        held = HeldStack.of(self._name, spec).to_props()
         fits = ChangePreflight(
+            ChangePreflightProvider(),
             self._name,
-            HeldStack.of(self._name, spec),
-            spec.region,
-            [report_parameter(self._name, spec.name_of(id)) for id in spec.node_ids],
-            pulumi.ResourceOptions(parent=self.gate, depends_on=after),
+            {**held, "region": spec.region, "reports": reports},
+            formerly("AwsGround", pulumi.ResourceOptions(parent=self.gate, depends_on=after)),
         )
-        child = pulumi.ResourceOptions(parent=self.gate, depends_on=[fits])
-        preflight = AwsPreflight(self._name, spec, without_dependencies(self.plan), child)
+        properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
+        preflight = AwsPreflight(
+            AwsPreflightProvider(),
+            self._name,
+            {
+                "kafka_version": spec.kafka_version,
+                "archive": spec.archive.model_dump(),
+                "properties": pulumi.Output.secret(properties),
+            },
+            pulumi.ResourceOptions(parent=self.gate, depends_on=[fits]),
+        )
         if self._begin is None:
             return preflight
         return self._begin(pulumi.ResourceOptions(parent=self.gate, depends_on=[preflight]))
@@ -201,13 +209,16 @@ class AwsStackCluster(Cluster):
     ) -> AwsReadiness:
         """The readiness of one node, for which the next one waits, or of the whole cluster."""
         return AwsReadiness(
+            ReadinessProvider(),
             f"{self._name}-{name}",
-            [node.awaited for node in nodes],
-            voters=self._voters,
-            region=self._spec.region,
-            deadline=self._deadline,
-            whole=whole,
-            opts=pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
+            {
+                "nodes": [node.awaited for node in nodes],
+                "voters": self._voters,
+                "region": self._spec.region,
+                "deadline": self._deadline,
+                "whole": whole,
+            },
+            pulumi.ResourceOptions(parent=self.gate, depends_on=list(after)),
         )
 
 

@@ -30,9 +30,8 @@ _VARIABLES = {
 class StackSettings:
     """The `aws:` settings of the running program's stack, as dynamic providers are given theirs."""
 
-    def get(self, key: str) -> str | None:
-        bag, _, name = key.partition(":")
-        return pulumi.Config(bag).get(name)
+    def get(self, key: str) -> Any:
+        return pulumi.runtime.get_config(key)
 
 
 def endpoint(config: Any, service: str) -> str | None:

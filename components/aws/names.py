@@ -140,7 +140,7 @@ def _provisioned(
     read: Read,
 ) -> pulumi.Output[dict[int, Provisioned]]:
     """The provisioned names of all nodes; ``read`` gets each value and its marker."""
-    found: dict[str, pulumi.Output[Any]] = {}
+    found: dict[str, dict[str, pulumi.Output[Any]]] = {}
     for id, marks in unknown_names(spec).items():
         values = {
             "private_name": private[id],
@@ -148,18 +148,17 @@ def _provisioned(
             "public_name": beyond.get(id),
             "public_address": names.addresses[id].public_ip if id in names.addresses else None,
         }
-        for key, value in values.items():
-            if value is not None:
-                found[f"{id}/{key}"] = read(value, getattr(marks, key))
-    return pulumi.Output.all(**found).apply(_joined)
-
-
-def _joined(flat: Mapping[str, Any]) -> dict[int, Provisioned]:
-    nodes: dict[int, dict[str, Known]] = {}
-    for path, value in flat.items():
-        id, _, key = path.partition("/")
-        nodes.setdefault(int(id), {})[key] = "" if value is None else value
-    return {id: Provisioned(**values) for id, values in nodes.items()}
+        found[str(id)] = {
+            key: read(value, getattr(marks, key))
+            for key, value in values.items()
+            if value is not None
+        }
+    return pulumi.Output.all(**found).apply(
+        lambda nodes: {
+            int(id): Provisioned(**{key: it or "" for key, it in values.items()})
+            for id, values in nodes.items()
+        }
+    )
 
 
 def _marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[Known]:

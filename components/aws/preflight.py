@@ -7,24 +7,21 @@ the settings of every node. A preview skips the settings while a node's name is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import pulumi
 from pulumi.dynamic import Resource
 from pulumi.output import Unknown
 
 from components.aws import archive
 from components.dynamic import CheckedProvider, Props
 from components.refusals import refused_settings
-from earshot.config.aws import AwsSpec
 from earshot.config.kafka_release import KafkaRelease
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
 from earshot.listeners.render import server_properties
-from earshot.placement.aws import AwsPlan
 
 
 class AwsPreflightProvider(CheckedProvider):
@@ -37,33 +34,19 @@ class AwsPreflightProvider(CheckedProvider):
 class AwsPreflight(Resource, module="earshot", name="AwsPreflight"):
     """The checks before an instance is touched, as a resource."""
 
-    def __init__(
-        self,
-        name: str,
-        spec: AwsSpec,
-        planned: pulumi.Output[AwsPlan],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties: Any = planned.apply(_properties)
-        props = {
-            "kafka_version": spec.kafka_version,
-            "archive": spec.archive.model_dump(),
-            "properties": pulumi.Output.secret(properties),
-        }
-        super().__init__(AwsPreflightProvider(), name, props, opts)
 
-
-def _properties(planned: AwsPlan) -> dict[str, str]:
-    return {str(node.id): server_properties(planned.plan, node) for node in planned.plan.nodes}
+def settings_of(plan: ClusterPlan) -> dict[str, str]:
+    """The input `properties`: by node id, the text of its settings."""
+    return {str(node.id): server_properties(plan, node) for node in plan.nodes}
 
 
 def _archive_problems(olds: Props, news: Props) -> list[str]:
     if news["archive"] == olds.get("archive"):
         return []
     try:
-        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=_say)
+        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=print)
     except EarshotError as reason:
-        _say(reason.line)
+        print(reason.line)
         return []
     return [found] if found else []
 
@@ -84,11 +67,7 @@ def _refusals(version: str, properties: Mapping[int, str]) -> dict[int, str]:
     try:
         refusals = ask_kafka(find_java(), kafka_broker_jars(version), asked).refusals
     except EarshotError as reason:
-        _say(f"Kafka has not read the settings beforehand: {reason.line}")
+        print(f"Kafka has not read the settings beforehand: {reason.line}")
         return {}
     # the archive may hold more classes than the published jars
     return {id: text for id, text in refusals.items() if not lacks_class(text)}
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

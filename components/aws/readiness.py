@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import pulumi
 from pulumi.dynamic import Resource
 
 from components.aws.reports import Awaited, quorum_with, wait_for
@@ -14,7 +10,11 @@ from components.dynamic import Props, Provider, on_lines_of_its_own, read
 
 
 class ReadinessProvider(Provider):
-    """Waits for one node after a change, or for the whole cluster at the end of a run."""
+    """Waits for one node after a change, or for the whole cluster at the end of a run.
+
+    Inputs: the `nodes` to wait for (see `Awaited`); `voters`, the parameters in which the quorum
+    reports; their `region`; `deadline` (s); and whether it is the `whole` cluster.
+    """
 
     ID = "ready"
     DECISIVE = ("nodes", "whole")
@@ -32,25 +32,3 @@ class ReadinessProvider(Provider):
 
 class AwsReadiness(Resource, module="earshot", name="AwsReadiness"):
     """Waits until nodes have reported that they are in sync, as they were deployed."""
-
-    def __init__(
-        self,
-        name: str,
-        nodes: Sequence[pulumi.Input[dict[str, Any]]],
-        *,
-        voters: Sequence[pulumi.Input[str]],
-        region: str,
-        deadline: float,
-        whole: bool = False,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``nodes`` are those to wait for (see `Awaited`), ``voters`` the parameters in which
-        the quorum's nodes report."""
-        props = {
-            "nodes": list(nodes),
-            "voters": list(voters),
-            "region": region,
-            "deadline": deadline,
-            "whole": whole,
-        }
-        super().__init__(ReadinessProvider(), name, props, opts)

@@ -6,17 +6,15 @@ They are SecureStrings that this machine writes itself: states have fingerprints
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, Resource
 
 from components.aws.ssm import client
 from components.certificates import store_of
 from components.dynamic import Props, Provider, on_lines_of_its_own
-from components.users import Known, merged, remember, remembered
+from components.users import merged, remember, remembered
 from earshot.certificates.client import client_properties
 from earshot.certificates.copies import copied
 from earshot.certificates.store import Store
@@ -28,7 +26,6 @@ from earshot.placement.aws_secrets import (
     TRUSTED_PARAMETER,
     USERS_PARAMETER,
     VALIDATOR_PARAMETER,
-    secret_parameter,
 )
 from earshot.users.access import grants
 from earshot.users.lines import lines
@@ -41,7 +38,13 @@ LIMIT = 8192
 
 
 class SecretProvider(Provider):
-    """Writes one parameter, and again where the secret changes or another program wrote it."""
+    """Writes one parameter, and again where the secret changes or another program wrote it.
+
+    Inputs: its `kind`, a key store's name or one of those in `aws_secrets`; `parameter`, `region`
+    and `tags`; `root`, the folder of the stack's cluster on this machine; `version`, which differs
+    where the secret does; `mechanism`; `users`, prefixes by name; and `logs_in`, whether some
+    listener asks for passwords.
+    """
 
     DECISIVE = ("parameter", "region", "version", "users", "mechanism", "logs_in")
 
@@ -98,38 +101,6 @@ class SecretProvider(Provider):
 
 class Secret(Resource, module="earshot", name="AwsSecret"):
     """One secret of a cluster, in a parameter."""
-
-    def __init__(
-        self,
-        stack: str,
-        kind: str,
-        region: str,
-        root: Path,
-        version: pulumi.Input[str],
-        tags: Mapping[str, str],
-        opts: pulumi.ResourceOptions,
-        *,
-        mechanism: str = "",
-        users: Known | None = None,
-        logs_in: bool = False,
-    ) -> None:
-        """``kind`` is a key store's name, or one of those in `aws_secrets`; ``version`` differs
-        where the secret does, and ``root`` is the folder of the stack's cluster on this machine.
-        ``users`` are prefixes by name; ``logs_in``: some listener asks for passwords."""
-        props = {
-            "kind": kind,
-            "parameter": secret_parameter(stack, kind),
-            "region": region,
-            "root": str(root),
-            "version": version,
-            "tags": dict(tags),
-            "mechanism": mechanism,
-            **({} if users is None else {"users": users}),
-            "logs_in": logs_in,
-            "known": None,
-            "written": None,
-        }
-        super().__init__(SecretProvider(), f"{stack}-{kind}", props, opts)
 
 
 def _known_from_now_on(olds: Props, news: Props) -> Props:

@@ -11,7 +11,7 @@ import pulumi
 
 from components.aws.copies import AwsCertificatesProvider
 from components.aws.instances import SharedInputs
-from components.aws.secrets import Secret
+from components.aws.secrets import Secret, SecretProvider
 from components.aws.tags import tags
 from components.certificates import Certificates
 from earshot.config.security import SecuritySpec
@@ -22,6 +22,7 @@ from earshot.placement.aws_secrets import (
     USERS_PARAMETER,
     VALIDATOR_PARAMETER,
     makes_users,
+    secret_parameter,
 )
 
 
@@ -58,7 +59,15 @@ class Secured:
                 self._mechanisms,
                 self._passwords,
             )
-            secrets.append(self._of_users(users))
+            secrets.append(
+                self._secret(
+                    USERS_PARAMETER,
+                    users,
+                    mechanism=self._mechanisms,
+                    users={item.name: list(item.prefixes) for item in self._security.users},
+                    logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
+                )
+            )
         return _version(certificate, users, *(item.id.apply(str) for item in secrets))
 
     def of_validator(self) -> pulumi.Output[str]:
@@ -82,26 +91,25 @@ class Secured:
         """What differs where any user's password does."""
         return _version(*map(self.certificates.password_of, self._security.user_names))
 
-    def _of_users(self, version: pulumi.Output[str]) -> Secret:
-        return self._secret(
-            USERS_PARAMETER,
-            version,
-            mechanism=self._mechanisms,
-            users={item.name: list(item.prefixes) for item in self._security.users},
-            logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
-        )
-
     def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> Secret:
-        shared = self._shared
+        stack, name = self._shared.stack, f"{self._shared.stack}-{kind}"
         return Secret(
-            shared.stack,
-            kind,
-            shared.spec.region,
-            self._root,
-            version,
-            tags(shared.stack, f"{shared.stack}-{kind}"),
-            shared.opts(self.certificates),
-            **more,
+            SecretProvider(),
+            name,
+            {
+                "kind": kind,
+                "parameter": secret_parameter(stack, kind),
+                "region": self._shared.spec.region,
+                "root": str(self._root),
+                "version": version,
+                "tags": tags(stack, name),
+                "mechanism": "",
+                "logs_in": False,
+                "known": None,
+                "written": None,
+                **more,
+            },
+            self._shared.opts(self.certificates),
         )
 
 

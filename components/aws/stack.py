@@ -51,7 +51,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
         pulumi.log.info(note)
     begun = held.beginning(Made(change.plan, written(spec)))
     begin = partial(BegunChange, stack, begun, state)
-    cluster = AwsStackCluster(stack, spec, root=root, begin=begin, leaving=change.leaving)
+    cluster = AwsStackCluster(stack, spec, root, begin, change.leaving)
     if cluster.secured is not None:
         pulumi.export("certificates_expire", cluster.secured.certificates.expires)
         client_config = root / FOLDER / VALIDATOR_FILE

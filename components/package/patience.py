@@ -8,21 +8,14 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import pulumi
 from pulumi.errors import InputPropertiesError
 
+from components.aws.credentials import StackSettings
 from components.aws.reports import Awaited, Read, quorum_with, wait_for
 from components.aws.ssm import reader
 from earshot.errors import EarshotError
-
-
-class PatienceSettings:
-    """The configuration of the stack that uses the component."""
-
-    def get(self, key: str) -> Any:
-        return pulumi.runtime.get_config(key)
 
 
 async def in_sync(
@@ -46,7 +39,7 @@ async def in_sync(
             wait_for(nodes, read, deadline, progress=log)
 
     try:
-        await aside(partial(wait, reader(PatienceSettings(), region)))
+        await aside(partial(wait, reader(StackSettings(), region)))
     except EarshotError as error:
         raise InputPropertiesError(str(error), []) from None
 
