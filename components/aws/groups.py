@@ -56,15 +56,14 @@ class SecurityGroups(pulumi.ComponentResource):
     def _let_in(self, group: SecurityGroup, rule: Ingress) -> None:
         source: dict[str, Any]
         if isinstance(rule.source, Members):
-            source = {
-                "referenced_security_group_id": self.ids.get(rule.source.group, rule.source.group)
-            }
-        elif isinstance(rule.source, IPv4Network):
-            source = {"cidr_ipv4": str(rule.source)}
+            label = rule.source.group
+            source = {"referenced_security_group_id": self.ids.get(label, label)}
         else:
-            source = {"cidr_ipv6": str(rule.source)}
+            label = str(rule.source)
+            kind = "cidr_ipv4" if isinstance(rule.source, IPv4Network) else "cidr_ipv6"
+            source = {kind: label}
         aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-{group.name}-{rule.first}-{_slug(rule)}",
+            f"{self._name}-{group.name}-{rule.first}-{label}",
             security_group_id=self.ids[group.name],
             ip_protocol="tcp",
             from_port=rule.first,
@@ -73,7 +72,3 @@ class SecurityGroups(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
             **source,
         )
-
-
-def _slug(rule: Ingress) -> str:
-    return rule.source.group if isinstance(rule.source, Members) else str(rule.source)

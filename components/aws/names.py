@@ -37,9 +37,16 @@ class Names(pulumi.ComponentResource):
         super().__init__("earshot:aws:Names", name, {}, opts)
         self._name, self._spec, self._network, self._groups = name, spec, network, groups
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
-        public = [id for id in spec.node_ids if spec.is_public(id)]
-        self.addresses = {id: self._address(id) for id in public}
-        self.associations = {id: self._associate(id) for id in public}
+        self.addresses = {id: self._address(id) for id in spec.node_ids if spec.is_public(id)}
+        self.associations = {
+            id: aws.ec2.EipAssociation(
+                f"{name}-{spec.name_of(id)}",
+                allocation_id=address.allocation_id,
+                network_interface_id=self.interfaces[id].id,
+                opts=self._opts(),
+            )
+            for id, address in self.addresses.items()
+        }
         private = {id: item.private_dns_name for id, item in self.interfaces.items()}
         beyond = {id: item.public_dns for id, item in self.addresses.items()}
         if spec.naming == "zone":
@@ -71,14 +78,6 @@ class Names(pulumi.ComponentResource):
             opts=self._opts(protect=self._spec.deletion_protection),
         )
 
-    def _associate(self, id: int) -> aws.ec2.EipAssociation:
-        return aws.ec2.EipAssociation(
-            f"{self._name}-{self._spec.name_of(id)}",
-            allocation_id=self.addresses[id].allocation_id,
-            network_interface_id=self.interfaces[id].id,
-            opts=self._opts(),
-        )
-
     def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:
         """By node id, the names that the private and the public zone give."""
         zone = self._spec.zone
@@ -93,37 +92,27 @@ class Names(pulumi.ComponentResource):
             tags=tags(self._name, zone.name),
             opts=self._opts(protect=self._spec.deletion_protection),
         )
-        private, beyond = {}, {}
-        for id in self._spec.node_ids:
-            host = zone.broker(id) if id in self._spec.ids else zone.controller(id)
-            private[id] = self._record(
-                f"{self._spec.name_of(id)}-private",
-                private_zone.zone_id,
-                host,
-                self.interfaces[id].private_ip,
-            )
-            if id in self.addresses and zone.public_zone_id is not None:
-                beyond[id] = self._record(
-                    f"{self._spec.name_of(id)}-public",
-                    zone.public_zone_id,
-                    host,
-                    self.addresses[id].public_ip,
-                )
-        return private, beyond
 
-    def _record(
-        self, suffix: str, zone_id: pulumi.Input[str], host: str, address: pulumi.Input[str]
-    ) -> pulumi.Output[str]:
-        assert self._spec.zone is not None
-        return aws.route53.Record(
-            f"{self._name}-{suffix}",
-            zone_id=zone_id,
-            name=host,
-            type="A",
-            ttl=self._spec.zone.ttl,
-            records=[address],
-            opts=self._opts(),
-        ).fqdn
+        def record(
+            id: int, kind: str, zone_id: pulumi.Input[str], address: pulumi.Input[str]
+        ) -> pulumi.Output[str]:
+            return aws.route53.Record(
+                f"{self._name}-{self._spec.name_of(id)}-{kind}",
+                zone_id=zone_id,
+                name=zone.broker(id) if id in self._spec.ids else zone.controller(id),
+                type="A",
+                ttl=zone.ttl,
+                records=[address],
+                opts=self._opts(),
+            ).fqdn
+
+        private, beyond = {}, {}
+        for id, item in self.interfaces.items():
+            private[id] = record(id, "private", private_zone.zone_id, item.private_ip)
+            if id in self.addresses and zone.public_zone_id is not None:
+                address = self.addresses[id].public_ip
+                beyond[id] = record(id, "public", zone.public_zone_id, address)
+        return private, beyond
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, **options)

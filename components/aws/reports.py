@@ -82,12 +82,9 @@ def _missing(nodes: Sequence[Awaited], values: dict[str, str]) -> tuple[dict[int
     for item in nodes:
         if item.parameter not in values:
             found[item.node] = f"its parameter {item.parameter} is gone"
-            continue
-        report = NodeReport.read(values[item.parameter])
-        if report is None:
+        elif (report := NodeReport.read(values[item.parameter])) is None:
             found[item.node] = "it has not reported yet"
-            continue
-        if lack := report.lacks(item.node, item.instance, item.user_data):
+        elif lack := report.lacks(item.node, item.instance, item.user_data):
             found[item.node] = lack
             as_deployed = (report.instance, report.user_data) == (item.instance, item.user_data)
             gave_up = gave_up or (report.is_final and as_deployed)

@@ -56,9 +56,7 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
         pulumi.export("certificates_expire", cluster.secured.certificates.expires)
         client_config = root / FOLDER / VALIDATOR_FILE
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
-        lambda found: Contract.of(
-            found[0].plan, stack, spec.placement, found[1], leaving=change.leaving
-        )
+        lambda it: Contract.of(it[0].plan, stack, spec.placement, it[1], leaving=change.leaving)
     )
     announce_clients(spec, planned.plan.security, contract, root)
     for item in spec.listeners:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
@@ -30,12 +30,8 @@ def of_volume(spec: AwsSpec, id: int, cluster_id: str) -> dict[str, str]:
 
 def attached_id(stack: str, parent: pulumi.Resource) -> str | None:
     """The id of the cluster whose data the volumes at the instances of ``stack`` hold, or None."""
-    listed = aws.ebs.get_ebs_volumes(
-        tags={STACK: stack},
-        filters=[{"name": "status", "values": ["in-use"]}],
-        opts=pulumi.InvokeOptions(parent=parent),
-    )
-    return _id_of(_tags_of(min(listed.ids), parent)) if listed.ids else None
+    ids = _of_stack(stack, "in-use", parent)
+    return _id_of(_volume(min(ids), parent).tags or {}) if ids else None
 
 
 def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> None:
@@ -46,18 +42,14 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
     if not spec.volumes:
         return
     listed = aws.ebs.get_ebs_volumes(
-        filters=[_by_id(list(spec.volumes.values()))], opts=pulumi.InvokeOptions(parent=parent)
+        filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )
     found: list[str] = []
     for id, volume in spec.volumes.items():
-        if volume not in listed.ids:
-            found.append(f"volumes.{id}: {volume} is not in {spec.region}")
-            continue
-        there = aws.ebs.get_volume(
-            filters=[_by_id([volume])], opts=pulumi.InvokeOptions(parent=parent)
-        )
-        subject = f"volumes.{id}: {volume}"
-        found += [f"{subject} {text}" for text in problems(stack, spec, id, cluster_id, there)]
+        texts: Iterable[str] = [f"is not in {spec.region}"]
+        if volume in listed.ids:
+            texts = problems(stack, spec, id, cluster_id, _volume(volume, parent))
+        found += [f"volumes.{id}: {volume} {text}" for text in texts]
     if found:
         raise SpecError.of(f"stack {stack}", found)
 
@@ -67,32 +59,30 @@ def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resou
 
     Usually an earlier stack of that name has kept them, and the nodes start on blank ones.
     """
-    listed = aws.ebs.get_ebs_volumes(
-        tags={STACK: stack},
-        filters=[{"name": "status", "values": ["available"]}],
-        opts=pulumi.InvokeOptions(parent=parent),
-    )
-    ids = sorted(set(listed.ids) - set(spec.volumes.values()))
+    ids = sorted(set(_of_stack(stack, "available", parent)) - set(spec.volumes.values()))
     if not ids:
         return ""
-    held = [_tags_of(id, parent) for id in ids[:SHOWN]]
+    held = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
+    first = _id_of(held[0])
+    key = f" and `cluster_id: {first}` take" if first != cluster_id else " takes"
     nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, held, strict=False)]
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
     return (
         f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
-        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}`"
-        + (
-            f" and `cluster_id: {first}` take"
-            if (first := _id_of(held[0])) != cluster_id
-            else " takes"
-        )
-        + " the first over"
+        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}`{key} the first over"
     )
 
 
-def _tags_of(id: str, parent: pulumi.Resource) -> Mapping[str, str]:
-    found = aws.ebs.get_volume(filters=[_by_id([id])], opts=pulumi.InvokeOptions(parent=parent))
-    return found.tags or {}
+def _of_stack(stack: str, status: str, parent: pulumi.Resource) -> Sequence[str]:
+    return aws.ebs.get_ebs_volumes(
+        tags={STACK: stack},
+        filters=[{"name": "status", "values": [status]}],
+        opts=pulumi.InvokeOptions(parent=parent),
+    ).ids
+
+
+def _volume(id: str, parent: pulumi.Resource) -> aws.ebs.GetVolumeResult:
+    return aws.ebs.get_volume(filters=[_by_id([id])], opts=pulumi.InvokeOptions(parent=parent))
 
 
 def _id_of(tags: Mapping[str, str]) -> str:
@@ -137,8 +127,8 @@ def problems(
         yield "is not encrypted; copy it by way of an encrypted snapshot"
 
 
-def _by_id(ids: list[str]) -> Any:
-    return {"name": "volume-id", "values": ids}
+def _by_id(ids: Iterable[str]) -> Any:
+    return {"name": "volume-id", "values": list(ids)}
 
 
 def _voters(spec: AwsSpec) -> str:
