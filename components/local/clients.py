@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components import leaving
+from components.local.changes import started_with
 from components.local.quorum import node_directory
-from components.local.record import PROPERTIES, running
+from components.local.record import running
 from earshot import sockets
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import read_properties
@@ -28,20 +29,11 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     }
     found: dict[str, Counter[str]] = {}
     for id, pid in pids.items():
-        going = _leaving(directories[id], plan, id)
-        if not going:
-            continue
-        for connection in sockets.connected(pid, going):
+        # where its settings are lost, nobody knows what it has
+        values = read_properties(started_with(directories[id])).values
+        going = leaving.leaving(values, plan, id) if values else {}
+        for connection in sockets.connected(pid, going) if going else ():
             if connection.pid not in pids.values():
                 origins = found.setdefault(going[connection.port], Counter())
                 origins[connection.origin] += 1
     yield from leaving.problems(found)
-
-
-def _leaving(directory: Path, plan: ClusterPlan, id: int) -> dict[int, str]:
-    """By port, the listeners that the node has and would lose."""
-    try:
-        text = (directory / PROPERTIES).read_text(encoding="latin-1")
-    except OSError:
-        return {}  # its settings are lost: nobody knows what it has
-    return leaving.leaving(read_properties(text).values, plan, id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ class LocalCluster(pulumi.ComponentResource):
         for node in quorum.ended_first(local.root, self.plan.nodes):
             last = self._node(node, gate, after=last)
         self.ready: pulumi.Resource = self._readiness(
-            "cluster", list(self.plan.brokers), gate, last, whole=True
+            "cluster", self.plan.nodes, gate, last, whole=True
         )
         if spec.security is not None and self._certificates is not None:
             from components.local.users import LocalUsersProvider, reached
@@ -127,17 +128,15 @@ class LocalCluster(pulumi.ComponentResource):
         """When the first of the cluster's certificates ends; None where it has none."""
         return None if self._certificates is None else self._certificates.expires
 
-    def _certificate(self, node: Node) -> dict[str, pulumi.Output[str]]:
-        """The input by which a node is restarted with another certificate."""
-        # Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log: see docs/security.md
-        if self._certificates is None:
-            return {}
-        return {"certificate": self._certificates.of_node(node.id)}
-
     def _node(
         self, node: Node, gate: AdvertisedListeners, after: pulumi.Resource
     ) -> pulumi.Resource:
         """The readiness of a node, made with its process; the next node waits for it."""
+        certificate = {}
+        if self._certificates is not None:
+            # a restart: Kafka 4.1.1 reloads listeners, but not what fetches the quorum's log, see
+            # docs/security.md
+            certificate["certificate"] = self._certificates.of_node(node.id)
         resource = LocalNode(
             NodeProvider(),
             f"{node.roles[0]}-{node.id}",
@@ -150,37 +149,32 @@ class LocalCluster(pulumi.ComponentResource):
                 "cluster_id": self.cluster_id,
                 "pid": None,
                 "incarnation": None,
-                **self._certificate(node),
+                **certificate,
                 **self._access,
             },
             pulumi.ResourceOptions(parent=gate, depends_on=[after]),
         )
         self.incarnations[str(node.id)] = resource.incarnation
-        brokers = [node] if node.is_broker else []
-        return self._readiness(f"{node.roles[0]}-{node.id}", brokers, gate, resource)
+        nodes = [node] if node.is_broker else []
+        return self._readiness(f"{node.roles[0]}-{node.id}", nodes, gate, resource)
 
     def _readiness(
         self,
         name: str,
-        brokers: list[Node],
+        nodes: Sequence[Node],
         gate: AdvertisedListeners,
         after: pulumi.Resource,
         whole: bool = False,
     ) -> LocalReadiness:
-        ids = [node.id for node in (self.plan.nodes if whole else brokers)]
-        waited_for = (
-            dict(self.incarnations)
-            if whole
-            else {str(id): self.incarnations[str(id)] for id in ids}
-        )
+        ids = [node.id for node in nodes]
         return LocalReadiness(
             ReadinessProvider(),
             name,
             {
                 "root": str(self._local.root),
                 "nodes": ids,
-                "brokers": {str(node.id): _address(self.plan, node) for node in brokers},
-                "incarnations": waited_for,
+                "brokers": {str(it.id): _address(self.plan, it) for it in nodes if it.is_broker},
+                "incarnations": {str(id): self.incarnations[str(id)] for id in ids},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
                 **self._access,

@@ -74,15 +74,8 @@ def rebuilt(root: Path) -> QuorumMemory | None:
     Raises EarshotError.
     """
     found = on_disk.found(root)
-    if found is None:
-        return None
-    return QuorumMemory(
-        cluster_id=found.cluster_id,
-        voters=found.voters,
-        kafka_version=found.kafka_version,
-        brokers=found.brokers,
-        serving=True,  # assumed: then a change waits for each broker
-    )
+    # `serving` is assumed: then a change waits for each broker
+    return None if found is None else QuorumMemory(**vars(found), serving=True)
 
 
 def remember(root: Path, memory: QuorumMemory) -> None:
@@ -181,7 +174,9 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     if memory is not None:
         yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
-        yield from _removal_problems(root, memory, plan)
+        for id in _gone(memory, plan):
+            if held := replicas_on_disk(node_directory(root, id)):
+                yield holds_replicas(id, held)
     yield from _open_quorum(root, plan)
     yield from _port_problems(root, plan)
 
@@ -221,13 +216,6 @@ def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
             "in plain text that gets TLS while it runs; take `protocol` away, so that the quorum "
             "has TLS, too"
         )
-
-
-def _removal_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Iterator[str]:
-    for id in _gone(memory, plan):
-        held = replicas_on_disk(node_directory(root, id))
-        if held:
-            yield holds_replicas(id, held)
 
 
 def removed(root: Path, plan: ClusterPlan) -> list[int]:

@@ -63,11 +63,8 @@ def wait_for(
     brokers when ``deadline`` (s) has passed; CatchingUp where all answer then, but some are not in
     sync.
     """
-    began = time.monotonic()
-    shown = began
-    admins = {
-        id: _admin(address, _access(root, id, client or {})) for id, address in brokers.items()
-    }
+    began = shown = time.monotonic()
+    admins = {id: _admin(root, id, address, client or {}) for id, address in brokers.items()}
     while True:
         _check_alive(root, nodes)
         # ask each broker about itself: others list a killed broker for some seconds
@@ -81,21 +78,24 @@ def wait_for(
             return
         if now - began > deadline:
             silent = [id for id in missing if states[id] is Progress.SILENT]
-            raise _late(root, silent, deadline) if silent else _behind(missing, deadline)
+            if silent:
+                raise _late(root, silent, deadline)
+            raise CatchingUp(
+                f"broker {_listed(missing)}",
+                observed="answers, and is not in sync with all of its replicas after "
+                f"{deadline:.0f} s",
+                remedy="wait until it has caught up, then run the same command again",
+            )
         if now - shown > 5:
             shown = now
             progress(f"waiting for node {_listed(missing)} ({now - began:.0f} s)")
         time.sleep(POLL)
 
 
-def _access(root: Path, id: int, client: Mapping[str, str]) -> dict[str, Any]:
-    """The settings to log in where brokers reach the node; empty where no login is needed."""
-    return access(read_properties(started_with(quorum.node_directory(root, id))).values, client)
-
-
-def _admin(address: str, credentials: Mapping[str, Any]) -> AdminClient:
+def _admin(root: Path, id: int, address: str, client: Mapping[str, str]) -> AdminClient:
+    values = read_properties(started_with(quorum.node_directory(root, id))).values
     settings: dict[str, Any] = {
-        **credentials,
+        **access(values, client),
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,
         "reconnect.backoff.max.ms": 500,
@@ -154,14 +154,6 @@ def _late(root: Path, silent: Sequence[int], deadline: float) -> EarshotError:
         f"node {_listed(silent)} did not come up",
         observed=f"no answer after {deadline:.0f} s; the last lines of the logs:\n{words}",
         remedy=AGAIN,
-    )
-
-
-def _behind(missing: Sequence[int], deadline: float) -> CatchingUp:
-    return CatchingUp(
-        f"broker {_listed(missing)}",
-        observed=f"answers, and is not in sync with all of its replicas after {deadline:.0f} s",
-        remedy="wait until it has caught up, then run the same command again",
     )
 
 

@@ -11,7 +11,6 @@ from components.local.process import Launch, check_room, start, stop
 from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
 from earshot.errors import EarshotError
-from earshot.listeners.address import Address
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_properties
 
@@ -40,24 +39,24 @@ def restart(
     """
     serving = quorum.serves(root)
     before = running(launch.directory)
-    if before is not None and before.digest == launch.digest:
-        if serving:
-            with contextlib.suppress(CatchingUp):
-                _await(root, launch, cluster_id, client, progress)
-        return before
-    if before is None or (previous is not None and before.digest != previous.digest):
-        previous = None  # the node did not run so
-    if before is not None and serving:
-        _check_others(root, launch.id)
-    if before is not None:
-        check_room(launch)
-    stop(launch.directory, grace(root))
-    try:
-        record = start(launch, cluster_id)
+
+    def started(record: Record) -> Record:
         if serving:
             with contextlib.suppress(CatchingUp):
                 _await(root, launch, cluster_id, client, progress)
         return record
+
+    if before is not None and before.digest == launch.digest:
+        return started(before)
+    if before is None or (previous is not None and before.digest != previous.digest):
+        previous = None  # the node did not run so
+    if before is not None:
+        if serving:
+            _check_others(root, launch.id)
+        check_room(launch)
+    stop(launch.directory, grace(root))
+    try:
+        return started(start(launch, cluster_id))
     except EarshotError as error:
         if previous is None:
             raise
@@ -107,20 +106,15 @@ def _put_back(
 def _await(
     root: Path, launch: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
 ) -> None:
-    values = read_properties(launch.properties).values
+    values, id = read_properties(launch.properties).values, launch.id
     listeners = dict(parse_entries(values["advertised.listeners"]))
-    brokers: dict[int, str] = {}
-    controllers: dict[int, Address] = {}
-    if name := values.get("inter.broker.listener.name"):
-        brokers[launch.id] = str(listeners[name])
-    else:
-        controllers[launch.id] = listeners[values["controller.listener.names"]]
+    name = values.get("inter.broker.listener.name")
     wait_for(
         root,
-        [launch.id],
-        brokers,
+        [id],
+        {id: str(listeners[name])} if name else {},
         cluster_id,
         progress=progress,
-        controllers=controllers,
+        controllers={} if name else {id: listeners[values["controller.listener.names"]]},
         client=client,
     )
