@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
+import subprocess
 from collections.abc import Sequence
 
 from earshot.cache import exclusive
-from earshot.errors import EarshotError
 from earshot.jvm.java import find_java
-from toolchain import environment, java_parts, lock, progress, python_environment, system_packages
-from toolchain.paths import SETUP_LOCK
+from toolchain import environment, lock, progress, python_environment, system_packages
+from toolchain.paths import LOGS, PYTHON, ROOT, SETUP_LOCK
 from toolchain.pulumi_cli import installation
-
-INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; the result is the exit status; an error is one message."""
     options = _parser().parse_args(arguments)
     end_on_sigterm()
-    try:
+
+    def act() -> int:
         if options.command == "setup":
             set_up(for_tests=options.tests)
         elif options.command == "env":
             print(environment.exports(options.stack))
         else:
             lock.write()
-    except EarshotError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    except OSError as reason:  # a checkout of another user, a full disk
-        if reason.filename is None:
-            raise
-        print(f"{reason.filename}: {reason.strerror}", file=sys.stderr)
-        return EarshotError.exit_code
-    except KeyboardInterrupt:
-        print("\ninterrupted; run it again to go on", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+        return 0
+
+    return progress.exit_status(act, "run it again to go on")
 
 
 def end_on_sigterm() -> None:
@@ -68,7 +57,17 @@ def set_up(*, for_tests: bool = False) -> None:
 
 def _packages_and_jars() -> None:
     python_environment.ensure_packages()
-    java_parts.ensure()  # fetched by the Ivy that comes with PySpark
+    # through the project's own Python: PySpark, and its Ivy that fetches jars, are only there
+    jars = (PYTHON, "-m", "earshot.jvm")
+    if subprocess.run([*jars, "check"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode:
+        with progress.step("Kafka and Spark: fetching jars"):
+            progress.run(
+                [*jars, "jars"],
+                log=LOGS / "jars.log",
+                failure="Kafka's and Spark's jars",
+                remedy="see what the log names, then run it again",
+                cwd=ROOT,
+            )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from earshot import engine
@@ -31,7 +29,7 @@ def answers(where: str) -> bool:
     """
     url = urlsplit(where)
     if url.scheme == "unix":
-        return _ping(Path(unquote(url.path)))
+        return _ping(unquote(url.path))
     client = shutil.which("docker")
     if client is None:
         return False
@@ -45,23 +43,13 @@ def answers(where: str) -> bool:
     return done.returncode == 0
 
 
-def _ping(path: Path) -> bool:
-    connection = _UnixConnection(path)
+def _ping(path: str) -> bool:
     try:
-        connection.request("GET", "/_ping")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PING_SECONDS)
+            connection.connect(path)
+            connection.sendall(b"GET /_ping HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            with connection.makefile("rb") as answer:
+                return answer.readline().split()[1:2] == [b"200"]
+    except OSError:
         return False
-    finally:
-        connection.close()
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=PING_SECONDS)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PING_SECONDS)
-        self.sock.connect(str(self._path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -35,7 +36,8 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     found["PYTHONDONTWRITEBYTECODE"] = ""
     # Without this, the engine would download a plugin for every installed Pulumi package, even for
     # a stack that needs none, and fail where it cannot.
-    wanted = cli.origin is not Origin.BUILT and _takes_a_plugin(placement(stack))
+    known = PLACEMENTS.get(placement(stack))
+    wanted = cli.origin is not Origin.BUILT and (known is None or known.plugin)
     found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if wanted else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
@@ -52,13 +54,9 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     found["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
     if (config := policy_config(stack)) is not None:
         found["PULUMI_OPTION_POLICY_PACK_CONFIG"] = str(config)
-    if (java_home := _java_home()) is not None:
-        found["JAVA_HOME"] = java_home
+    with contextlib.suppress(EarshotError):  # commands that need Java report it
+        found["JAVA_HOME"] = str(find_java().home)
     return found
-
-
-def _takes_a_plugin(placement: str) -> bool:
-    return placement not in PLACEMENTS or PLACEMENTS[placement].plugin
 
 
 def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
@@ -111,10 +109,3 @@ def _path(cli: Installation, path: str) -> str:
     ours = [str(cli.directory), str(VENV / "bin")]
     others = [entry for entry in path.split(os.pathsep) if entry and entry not in ours]
     return os.pathsep.join([*ours, *others])
-
-
-def _java_home() -> str | None:
-    try:
-        return str(find_java().home)
-    except EarshotError:  # commands that need Java report it
-        return None

@@ -25,6 +25,7 @@ SHARED_TICK_SECONDS = 10.0
 """For parallel steps, which cannot redraw one line."""
 SHOWN_LINES = 15
 STOP_SECONDS = 10
+INTERRUPTED = 130
 INTERRUPT_SECONDS = 1.0
 """How long an interrupt of parallel steps may go unnoticed."""
 _label: ContextVar[str] = ContextVar("label", default="")
@@ -34,6 +35,26 @@ _label: ContextVar[str] = ContextVar("label", default="")
 def say(text: str) -> None:
     """Print one line, at once."""
     print(f"{_label.get()}{text}", flush=True)
+
+
+def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
+    """What ``act`` returns; where it fails or is interrupted, one message, and its status.
+
+    ``again`` says after an interrupt how to go on.
+    """
+    try:
+        return act()
+    except EarshotError as error:
+        print(f"{prefix}{error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as reason:  # a checkout of another user, a full disk
+        if reason.filename is None:
+            raise
+        print(f"{prefix}{reason.filename}: {reason.strerror}", file=sys.stderr)
+        return EarshotError.exit_code
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; {again}", file=sys.stderr)
+        return INTERRUPTED
 
 
 class Cancelled(Exception):

@@ -23,12 +23,11 @@ from earshot.yaml_document import read_yaml
 from toolchain import placements
 from toolchain.environment import variables
 from toolchain.paths import ROOT
-from toolchain.progress import say
+from toolchain.progress import exit_status, say
 from toolchain.state_files import recover
 
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,20 +36,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=("up", "down", "clean"))
     parser.add_argument("--stack", default="local", type=str)
     options = parser.parse_args(arguments)
-    try:
+
+    def act() -> int:
         stack = Stack(stack_name(options.stack))
         return {"up": stack.up, "down": stack.down, "clean": stack.clean}[options.command]()
-    except EarshotError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as reason:  # a checkout of another user, a full disk
-        if reason.filename is None:
-            raise
-        print(f"error: {reason.filename}: {reason.strerror}", file=sys.stderr)
-        return EarshotError.exit_code
-    except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
-        return INTERRUPTED
+
+    return exit_status(act, "the same command goes on from here", "error: ")
 
 
 class Stack:
@@ -99,8 +90,7 @@ class Stack:
         code = 0
         if self._exists():
             self._check_needs()
-            command = ["pulumi", "destroy", "--yes", "--non-interactive", "--stack", self.name]
-            code = self._pulumi(command)
+            code = self._pulumi("destroy", "--yes")
         self._stop_left_over()
         return code
 
@@ -110,8 +100,7 @@ class Stack:
 
         code = self.down()
         if code == 0 and self._exists():
-            command = ["pulumi", "stack", "rm", "--yes", "--preserve-config", "--non-interactive"]
-            code = self._pulumi([*command, "--stack", self.name])
+            code = self._pulumi("stack", "rm", "--yes", "--preserve-config")
         if code == 0:
             state = self.project.state_dir(self.name)
             if (spec := self._spec()) is not None:
@@ -121,9 +110,7 @@ class Stack:
 
     def _update(self) -> int:
         # without a preview: the gate comes before any broker in the update as well
-        command = ["pulumi", "up", "--yes", "--skip-preview", "--refresh", "--non-interactive"]
-        command.append("--suppress-outputs")
-        return self._pulumi([*command, "--stack", self.name])
+        return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
     def _steps_left(self) -> tuple[str, ...]:
         """What a change that takes several steps still needs, a line per step."""
@@ -157,8 +144,7 @@ class Stack:
                 cache.write(self.file, SALT.sub("", template.read_text()))
 
     def _select(self) -> None:
-        command = ["pulumi", "stack", "select", "--create", "--non-interactive", self.name]
-        code = self._pulumi(command, quiet=True)
+        code = self._pulumi("stack", "select", "--create", quiet=True)
         if code != 0:
             raise EarshotError(
                 f"stack {self.name}",
@@ -190,7 +176,8 @@ class Stack:
         except (OSError, ValueError, KeyError):
             return ""
 
-    def _pulumi(self, command: Sequence[str], quiet: bool = False) -> int:
+    def _pulumi(self, *words: str, quiet: bool = False) -> int:
+        command = ["pulumi", *words, "--non-interactive", "--stack", self.name]
         recover(self.environment, self.name)
         before = self.file.read_text() if self.file.exists() else None
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -68,9 +69,8 @@ class Children:
                 return
         _signal_group(child, signal.SIGTERM)
         try:
-            child.wait(grace)
-        except subprocess.TimeoutExpired:
-            pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(grace)
         finally:
             _signal_group(child, signal.SIGKILL)
             self.wait(child)
@@ -88,10 +88,6 @@ class Children:
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
+    # the group is gone (macOS says it the second way)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
-    except (
-        ProcessLookupError,
-        PermissionError,
-    ):  # the group is gone (macOS says it the second way)
-        return

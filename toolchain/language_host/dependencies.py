@@ -54,6 +54,7 @@ def install(
     request: InstallDependenciesRequest, context: Any, children: Children
 ) -> Iterator[InstallDependenciesResponse]:
     """Make the virtual environment if it is missing, and install the program's requirements."""
+    import grpc
     from pulumi.runtime.proto.language_pb2 import InstallDependenciesResponse
 
     info = request.info
@@ -62,13 +63,8 @@ def install(
     commands = []
     if interpreter.environment is not None and interpreter.problem():
         commands.append([sys.executable, "-m", "venv", str(interpreter.environment)])
-    if (folder / "requirements.txt").exists():
-        what = ["-r", "requirements.txt"]
-    elif (folder / "pyproject.toml").exists():
-        what = ["-e", "."]
-    else:
-        what = []
-    if what:
+    sources = {"requirements.txt": ["-r", "requirements.txt"], "pyproject.toml": ["-e", "."]}
+    if what := next((it for name, it in sources.items() if (folder / name).exists()), None):
         commands.append([interpreter.executable, "-m", "pip", "install", *what])
 
     for command in commands:
@@ -77,18 +73,11 @@ def install(
         context.add_callback(lambda child=child: children.stop(child))
         output.follow(child, children)
         for chunk in output:
-            if chunk.WhichOneof("output") == "exitcode":
-                if chunk.exitcode:
-                    text = f"{' '.join(command)} ended with status {chunk.exitcode}"
-                    _abort(context, text)
-            else:
+            if chunk.WhichOneof("output") != "exitcode":
                 yield InstallDependenciesResponse(stdout=chunk.stdout, stderr=chunk.stderr)
-
-
-def _abort(context: Any, text: str) -> None:
-    import grpc
-
-    context.abort(grpc.StatusCode.FAILED_PRECONDITION, text)
+            elif chunk.exitcode:
+                text = f"{' '.join(command)} ended with status {chunk.exitcode}"
+                context.abort(grpc.StatusCode.FAILED_PRECONDITION, text)
 
 
 def _query(interpreter: Interpreter, *arguments: str) -> str:

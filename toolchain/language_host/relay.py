@@ -79,7 +79,9 @@ class PackRelay:
                     analyzer_pb2.AnalyzerStackConfigureRequest.FromString(message)
                 )
             try:
-                return self._forward(self._connect(stack), method, message)
+                pack = self._connect(stack)
+                answer: bytes = pack.unary_unary(f"/pulumirpc.Analyzer/{method}")(message)
+                return answer
             except PackError as error:
                 context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
             except grpc.RpcError as error:
@@ -88,11 +90,6 @@ class PackRelay:
             raise AssertionError("abort raises")
 
         return call
-
-    @staticmethod
-    def _forward(channel: Any, method: str, message: bytes) -> bytes:
-        answer: bytes = channel.unary_unary(f"/pulumirpc.Analyzer/{method}")(message)
-        return answer
 
     def _connect(self, stack: Mapping[str, str]) -> Any:
         """The channel to the pack. The first call starts the pack, and others wait here."""

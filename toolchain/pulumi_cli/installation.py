@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import os
@@ -33,9 +34,6 @@ class Installation:
     version: str
     origin: Origin
 
-    def is_usable(self) -> bool:
-        return os.access(self.directory / "pulumi", os.X_OK)
-
 
 def ensure() -> Installation:
     """Find, download or build a CLI, and record it. Raises EarshotError."""
@@ -50,13 +48,10 @@ def ensure() -> Installation:
 
 
 def _settle() -> Installation:
-    found = official.find(os.environ.get("PATH", ""))
-    if found is not None:
+    if found := official.find(os.environ.get("PATH", "")):
         return Installation(found.directory, found.version, Origin.INSTALLED)
-    if not build.is_done(VERSION):
-        downloaded = download.ensure(VERSION)
-        if downloaded is not None:
-            return Installation(downloaded, VERSION, Origin.DOWNLOADED)
+    if not build.is_done(VERSION) and (downloaded := download.ensure(VERSION)):
+        return Installation(downloaded, VERSION, Origin.DOWNLOADED)
     built = build.ensure(VERSION, pip=PYTHON)
     wrapper.install(built, BIN, python=PYTHON)
     return Installation(BIN, VERSION, Origin.BUILT)
@@ -64,17 +59,11 @@ def _settle() -> Installation:
 
 def recorded() -> Installation:
     """The CLI that `ensure` recorded. Raises EarshotError where there is none or it is gone."""
-    installation = _read_record()
-    if installation is None or not installation.is_usable():
-        raise EarshotError(
-            "Pulumi CLI", observed="none is set up in this checkout", remedy="run: make setup"
-        )
-    return installation
-
-
-def _read_record() -> Installation | None:
-    try:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         record = json.loads(CLI_RECORD.read_text())
-        return Installation(Path(record["directory"]), record["version"], Origin(record["origin"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        directory, origin = Path(record["directory"]), Origin(record["origin"])
+        if os.access(directory / "pulumi", os.X_OK):
+            return Installation(directory, record["version"], origin)
+    raise EarshotError(
+        "Pulumi CLI", observed="none is set up in this checkout", remedy="run: make setup"
+    )

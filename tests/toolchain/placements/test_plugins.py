@@ -13,7 +13,7 @@ from earshot.project import Project
 from tests.config.aws_documents import document
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
-from toolchain.plugins import check_plugin
+from toolchain.placements import check_plugin
 from toolchain.pulumi_cli import installation
 from toolchain.pulumi_cli.installation import Installation, Origin
 from toolchain.stack import Stack, main
