@@ -8,14 +8,13 @@ import io
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from components.docker import labels, throwaway
 from components.docker.container_address import Engines
-from components.docker.on_engines import Seen, SeenVolume, WantedStack
+from components.docker.on_engines import Seen, SeenVolume, WantedStack, own_volumes, spots
 from components.node_data import feature_level, is_formatted
 from components.refusals import goes_back
 from earshot.placement.docker_names import DATA
@@ -44,20 +43,21 @@ def problems(
     """
     previous = before.plan.kafka_version if before else _OLDEST
     version = wanted.plan.kafka_version
-    planned = {(wanted.host_of(id), it.volume): id for id, it in wanted.containers.items()}
-    for volume in seen.volumes:
-        id = planned.get((volume.host, volume.name))
-        if id is None or volume.labels.get(labels.STACK) != wanted.stack or volume.node != id:
-            continue
+    planned = spots(wanted.hosts, wanted.containers.values())
+    for volume in own_volumes(wanted.stack, planned, seen):
         made_for = volume.labels.get(labels.KAFKA, _OLDEST)
-        if goes_back(version, made_for) or goes_back(version, previous):
-            subject = f"volume {volume.name} on Docker host {volume.host}"
-            look = partial(_look, engines, wanted, _images(wanted, seen, volume, before))
-            if (why := _refusal(wanted, volume, made_for, look)) is not None:
-                yield (
-                    f"{subject} {why}; a KRaft cluster goes forward only. Keep the version, or "
-                    f"remove the data with `make clean STACK={wanted.stack}`"
-                )
+        if not (goes_back(version, made_for) or goes_back(version, previous)):
+            continue
+        try:
+            written, level = _look(engines, wanted, _images(wanted, seen, volume, before), volume)
+        except throwaway.NotAsked:
+            written, level = True, None
+        if written and (why := _refusal(version, made_for, level)):
+            yield (
+                f"volume {volume.name} on Docker host {volume.host} {why}; a KRaft cluster goes "
+                "forward only. Keep the version, or remove the data with "
+                f"`make clean STACK={wanted.stack}`"
+            )
 
 
 def _images(
@@ -72,22 +72,11 @@ def _images(
         yield from {it.image for it in before.containers.values()}
 
 
-def _refusal(
-    wanted: WantedStack,
-    volume: SeenVolume,
-    made_for: str,
-    look: Callable[[SeenVolume], tuple[bool, int | None]],
-) -> str | None:
-    version = wanted.plan.kafka_version
+def _refusal(version: str, made_for: str, level: int | None) -> str | None:
+    """Why ``version`` cannot read data of the feature level; None is a level that is not known."""
     claimed = goes_back(version, made_for)
     older = f"was written by Kafka {made_for}, and {version} is older"
-    try:
-        written, level = look(volume)
-    except throwaway.NotAsked:
-        return older if claimed else None
     newest = NEWEST.get(".".join(version.split(".")[:2]))
-    if not written:
-        return None
     if level is None or newest is None:
         return older if claimed else None
     if level <= newest:

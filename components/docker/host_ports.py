@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -33,31 +33,20 @@ done
 true"""
 
 
-@dataclass(frozen=True)
-class Holder:
-    """A process that holds a port of a Docker host."""
-
-    bound: Bound
-    who: str
-
-    def __str__(self) -> str:
-        return self.who
-
-
 def holders(
     client: docker.DockerClient,
     where: HasEngine,
     image: str | None,
     wanted: Sequence[PublishedPort],
     published: Iterable[PublishedPort],
-) -> dict[PublishedPort, Holder]:
+) -> dict[PublishedPort, str]:
     """By port of ``wanted`` that cannot be published on the host of ``where``, the process with it.
 
     ``published`` are the ports of all containers that run there: Docker itself holds those.
     ``image`` is one that the engine has, with bash in it. Raises NotAsked where that is not known.
     """
     if is_here(address_of(where)) and shares_network(address_of(where)):
-        found = [Holder(it.bound, _named(it)) for it in sockets.listening()]
+        found = [(it.bound, _named(it)) for it in sockets.listening()]
         return {port: it for port in wanted if (it := _taker(port, found, published))}
     if image is None:
         raise throwaway.NotAsked("its ports", observed="it has no image yet to ask them in")
@@ -65,24 +54,26 @@ def holders(
     command = ["bash", "-c", _SCRIPT, "ports", *map(str, ports)]
     output = throwaway.ask(client, image, command, network="host")
     answering = {int(it.removeprefix(_ANSWERS)) for it in output.splitlines() if _ANSWERS in it}
-    listed = [_settled(it, answering) for it in sockets.from_proc(output)]
     found = [
-        Holder(it, f"a process there (`ss -ltnp sport = :{it.port}` names it)") for it in listed
+        (_settled(it, answering), f"a process there (`ss -ltnp sport = :{it.port}` names it)")
+        for it in sockets.from_proc(output)
     ]
     return {port: it for port in wanted if (it := _taker(port, found, published))}
 
 
 def _taker(
-    wanted: PublishedPort, found: Iterable[Holder], published: Iterable[PublishedPort]
-) -> Holder | None:
+    wanted: PublishedPort,
+    found: Iterable[tuple[Bound, str]],
+    published: Iterable[PublishedPort],
+) -> str | None:
     by_docker = [_bound(it) for it in published if it.protocol == "tcp"]
     bound = _bound(wanted)
-    for holder in found:
-        verdict = sockets.conflict(bound, holder.bound)
+    for held, who in found:
+        verdict = sockets.conflict(bound, held)
         if verdict is None:
             verdict = not sockets.free(bound)
-        if verdict and not any(_same(it, holder.bound) for it in by_docker):
-            return holder
+        if verdict and not any(_same(it, held) for it in by_docker):
+            return who
     return None
 
 
@@ -99,9 +90,8 @@ def _same(one: Bound, other: Bound) -> bool:
 
 
 def _settled(found: Bound, answering: set[int]) -> Bound:
-    if found.host != ANY_IPV6:
-        return found
-    return replace(found, ipv6_only=found.port not in answering)
+    is_open = found.host == ANY_IPV6
+    return replace(found, ipv6_only=found.port not in answering) if is_open else found
 
 
 def _named(found: sockets.Listening) -> str:

@@ -213,18 +213,21 @@ def spots(hosts: Sequence[DockerHost], containers: Iterable[NodeContainer]) -> s
     return {(hosts[it.host].name, it.volume, it.node_id) for it in containers}
 
 
-def held_by_cluster(
-    stack: str, planned: Collection[Spot], seen: Seen
-) -> dict[str, list[SeenVolume]]:
-    """Volumes of ``stack`` at ``planned`` spots, by the id of the cluster whose data they hold.
-
-    Volumes of other stacks or nodes are refused elsewhere.
-    """
-    held: dict[str, list[SeenVolume]] = {}
+def own_volumes(stack: str, planned: Collection[Spot], seen: Seen) -> Iterator[SeenVolume]:
+    """Volumes of ``stack`` at ``planned`` spots; those of other stacks or nodes are refused."""
     for volume in seen.volumes:
         at = (volume.host, volume.name, volume.node)
         if at in planned and volume.labels.get(labels.STACK) == stack:
-            held.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
+            yield volume
+
+
+def held_by_cluster(
+    stack: str, planned: Collection[Spot], seen: Seen
+) -> dict[str, list[SeenVolume]]:
+    """Volumes of ``stack`` at ``planned`` spots, by the id of the cluster whose data they hold."""
+    held: dict[str, list[SeenVolume]] = {}
+    for volume in own_volumes(stack, planned, seen):
+        held.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
     return held
 
 

@@ -130,6 +130,8 @@ def ask_any(
 def _sleeping(
     client: docker.DockerClient, image: str, network: str, volumes: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Container]:
+    from docker.errors import APIError
+
     container = client.containers.create(
         image,
         entrypoint=["sleep", str(LIFETIME)],
@@ -144,11 +146,5 @@ def _sleeping(
         container.start()
         yield container
     finally:
-        with contextlib.suppress(*_removal_errors()):
+        with contextlib.suppress(APIError, OSError):
             container.remove(force=True, v=True)
-
-
-def _removal_errors() -> tuple[type[Exception], ...]:
-    from docker.errors import APIError
-
-    return (APIError, OSError)
