@@ -90,7 +90,7 @@ class Certificates(Resource, module="earshot", name="Certificates"):
         props = {
             "stack": name,
             "root": str(root),
-            "hosts": applied(plan, _hosts_of),
+            "hosts": applied(plan, lambda it: {node_name(n.id): hosts(n) for n in it.nodes}),
             "users": list(spec.user_names),
             "mechanism": str(spec.mechanism),
             "days": spec.tls.days,
@@ -137,10 +137,6 @@ class Certificates(Resource, module="earshot", name="Certificates"):
 def hosts(node: Node) -> list[str]:
     """What ``node`` advertises on its listeners with TLS, each host once."""
     return list(dict.fromkeys(it.advertised.host for it in node.listeners if it.protocol.tls))
-
-
-def _hosts_of(plan: ClusterPlan) -> dict[str, list[str]]:
-    return {node_name(it.id): hosts(it) for it in plan.nodes}
 
 
 def _kept(props: Props) -> Kept:

@@ -40,17 +40,13 @@ def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, 
 def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
     """A message for each listener in ``used``, which has connections counted by their origin."""
     for name, origins in used.items():
-        yield _problem(name, origins)
-
-
-def _problem(name: str, origins: Counter[str]) -> str:
-    total = sum(origins.values())
-    listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
-    if len(origins) > SHOWN:
-        listed.append(f"{len(origins) - SHOWN} more origins")
-    return (
-        f"listener {name} would go, and has {total} connection{'s' * (total > 1)} of clients: "
-        f"{', '.join(listed)}. Let them use another listener (the contract marks {name} as "
-        "leaving), then run the same command again; or set `remove: anyway` in the stack's file, "
-        "or a date from which on it goes"
-    )
+        total = sum(origins.values())
+        listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
+        if len(origins) > SHOWN:
+            listed.append(f"{len(origins) - SHOWN} more origins")
+        yield (
+            f"listener {name} would go, and has {total} connection{'s' * (total > 1)} of clients: "
+            f"{', '.join(listed)}. Let them use another listener (the contract marks {name} as "
+            "leaving), then run the same command again; or set `remove: anyway` in the stack's "
+            "file, or a date from which on it goes"
+        )

@@ -40,13 +40,8 @@ def feature_level(log_dirs: Iterable[Path]) -> int | None:
 
     For a level that was lowered later, the result is too high.
     """
-    return max((level for path in _files(log_dirs) for level in _levels(path)), default=None)
-
-
-def _files(log_dirs: Iterable[Path]) -> Iterator[Path]:
-    for folder in log_dirs:
-        for pattern in _FILES:
-            yield from folder.glob(pattern)
+    files = (path for folder in log_dirs for pattern in _FILES for path in folder.glob(pattern))
+    return max((level for path in files for level in _levels(path)), default=None)
 
 
 def _levels(path: Path) -> Iterator[int]:

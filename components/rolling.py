@@ -57,13 +57,9 @@ class Links:
             for name in (self.inter_broker, other.inter_broker)
         )
 
-    @property
-    def to_brokers(self) -> str:
-        return f"{self.inter_broker} ({self.protocols.get(self.inter_broker, 'no protocol')})"
-
-    @property
-    def to_controllers(self) -> str:
-        return f"{self.controller} ({self.protocols.get(self.controller, 'no protocol')})"
+    def through(self, name: str) -> str:
+        """The listener ``name``, with its protocol."""
+        return f"{name} ({self.protocols.get(name, 'no protocol')})"
 
 
 def unrollable(running: Mapping[int, Links], wanted: Links, remedy: str) -> list[str]:
@@ -72,21 +68,18 @@ def unrollable(running: Mapping[int, Links], wanted: Links, remedy: str) -> list
     Empty where they can. A single node that differs can always be restarted: then all have the
     same links. That also reverts a half-done change. ``remedy`` says how to stop all nodes first.
     """
+    to_brokers = wanted.through(wanted.inter_broker)
+    to_controllers = wanted.through(wanted.controller)
+    brokers = [it for it in running.values() if not it.meets_brokers_of(wanted)]
+    nodes = [it for it in running.values() if it.through(it.controller) != to_controllers]
     found = []
-    brokers = [links for links in running.values() if not links.meets_brokers_of(wanted)]
     if len(brokers) > 1:
-        found.append(_problem("brokers", brokers[0].to_brokers, wanted.to_brokers, remedy))
-    nodes = [links for links in running.values() if links.to_controllers != wanted.to_controllers]
+        found.append(("brokers", brokers[0].through(brokers[0].inter_broker), to_brokers))
     if len(nodes) > 1:
-        found.append(
-            _problem("controllers", nodes[0].to_controllers, wanted.to_controllers, remedy)
-        )
-    return found
-
-
-def _problem(whom: str, old: str, new: str, remedy: str) -> str:
-    return (
+        found.append(("controllers", nodes[0].through(nodes[0].controller), to_controllers))
+    return [
         f"the listener through which nodes reach the {whom} would change from {old} to {new} while "
         "they run: the node that is restarted first would find no other that speaks as it does, "
         f"and never get in sync. {remedy}"
-    )
+        for whom, old, new in found
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from components import leaving
 from components.aws.reports import Read
@@ -17,15 +16,6 @@ POLL = 2.0
 MOST_SECONDS = 4 * CLIENTS_SECONDS
 """A node that has not reported anew by then does not report."""
 _NOT_COUNTED = "clients are counted from the step on that marks a listener as leaving"
-
-
-@dataclass
-class _Found:
-    """What the nodes have reported since they were first read."""
-
-    used: dict[str, Counter[str]] = field(default_factory=dict)
-    missing: dict[int, str] = field(default_factory=dict)
-    """By node, why it is not known."""
 
 
 def problems(
@@ -52,13 +42,12 @@ def problems(
         listed = ", ".join(sorted(names))
         progress(f"asking brokers who uses {listed}; they report every {CLIENTS_SECONDS} s")
     waiting = {id: parameters[id] for id in awaited}
-    found = _renewed(first, waiting, read, gone, poll, seconds)
+    used, missing = _renewed(first, waiting, read, gone, poll, seconds)
     if not gone:
-        found.missing |= dict.fromkeys(silent, _NOT_COUNTED)
-    used = {name: it for name, it in found.used.items() if it and name in names}
-    yield from leaving.problems(used)
-    if found.missing:
-        yield _unknown(names, found.missing)
+        missing |= dict.fromkeys(silent, _NOT_COUNTED)
+    yield from leaving.problems({name: it for name, it in used.items() if it and name in names})
+    if missing:
+        yield _unknown(names, missing)
 
 
 def _renewed(
@@ -68,9 +57,14 @@ def _renewed(
     gone: bool,
     poll: float,
     seconds: float,
-) -> _Found:
-    """What nodes report that is not what they reported in ``first``; ``waiting`` is used up."""
-    found, end = _Found(), time.monotonic() + seconds
+) -> tuple[dict[str, Counter[str]], dict[int, str]]:
+    """By listener, the clients in nodes' reports other than ``first``, and by node, why none came.
+
+    ``waiting`` is used up.
+    """
+    used: dict[str, Counter[str]] = {}
+    missing: dict[int, str] = {}
+    end = time.monotonic() + seconds
     while waiting:
         for id, report in _reports(waiting, read).items():
             if report is None or report == first[id]:
@@ -82,16 +76,16 @@ def _renewed(
                 continue
             del waiting[id]
             if not report.serves:
-                found.missing[id] = f"it reports {report.state} {report.detail}".strip()
+                missing[id] = f"it reports {report.state} {report.detail}".strip()
             elif report.clients is None:
-                found.missing[id] = "it could not count connections"
+                missing[id] = "it could not count connections"
             for name, origins in (report.clients or {}).items():
-                found.used.setdefault(name, Counter()).update(origins)
+                used.setdefault(name, Counter()).update(origins)
         if time.monotonic() > end:
-            return _Found(found.used, found.missing | dict.fromkeys(waiting, "no new report"))
+            return used, missing | dict.fromkeys(waiting, "no new report")
         if waiting:
             time.sleep(poll)
-    return found
+    return used, missing
 
 
 def _reports(parameters: Mapping[int, str], read: Read) -> dict[int, NodeReport | None]:

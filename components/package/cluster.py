@@ -44,7 +44,12 @@ class AwsCluster(pulumi.ComponentResource):
         self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         """Raises EarshotError for what cannot be planned."""
-        super().__init__("earshot:index:AwsCluster", name, _kept(args), opts)
+        # as Pulumi keeps them in its state: free properties are secrets
+        kept = {
+            key: pulumi.Output.secret(value) if key in ("extra", "client") else value
+            for key, value in args.items()
+        }
+        super().__init__("earshot:index:AwsCluster", name, kept, opts)
         spec = read_spec({**args, **SETTLED}, name)
         assert isinstance(spec, AwsSpec)  # as SETTLED says
         # nodes report in parameters whose names must be unique to the stack
@@ -62,22 +67,8 @@ class AwsCluster(pulumi.ComponentResource):
         self.bootstrap = contract.apply(
             lambda known: {item.name: item.bootstrap for item in known.listeners}
         )
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "instances": self.instances,
-                "bootstrap": self.bootstrap,
-                "contract": self.contract,
-            }
-        )
-
-
-def _kept(args: AwsClusterArgs) -> dict[str, Any]:
-    """``args`` as Pulumi keeps them in its state: free properties as secrets."""
-    return {
-        key: pulumi.Output.secret(value) if key in ("extra", "client") else value
-        for key, value in args.items()
-    }
+        names = ("vpc_id", "instances", "bootstrap", "contract")
+        self.register_outputs({name: getattr(self, name) for name in names})
 
 
 class _Brokers(Cluster):

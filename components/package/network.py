@@ -53,13 +53,8 @@ class AwsNetwork(pulumi.ComponentResource):
             )
             for public in (True, False)
         )
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "public_subnets": self.public_subnets,
-                "private_subnets": self.private_subnets,
-            }
-        )
+        names = ("vpc_id", "public_subnets", "private_subnets")
+        self.register_outputs({name: getattr(self, name) for name in names})
 
 
 def _network_args(args: AwsNetworkArgs) -> NetworkArgs:
@@ -75,7 +70,6 @@ def _network_args(args: AwsNetworkArgs) -> NetworkArgs:
 
 
 def _nat(given: str) -> Nat:
-    for allowed in NATS:
-        if given == allowed:
-            return allowed
-    raise EarshotError("nat", observed=f"found {given}", allowed=", ".join(NATS))
+    if given not in NATS:
+        raise EarshotError("nat", observed=f"found {given}", allowed=", ".join(NATS))
+    return given

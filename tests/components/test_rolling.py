@@ -88,4 +88,5 @@ def test_a_node_is_read_back_as_its_plan_says(mode: str) -> None:
         assert Links.of_settings(settings.values) == Links.of_plan(plan)
     for node in plan.controllers:
         settings = read_properties(server_properties(plan, node))
-        assert Links.of_settings(settings.values).to_controllers == "CONTROLLER (PLAINTEXT)"
+        links = Links.of_settings(settings.values)
+        assert links.through(links.controller) == "CONTROLLER (PLAINTEXT)"
