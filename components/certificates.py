@@ -30,7 +30,7 @@ from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name
 from earshot.listeners.terms import Mechanism
-from earshot.placement.given import files_of, unit_of
+from earshot.placement.secured import files_of, unit_of
 
 
 class CertificatesProvider(Provider):
