@@ -24,8 +24,9 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.engine import DEFAULT, VARIABLE
 from earshot.listeners.terms import Scope
-from earshot.placement import DockerPlan, NodeContainer, plan_docker
+from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.placement.docker_names import DATA
+from earshot.placement.node_container import NodeContainer
 from earshot.placement.standpoint import BASE
 from earshot.remote.image import ensure_image
 from earshot.validation.contract import Contract

@@ -10,7 +10,7 @@ import pulumi
 
 from components.validation import Validation
 from earshot.config.document import Spec
-from earshot.placement import DockerPlan, LocalPlan
+from earshot.placement import Planned
 from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
@@ -27,7 +27,7 @@ class Deployed(Protocol):
     def ready(self) -> pulumi.Resource: ...
 
 
-def announce(stack: str, spec: Spec, planned: LocalPlan | DockerPlan, change: Change) -> Contract:
+def announce(stack: str, spec: Spec, planned: Planned, change: Change) -> Contract:
     """The contract, still without the cluster's id; exports each listener's bootstrap addresses.
 
     ``planned`` is of the next step of ``change``.

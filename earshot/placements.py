@@ -34,6 +34,8 @@ class Placement:
     """Where the clients of scope internal stand, the other brokers among them."""
     plugin: bool
     """Whether its resources take the Pulumi provider plugin of its name."""
+    reasons: bool
+    """Whether its stack file has to give a reason for each listener in plain text."""
 
     def module(self, package: str, name: str = "") -> Any:
         """Its own module in ``package``, imported when it is needed: some are slow to import."""
@@ -43,9 +45,9 @@ class Placement:
 PLACEMENTS = {
     item.name: item
     for item in (
-        Placement("local", VantageKind.THIS_MACHINE, plugin=False),
-        Placement("docker", VantageKind.SAME_NETWORK, plugin=True),
-        Placement("aws", VantageKind.SAME_VPC, plugin=True),
+        Placement("local", VantageKind.THIS_MACHINE, plugin=False, reasons=False),
+        Placement("docker", VantageKind.SAME_NETWORK, plugin=True, reasons=False),
+        Placement("aws", VantageKind.SAME_VPC, plugin=True, reasons=True),
     )
 }
 
@@ -65,3 +67,8 @@ def in_containers(placement: str) -> bool:
     """Whether brokers are containers: their hosts' addresses, and who else is in their networks,
     are not seen from here."""
     return internal_vantage(placement) is VantageKind.SAME_NETWORK
+
+
+def has_reasons(placement: str) -> bool:
+    """Whether the stack file gives a reason for each listener in plain text."""
+    return placement in PLACEMENTS and PLACEMENTS[placement].reasons

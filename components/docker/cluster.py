@@ -26,8 +26,9 @@ from earshot.config.docker import DockerHost, DockerSpec
 from earshot.engine import address_of, in_clear
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import node_name
-from earshot.placement import DockerPlan, NodeContainer
+from earshot.placement.docker import DockerPlan
 from earshot.placement.docker_names import KEYS
+from earshot.placement.node_container import NodeContainer
 
 if TYPE_CHECKING:
     from components.certificates import Certificates

@@ -16,7 +16,7 @@ from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
-from earshot.placement import NodeContainer
+from earshot.placement.node_container import NodeContainer
 
 if TYPE_CHECKING:
     import docker

@@ -10,7 +10,7 @@ from components.docker import labels, on_engines
 from components.docker.container_address import Engines, asking
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
-from earshot.placement import DockerPlan
+from earshot.placement.docker import DockerPlan
 
 GRACE: Final = 60
 """Seconds for a broker to hand over the partitions that it leads, while there is a quorum."""

@@ -19,7 +19,7 @@ from earshot.config.docker import DockerHost
 from earshot.facts.container import PublishedPort
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
-from earshot.placement import NodeContainer
+from earshot.placement.node_container import NodeContainer
 
 
 class _Labelled:

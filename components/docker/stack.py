@@ -18,8 +18,7 @@ from components.dynamic import read
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.placement import DockerPlan, plan_docker, plan_step
-from earshot.placement.docker import network_name
+from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
 

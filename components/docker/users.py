@@ -12,7 +12,7 @@ from earshot.config.docker import DockerSpec
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
 from earshot.listeners.terms import Scope
-from earshot.placement import DockerPlan
+from earshot.placement.docker import DockerPlan
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.remote.container import docker_session
 from earshot.remote.users import carry_out_on

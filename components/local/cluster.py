@@ -17,7 +17,7 @@ from components.outputs import kept
 from earshot.config.local import LocalSpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
-from earshot.placement import LocalPlan
+from earshot.placement.local import LocalPlan
 
 if TYPE_CHECKING:
     from components.certificates import Certificates

@@ -16,7 +16,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot.names.evidence import gather
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
-from earshot.placement import AwsPlan, DockerPlan, Planned
+from earshot.placement import Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
 from earshot.rules.catalogue import RULES
@@ -83,20 +83,13 @@ def check_plan(
 
 def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanCheck:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
-    cloud, addresses = None, None
-    containers: dict[int, Container] = {}
-    if isinstance(planned, DockerPlan):
-        held = planned.containers.items()
-        containers = {id: read_container(item.inputs(_ANY_ID)) for id, item in held}
-    if isinstance(planned, AwsPlan):
-        addresses = planned.addresses
-        cloud = Cloud(planned.instances, planned.clients, planned.declared)
+    held = planned.containers.items()
     return check_plan(
         planned.plan,
         spec.placement,
         policy,
-        addresses=addresses,
-        containers=containers,
-        cloud=cloud,
+        addresses=planned.addresses,
+        containers={id: read_container(item.inputs(_ANY_ID)) for id, item in held},
+        cloud=planned.cloud,
         certificates=planned.certificates,
     )

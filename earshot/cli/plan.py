@@ -12,7 +12,7 @@ from earshot.config.document import Spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import server_properties
-from earshot.placement import DockerPlan, Planned, plan_stack
+from earshot.placement import Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.finding import FindingState
@@ -93,9 +93,7 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
     titles, row = (
-        (DOCKER_HEAD, _docker_columns(planned))
-        if isinstance(planned, DockerPlan)
-        else (HEAD, _columns)
+        (DOCKER_HEAD, _docker_columns(planned)) if planned.containers else (HEAD, _columns)
     )
     head, *rows = columns(
         [titles]
@@ -135,15 +133,18 @@ def _columns(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
     )
 
 
-def _docker_columns(planned: DockerPlan) -> Columns:
+def _docker_columns(planned: Planned) -> Columns:
     def row(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-        container = planned.containers[node.id]
-        named = container.name
-        if len(planned.hosts) > 1:
-            named += f" on {planned.hosts[container.host].name}"
-        ports = [str(port) for port in container.ports if port.container_port == item.bind_port]
+        published = planned.containers[node.id].ports
+        ports = [str(port) for port in published if port.container_port == item.bind_port]
         who, *what, address = _columns(node, item, first)
-        return (who, named if first else "", *what, ", ".join(ports) or "-", address)
+        return (
+            who,
+            planned.container_of(node.id) if first else "",
+            *what,
+            ", ".join(ports) or "-",
+            address,
+        )
 
     return row
 
@@ -158,8 +159,8 @@ def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
 
 def _rendered(planned: Planned, node: Node, cluster_id: str) -> str:
     """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
-    if isinstance(planned, DockerPlan):
-        variables = planned.containers[node.id].variables(cluster_id)
+    if container := planned.containers.get(node.id):
+        variables = container.variables(cluster_id)
         return "".join(f"{name}={value}\n" for name, value in variables.items())
     if not all(item.known for item in node.listeners):
         raise EarshotError(

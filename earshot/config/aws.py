@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -39,8 +39,6 @@ _TLS = ", ".join(item for item in Protocol if item.tls)
 
 class AwsSpec(ClusterSpec):
     """Brokers as EC2 instances."""
-
-    SECURES: ClassVar[bool] = True
 
     placement: Literal["aws"]
     region: str

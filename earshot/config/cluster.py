@@ -105,8 +105,8 @@ class ClusterSpec(Frozen):
     if TYPE_CHECKING:
         placement: str  # each placement's own constant
 
-    SECURES: ClassVar[bool] = False
-    """Whether the placement makes certificates and users."""
+    PLAINTEXT_QUORUM: ClassVar[bool] = False
+    """Whether the quorum of a secured cluster may be in plain text, as on the way from none."""
 
     brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
     kafka_version: str = DEFAULT_KAFKA
@@ -171,7 +171,7 @@ class ClusterSpec(Frozen):
     @model_validator(mode="after")
     def _secured(self) -> Self:
         """With `security`, a listener without a protocol in the file is not in plain text."""
-        if self.security is None or not self.SECURES:
+        if self.security is None:
             return self
         internal = (item.name for item in self.listeners if Scope.INTERNAL in item.scopes)
         between = self.inter_broker or next(internal, "")
@@ -214,14 +214,7 @@ class ClusterSpec(Frozen):
                             "allowed: with it; without it `extra` has Kafka's own settings"
                         )
             return
-        if not self.SECURES:
-            yield (
-                f"security: found with placement {self.placement}, which makes no certificates and "
-                "users yet; allowed: placements local and docker, or protocols by `protocol` and "
-                "`extra`"
-            )
-            return
-        if self.controllers.protocol is Protocol.PLAINTEXT and self.placement != "local":
+        if self.controllers.protocol is Protocol.PLAINTEXT and not self.PLAINTEXT_QUORUM:
             yield (
                 f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and placement "
                 f"{self.placement}; allowed: {Protocol.SSL}, where nodes show certificates"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
@@ -126,8 +126,6 @@ _LISTENERS = (
 
 class DockerSpec(ClusterSpec):
     """Brokers as containers."""
-
-    SECURES: ClassVar[bool] = True
 
     placement: Literal["docker"]
     broker_ids: tuple[Whole, ...] | None = None

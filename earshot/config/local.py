@@ -16,7 +16,7 @@ from earshot.listeners.terms import Scope
 class LocalSpec(ClusterSpec):
     """Brokers as processes of this machine."""
 
-    SECURES: ClassVar[bool] = True
+    PLAINTEXT_QUORUM: ClassVar[bool] = True
 
     placement: Literal["local"]
     external_host: str | None = None

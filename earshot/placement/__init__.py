@@ -5,27 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from earshot.config.document import Spec
-from earshot.placement.aws import AwsPlan, plan_aws
-from earshot.placement.docker import DockerPlan, NodeContainer, plan_docker, plan_step
-from earshot.placement.local import SMALL_BROKER, LocalPlan, plan_local
+from earshot.placement.planned import Planned
 from earshot.placements import PLACEMENTS
 
-__all__ = [
-    "SMALL_BROKER",
-    "AwsPlan",
-    "DockerPlan",
-    "LocalPlan",
-    "NodeContainer",
-    "Planned",
-    "plan_aws",
-    "plan_docker",
-    "plan_local",
-    "plan_stack",
-    "plan_step",
-]
-
-
-Planned = LocalPlan | DockerPlan | AwsPlan
+__all__ = ["Planned", "plan_stack"]
 
 
 def plan_stack(spec: Spec, stack: str, state: Path) -> Planned:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from earshot.aws.costs import Footprint, Machines, Volume
-from earshot.certificates.shown import ShownCertificate
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
 from earshot.facts.clients import Clients
+from earshot.facts.cloud import Cloud
 from earshot.facts.instance import Instance
 from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
 from earshot.listeners.model import ClusterPlan, Node
@@ -20,6 +20,7 @@ from earshot.names.evidence import Declaration, EvidenceKey
 from earshot.placement.aws_secrets import makes_users, node_secrets, secret_parameter
 from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
+from earshot.placement.planned import Planned
 from earshot.placement.secured import secured
 from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
@@ -52,26 +53,25 @@ class Provisioned:
         return tuple(item for item in both if isinstance(item, str))
 
 
-@dataclass(frozen=True)
-class AwsPlan:
+@dataclass(frozen=True, kw_only=True)
+class AwsPlan(Planned):
     """What `plan` made of an aws spec, and what surrounds each node."""
 
-    plan: ClusterPlan
-    names: dict[int, NodeNames]
-    notes: tuple[str, ...]
     groups: tuple[SecurityGroup, ...]
     clients: Clients
     instances: dict[int, Instance]
     """By node id, what rules check of the instance."""
     declared: dict[EvidenceKey, Declaration]
     """What the stack's own resources say about the names that are known."""
-    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
-    """By node id, where others have made them."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
-        """Each node's own addresses by its id, as far as they are known."""
+        """Each node's own addresses, as far as they are known."""
         return {id: item.addresses for id, item in self.names.items()}
+
+    @property
+    def cloud(self) -> Cloud:
+        return Cloud(self.instances, self.clients, self.declared)
 
 
 def unknown_names(spec: AwsSpec) -> dict[int, Provisioned]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from earshot.certificates.shown import ShownCertificate
 from earshot.config.docker import DockerHost, DockerSpec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
@@ -15,8 +14,10 @@ from earshot.listeners.images import IMAGE_NOTE
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import environment
 from earshot.listeners.security import token_options
-from earshot.placement.docker_names import DATA, KEYS, docker_names
-from earshot.placement.plan import NodeNames, plan
+from earshot.placement.docker_names import KEYS, docker_names
+from earshot.placement.node_container import NodeContainer
+from earshot.placement.plan import plan
+from earshot.placement.planned import Planned
 from earshot.placement.secured import secured
 
 if TYPE_CHECKING:
@@ -27,80 +28,16 @@ ROOMY = 512
 SMALL_CLEANER = {"log.cleaner.dedupe.buffer.size": "2097152"}
 
 
-@dataclass(frozen=True)
-class VolumeMount:
-    """A volume of an engine, and where a container has it."""
-
-    volume: str
-    path: str
-    read_only: bool = False
-
-    def inputs(self) -> dict[str, Any]:
-        """The mount as an item of `volumes` of `docker.Container`."""
-        read_only = {"readOnly": True} if self.read_only else {}
-        return {"volumeName": self.volume, "containerPath": self.path, **read_only}
-
-
-@dataclass(frozen=True)
-class NodeContainer:
-    """Everything that decides the container of one node."""
-
-    node_id: int
-    host: int
-    """Index of its Docker host."""
-    name: str
-    """Of the container, its hostname and its alias on the network."""
-    network: str
-    volume: str
-    image: str
-    ports: tuple[PublishedPort, ...]
-    environment: dict[str, str]
-    """All but the cluster's id, which no plan decides."""
-    keys: str = ""
-    """The volume with its key store; empty where it needs none."""
-
-    @property
-    def mounts(self) -> tuple[VolumeMount, ...]:
-        """Its volumes, each with its place."""
-        found = (VolumeMount(self.volume, DATA),)
-        return (*found, VolumeMount(self.keys, KEYS, read_only=True)) if self.keys else found
-
-    def variables(self, cluster_id: str) -> dict[str, str]:
-        """The whole environment of a node of this cluster."""
-        return {**self.environment, "CLUSTER_ID": cluster_id}
-
-    def inputs(self, cluster_id: str) -> dict[str, Any]:
-        """The same as inputs of `docker.Container`, by the provider's own names."""
-        return {
-            "name": self.name,
-            "hostname": self.name,
-            "image": self.image,
-            "envs": [f"{key}={value}" for key, value in self.variables(cluster_id).items()],
-            "ports": [
-                {
-                    "internal": item.container_port,
-                    "external": item.host_port,
-                    "ip": item.host_ip or "0.0.0.0",
-                    "protocol": item.protocol,
-                }
-                for item in self.ports
-            ],
-            "networksAdvanced": [{"name": self.network, "aliases": [self.name]}],
-            "volumes": [item.inputs() for item in self.mounts],
-        }
-
-
-@dataclass(frozen=True)
-class DockerPlan:
+@dataclass(frozen=True, kw_only=True)
+class DockerPlan(Planned):
     """What `plan` made of a docker spec, and the containers that it comes to."""
 
-    plan: ClusterPlan
-    names: dict[int, NodeNames]
-    notes: tuple[str, ...]
-    containers: dict[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
-    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
-    """By node id, where others have made them."""
+
+    def container_of(self, node_id: int) -> str:
+        container = self.containers[node_id]
+        named = self.hosts[container.host].name if len(self.hosts) > 1 else ""
+        return f"{container.name} on {named}" if named else container.name
 
 
 def planned(spec: DockerSpec, stack: str, state: Path) -> DockerPlan:
@@ -121,7 +58,14 @@ def plan_docker(spec: DockerSpec, stack: str, root: Path = Path()) -> DockerPlan
     ports = {id: tuple(held.values()) for id, held in named.published.items()}
     containers = _containers(spec, stack, found.plan, ports)
     notes = (*named.notes, *found.notes)
-    return DockerPlan(found.plan, named.names, notes, containers, spec.hosts, found.certificates)
+    return DockerPlan(
+        plan=found.plan,
+        names=named.names,
+        notes=notes,
+        containers=containers,
+        hosts=spec.hosts,
+        certificates=found.certificates,
+    )
 
 
 def _check_subjects(given: Mapping[int, GivenNode]) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from earshot.certificates.shown import ShownCertificate
 from earshot.config.local import LocalSpec
 from earshot.errors import EarshotError
-from earshot.listeners.model import ClusterPlan
 from earshot.listeners.security import FOLDER
 from earshot.names.machine import this_machine
 from earshot.placement.local_names import local_names
-from earshot.placement.plan import NodeNames, plan
+from earshot.placement.plan import plan
+from earshot.placement.planned import Planned
 from earshot.placement.secured import secured
 
 SMALL_BROKER = {
@@ -24,16 +22,11 @@ SMALL_BROKER = {
 }
 
 
-@dataclass(frozen=True)
-class LocalPlan:
-    """What `plan` made of a local spec, and what it was made from."""
+@dataclass(frozen=True, kw_only=True)
+class LocalPlan(Planned):
+    """What `plan` made of a local spec, and the folder of its cluster."""
 
-    plan: ClusterPlan
-    names: dict[int, NodeNames]
-    notes: tuple[str, ...]
     root: Path
-    certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
-    """By node id, where others have made them."""
 
 
 def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
@@ -45,7 +38,13 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     # the first tier of compilation alone: see `earshot.jvm.archive`
     found = secured(made, spec.security, root, folder, slow_aes=True)
     notes = (*named.notes, *found.notes)
-    return LocalPlan(found.plan, named.names, notes, root, found.certificates)
+    return LocalPlan(
+        plan=found.plan,
+        names=named.names,
+        notes=notes,
+        root=root,
+        certificates=found.certificates,
+    )
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:

@@ -12,6 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
+from earshot.placements import has_reasons
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.registry import Rule
@@ -62,8 +63,8 @@ def enables_plain(view: StrictSettings, listener: str) -> bool:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Findings about a plan; on AWS the stack file has to give a reason for each listener."""
-    if facts.plan is None or facts.placement == "aws":
+    """Findings about a plan, unless the stack file has to give a reason for each listener."""
+    if facts.plan is None or has_reasons(facts.placement):
         return
     for node in facts.plan.nodes:
         for listener in node.listeners:

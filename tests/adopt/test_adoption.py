@@ -15,7 +15,7 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose
 from tests.goldens import is_golden

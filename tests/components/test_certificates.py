@@ -23,7 +23,7 @@ from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.listeners.model import Node
 from earshot.listeners.properties import read_properties
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 from tests.certificates.made import made as made_by_others
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 from tests.config.test_security import PRIVATE_CA

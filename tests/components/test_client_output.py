@@ -11,7 +11,7 @@ import pytest
 from components.client_output import OUTPUT, announce_clients
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
-from earshot.placement import plan_local
+from earshot.placement.local import plan_local
 from earshot.validation.contract import Contract
 from tests.components.secured_inputs import cluster_folder
 

@@ -23,7 +23,7 @@ from components.gate import (
     approved,
     digest,
 )
-from earshot.placement import plan_local
+from earshot.placement.local import plan_local
 from tests.config.read import read_local
 from tests.doubles.pack import Answer, Engine, approving, saying, silent, told
 from tests.policies.calls import UNKNOWN, floats

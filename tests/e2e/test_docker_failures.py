@@ -25,7 +25,7 @@ import pytest
 from components.docker import labels
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 from earshot.remote.image import ensure_image
 from tests.e2e.cluster import CLUSTER_ID
 from tests.e2e.docker_engine import Engine

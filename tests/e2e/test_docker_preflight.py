@@ -16,7 +16,7 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.facts.container import PublishedPort
 from earshot.listeners.render import server_properties
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 from tests.e2e.docker_engine import Engine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

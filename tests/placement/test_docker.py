@@ -18,7 +18,7 @@ from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.properties import read_environment
 from earshot.names.policy import ResolverPolicy
-from earshot.placement import DockerPlan, plan_docker, plan_step
+from earshot.placement.docker import DockerPlan, plan_docker, plan_step
 from earshot.rules.evaluate import evaluate
 from earshot.transition.steps import transition
 from tests.certificates.handed_over import FILES, hand_over

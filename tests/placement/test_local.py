@@ -13,7 +13,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 from earshot.listeners.security import trusted_by
 from earshot.names.policy import ResolverPolicy
-from earshot.placement import plan_local
+from earshot.placement.local import plan_local
 from earshot.placement.secured import unit_of
 from earshot.rules.finding import Severity
 from tests.certificates.made import made

@@ -18,7 +18,7 @@ from components.docker.cluster import DockerCluster
 from components.docker.identity import TO_BE_MADE
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.placement import DockerPlan, plan_docker
+from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible

@@ -16,7 +16,7 @@ from components.docker.on_engines import Seen, SeenContainer, SeenVolume
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
-from earshot.placement import DockerPlan, plan_docker
+from earshot.placement.docker import DockerPlan, plan_docker
 
 
 @pytest.fixture

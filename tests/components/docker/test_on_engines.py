@@ -18,7 +18,7 @@ from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 
 MINE = "0123456789ab"
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"

@@ -13,7 +13,7 @@ from components.change_in_state import HeldChanges, Made
 from components.docker import cluster, stack
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
-from earshot.placement import plan_docker
+from earshot.placement.docker import plan_docker
 from earshot.transition import memory
 from tests.components.docker.test_cluster import (
     CONTAINER,

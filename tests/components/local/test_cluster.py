@@ -11,7 +11,7 @@ from pulumi.runtime import mocks
 
 from components.gate import APPROVAL_TYPE, GATE_APPROVAL_TYPE, GATE_TYPE, digest
 from components.local.cluster import LocalCluster
-from earshot.placement import plan_local
+from earshot.placement.local import plan_local
 from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
 from tests.config.read import read_local
 

@@ -10,7 +10,7 @@ import pytest
 from pulumi.runtime import mocks
 
 from components.local.cluster import LocalCluster
-from earshot.placement import LocalPlan, plan_local
+from earshot.placement.local import LocalPlan, plan_local
 from tests.components.aws.registered import Answers, Engine, Registered
 from tests.config.read import read_local
 
