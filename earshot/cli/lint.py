@@ -101,7 +101,7 @@ def _outcome(
     paths: Sequence[Path], choice: Choice, known: frozenset[Recorded]
 ) -> tuple[Outcome, frozenset[Recorded]]:
     """What became of all files, and the baseline, which may have just been made from them."""
-    select = rules_named(choice.select, "--select")
+    select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
     if not (paths or choice.together):
         raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
@@ -126,6 +126,23 @@ def _outcome(
     return Outcome((*linted, *chosen.passed_over), failed, root, lines), known
 
 
+def _selected(choice: Choice) -> frozenset[str]:
+    """The rules of --select. Raises EarshotError for one by which no file is checked."""
+    select = rules_named(choice.select, "--select")
+    if select:
+        from earshot.rules.catalogue import RULES  # all rules: slow to import
+
+        of_files = [rule.id for rule in RULES if rule.in_files]
+        if others := sorted(select - {*of_files}):
+            raise EarshotError(
+                "--select",
+                observed=f"no file is checked by {', '.join(others)}",
+                allowed=", ".join(of_files),
+                remedy="for a stack's plan run: earshot plan --check",
+            )
+    return select
+
+
 def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     """What is written into the files, or would be, as diffs. Raises EarshotError."""
     from earshot.lint.fix import difference, fixed
@@ -136,7 +153,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             observed="cannot tell into which of the files after -f a line belongs",
             remedy="name one Compose file without -f",
         )
-    select = rules_named(choice.select, "--select")
+    select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
     said = Said(_release(choice.kafka_version), choice.profiles)
     today, found = date.today(), []

@@ -15,7 +15,7 @@ from earshot.rules.registry import Rule
 from earshot.rules.reports import REPORTS
 
 STANDS_FOR = "reported"
-FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka")
+FIELDS = ("id", "title", "reason", "remedy", "source", "severity", "kafka", "applied")
 
 
 def run(id: str | None, *, json: bool) -> None:

@@ -102,4 +102,5 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs",
     check=check,
     needs="settings",
+    in_files=True,
 )

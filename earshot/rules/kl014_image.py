@@ -330,4 +330,5 @@ RULE = Rule(
     check=check,
     inputs=("env", "image"),
     needs="containers",
+    in_files=True,
 )

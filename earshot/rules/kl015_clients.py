@@ -157,4 +157,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
+    in_files=True,
 )

@@ -283,4 +283,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
+    in_files=True,
 )

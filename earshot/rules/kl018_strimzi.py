@@ -180,4 +180,5 @@ RULE = Rule(
     check=check,
     kafka=">=2.5",
     needs="strimzi",
+    in_files=True,
 )

@@ -92,4 +92,5 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "listener.security.protocol.map", "scopes"),
     severity=Severity.WARNING,
+    in_files=True,
 )

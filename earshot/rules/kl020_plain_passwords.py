@@ -39,4 +39,5 @@ RULE: Rule = Rule(
     inputs=("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms"),
     severity=Severity.WARNING,
     needs="settings",
+    in_files=True,
 )

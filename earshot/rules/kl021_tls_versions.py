@@ -53,4 +53,5 @@ RULE: Rule = Rule(
     inputs=("ssl.enabled.protocols", "ssl.protocol", "ssl.cipher.suites"),
     severity=Severity.WARNING,
     needs="settings",
+    in_files=True,
 )

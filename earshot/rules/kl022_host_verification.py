@@ -46,4 +46,5 @@ RULE: Rule = Rule(
     inputs=(KEY, "inter.broker.listener.name", "controller.listener.names"),
     severity=Severity.WARNING,
     needs="settings",
+    in_files=True,
 )

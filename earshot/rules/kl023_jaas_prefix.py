@@ -46,4 +46,5 @@ RULE: Rule = Rule(
     inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),
     severity=Severity.WARNING,
     needs="settings",
+    in_files=True,
 )

@@ -75,6 +75,7 @@ def _section(rule: Rule) -> str:
         f"{rule.reason}\n\n"
         f"- Fix: {rule.remedy}.\n"
         f"- Severity: {rule.severity}. Holds for Kafka `{rule.kafka}`.\n"
+        f"- Applied {rule.applied}.\n"
         f"- Source: <{rule.source}>\n\n"
         f"Bad:\n\n```{shown.form}\n{shown.bad}```\n\n"
         f"Good:\n\n```{shown.form}\n{shown.good}```\n"

@@ -59,6 +59,16 @@ class Rule:
         "plan", "settings", "containers", "instances", "deployment", "strimzi", "certificates"
     ] = "plan"
     """Which of the facts must be there for the rule to be checked at all."""
+    in_files: bool = False
+    """Whether `earshot lint` applies it to files as they stand; the others take a plan."""
+
+    @property
+    def applied(self) -> str:
+        """Where it is applied, for a reader."""
+        places = ["to files by `earshot lint`"] if self.in_files else []
+        if self.needs not in ("deployment", "strimzi"):
+            places.append("to a stack's plan at the gate and by `earshot plan --check`")
+        return ", and ".join(places)
 
     def finding(
         self,

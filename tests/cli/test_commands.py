@@ -409,6 +409,7 @@ class TestRules:
             "source": known.source,
             "severity": "error",
             "kafka": str(known.kafka),
+            "applied": "to a stack's plan at the gate and by `earshot plan --check`",
             "bad": example_of("KL011").bad,
             "good": example_of("KL011").good,
         }

@@ -21,6 +21,7 @@ from earshot.rules.finding import Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)
+OF_FILES = "KL002, KL014, KL015, KL016, KL017, KL018, KL019, KL020, KL021, KL022, KL023"
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 
@@ -185,6 +186,12 @@ class TestOutput:
             (["-o", "d", "--format", "json"], "--output d: is a folder\n  allowed: a file"),
             (["--write-baseline", "d"], "--write-baseline d: is a folder\n  allowed: a file"),
             (["--select", "KL9"], f"--select: there is no rule KL9\n  allowed: {KNOWN}"),
+            (
+                ["--select", "KL017,KL011,KL003"],
+                f"""--select: no file is checked by KL003, KL011
+  allowed: {OF_FILES}
+  fix: for a stack's plan run: earshot plan --check""",
+            ),
             (["--ignore", "KL003,x"], f"--ignore: there is no rule X\n  allowed: {KNOWN}"),
             (
                 ["--baseline", "no.json"],
@@ -234,18 +241,18 @@ class TestRules:
     @pytest.mark.parametrize(
         ("arguments", "left"),
         [
-            ([], ["KL003", "KL006", "KL014"]),
-            (["--select", "KL006,KL014"], ["KL006", "KL014"]),
-            (["--select", "KL006", "--select", "kl014"], ["KL006", "KL014"]),
-            (["--ignore", "KL006"], ["KL003", "KL014"]),
-            (["--select", "KL006,KL014", "--ignore", "KL014"], ["KL006"]),
-            (["--select", "KL001"], []),
+            ([], ["KL002", "KL017", "KL014"]),
+            (["--select", "KL017,KL014"], ["KL017", "KL014"]),
+            (["--select", "KL017", "--select", "kl014"], ["KL017", "KL014"]),
+            (["--ignore", "KL017"], ["KL002", "KL014"]),
+            (["--select", "KL017,KL014", "--ignore", "KL014"], ["KL017"]),
+            (["--select", "KL018"], []),
         ],
     )
     def test_which_count(
         self, arguments: list[str], left: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        write("a.yml", "kafka KL003\nkafka KL006\nkafka KL014")
+        write("a.yml", "kafka KL002\nkafka KL017\nkafka KL014")
         assert run(["lint", "a.yml", "--format", "json", *arguments]) == int(bool(left))
         assert rules_in(capsys.readouterr().out) == left
 

@@ -33,10 +33,7 @@ from earshot.sources.user_data import UserDataFile
 from tests.doubles.resolvers import TableAsked
 from tests.rules.deployment_examples import services
 
-SECURITY = ("KL019", "KL020", "KL021", "KL022", "KL023")
-OF_LINT = ("KL002", "KL014", "KL015", "KL016", "KL017", "KL018", *SECURITY)
-"""Their rules are applied to files as they stand, by `earshot lint`; the others to a plan."""
-OF_A_PLAN = tuple(rule for rule in RULES if rule.id not in OF_LINT)
+OF_A_PLAN = tuple(rule for rule in RULES if not rule.in_files)
 SERVER = "192.0.2.53"
 POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (SERVER,)})
 
@@ -45,6 +42,14 @@ POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (S
 def test_the_bad_one_breaks_its_rule_and_no_other(rule: Rule, tmp_path: Path) -> None:
     shown = example_of(rule.id)
     assert {item.rule for item in violated(rule, shown.bad, shown.form, tmp_path)} == {rule.id}
+
+
+@pytest.mark.parametrize("rule", OF_A_PLAN, ids=lambda rule: rule.id)
+def test_a_rule_about_plans_checks_no_file(rule: Rule, tmp_path: Path) -> None:
+    shown = example_of(rule.id)
+    file = tmp_path / f"example.{shown.form}"
+    file.write_text(shown.bad)
+    assert rule.id not in {item.finding.rule for item in check(file, {}).mistakes}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -79,7 +84,7 @@ def test_a_rule_without_an_example_is_named() -> None:
 
 def violated(rule: Rule, text: str, form: str, folder: Path) -> Iterable[Finding]:
     """What is certainly wrong with an example, where its rule is applied."""
-    if rule.id in OF_LINT:
+    if rule.in_files:
         file = folder / f"example.{form}"
         file.write_text(text)
         checked = check(file, {})
