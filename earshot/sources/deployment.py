@@ -235,7 +235,7 @@ def _broker(service: Service) -> Broker:
         service=service.name,
         container=container,
         id=int(id) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
-        endpoints=listeners,
+        endpoints=tuple(_endpoints(container, view)) or None,
         inter_broker=inter_broker,
         cluster=_cluster(service, values),
         is_broker=not roles or "broker" in roles,
