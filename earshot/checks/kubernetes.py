@@ -23,7 +23,7 @@ from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 
 OLDEST = (3, 9)
-"""Of an image that does not tell its Kafka, what this release refuses too."""
+"""Of an image that does not show its Kafka, what this release refuses too."""
 _LINKED = "kafka"
 """The Service whose variables are called as Kafka's settings are: KAFKA_PORT."""
 _REFUSES_PORT = re.compile(r"(?:.*/)?cp-(?:(?:enterprise-)?kafka|server)")

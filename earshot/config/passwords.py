@@ -57,14 +57,10 @@ def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
         return  # all of it is one secret
     if not isinstance(written, Mapping):
         raise SpecError.of(source, [_plain("USER")])
-    problems = [
-        *_about_users(written, spec),
-        *(
-            _plain(shown(name))
-            for name, it in written.items()
-            if not (isinstance(it, Mapping) and it.keys() == {_SECURE})
-        ),
-    ]
+    problems = list(_about_users(written, spec))
+    for name, it in written.items():
+        if not (isinstance(it, Mapping) and it.keys() == {_SECURE}):
+            problems.append(_plain(shown(name)))
     if problems:
         raise SpecError.of(source, problems)
 
@@ -75,9 +71,8 @@ def _about_users(found: Mapping[str, object], spec: ClusterSpec) -> Iterator[str
         return
     for name in map(str, found):
         if name not in spec.security.user_names:
-            yield f"found {shown(name)}, who is no user; allowed: " + ", ".join(
-                spec.security.user_names
-            )
+            users = ", ".join(spec.security.user_names)
+            yield f"found {shown(name)}, who is no user; allowed: {users}"
         elif name in spec.security.password_numbers:
             yield (
                 f"{name}: found with security.password_numbers.{name}; allowed: one of them, for a "

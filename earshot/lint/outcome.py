@@ -65,12 +65,8 @@ class Outcome:
         parts = [counted(found[level], level) for level in ("error", "warning")]
         parts += [counted(found["note"], "note")] if found["note"] else []
         parts += [f"{found['ignored']} ignored"] if found["ignored"] else []
-        checked = self.checked
-        texts = [
-            f"{counted(len(checked), 'file')} checked: {', '.join(parts)}"
-            if checked
-            else "nothing to check"
-        ]
+        checked = f"{counted(len(self.checked), 'file')} checked: {', '.join(parts)}"
+        texts = [checked if self.checked else "nothing to check"]
         if self.passed_over:
             texts.append(f"{len(self.passed_over)} passed over")
         if self.failed:

@@ -62,13 +62,9 @@ def _file(item: Linted, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
             alike.setdefault((mistake.level, _facts(mistake)), []).append(mistake)
     for mistakes in alike.values():
         yield list(_block(mistakes, outcome, ink))
-    ignored = [
-        visible(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}")
-        for it in item.mistakes
-        if it.ignored
-    ]
+    ignored = [it for it in item.mistakes if it.ignored]
     if ignored:
-        yield ignored
+        yield [visible(f"{where(it)}: {it.finding.rule} ignored: {it.ignored}") for it in ignored]
 
 
 def _block(mistakes: Sequence[Mistake], outcome: Outcome, ink: Terminal) -> Iterator[str]:

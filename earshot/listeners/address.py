@@ -97,16 +97,15 @@ def check_listener_name(text: str) -> str:
 
 def parse_address(text: str) -> Address:
     """``host:port`` or ``[ipv6]:port``; raises AddressError."""
+    what, allowed = f"address {text!r}", "host:port or [ipv6]:port"
     host, colon, port = text.rpartition(":")
     if not colon:
-        raise AddressError(
-            f"address {text!r}", observed="has no port", allowed="host:port or [ipv6]:port"
-        )
+        raise AddressError(what, observed="has no port", allowed=allowed)
     if ":" in host and not host.startswith("["):
         raise AddressError(
-            f"address {text!r}",
+            what,
             observed="has several colons outside brackets",
-            allowed="host:port or [ipv6]:port",
+            allowed=allowed,
             remedy="put an IPv6 address in brackets, or take the extra port away",
         )
     return Address(check_host(host), check_port(port))

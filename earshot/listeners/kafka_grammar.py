@@ -136,16 +136,14 @@ def _listener(entry: str) -> tuple[str, Address]:
 def _protocol(entry: str, *, named: bool) -> tuple[str, Protocol]:
     name, colon, protocol = entry.rpartition(":")
     wanted = protocol.strip().upper()
-    if not colon or wanted not in list(Protocol):
-        raise AddressError(
-            f"protocol map entry {entry!r}",
-            observed=f"names the protocol {protocol.strip()!r}" if colon else "has no colon",
-            allowed=MAP_ALLOWED,
-        )
-    if named and not name.strip():
-        raise AddressError(
-            f"protocol map entry {entry!r}", observed="has no name", allowed=MAP_ALLOWED
-        )
+    observed = "" if colon else "has no colon"
+    if colon and wanted not in list(Protocol):
+        observed = f"names the protocol {protocol.strip()!r}"
+    elif colon and named and not name.strip():
+        observed = "has no name"
+    if observed:
+        what = f"protocol map entry {entry!r}"
+        raise AddressError(what, observed=observed, allowed=MAP_ALLOWED)
     return name.strip().upper(), Protocol(wanted)
 
 

@@ -52,8 +52,7 @@ def _public(facts: ClusterFacts, node: Node, listener: Listener) -> Iterator[str
         found = (text for text in (evidence.addresses if evidence else ()) if ip_of(text) in own)
     for text in found:
         address = ip_of(text)
-        v4 = address is not None and address.version == 4
-        if v4 and kind_of(text) is NameKind.PUBLIC_ADDRESS:
+        if address and address.version == 4 and kind_of(text) is NameKind.PUBLIC_ADDRESS:
             yield text
 
 
@@ -64,12 +63,9 @@ def _violation(
     name = host if host == address else f"{host}, which is {address}"
     # the address may yet turn out to be the Elastic IP that is still to be made
     unknown = any(isinstance(item, UnknownHost) for item in elastic)
+    held = f"has the Elastic IP {', '.join(map(str, elastic))}" if elastic else "has no Elastic IP"
     if unknown:
         held = "has an Elastic IP that is not known yet"
-    elif elastic:
-        held = f"has the Elastic IP {', '.join(map(str, elastic))}"
-    else:
-        held = "has no Elastic IP"
     return RULE.finding(
         f"advertises {name}, and {label(node)} {held}",
         f"an Elastic IP of {label(node)}, or a name that leads to one",

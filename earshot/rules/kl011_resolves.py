@@ -58,14 +58,12 @@ def _violation(
     host = str(listener.host)
     vantage = vantage_of(scope, facts.placement)
     lookup = evidence.lookup if evidence is not None else None
+    why, remedy = evidence.why if evidence is not None else "it was not looked up", ""
+    observed = f"nothing shows that {host} resolves: {why}"
     if lookup is not None:
         detail = f" ({lookup.detail})" if lookup.detail else ""
         observed = f"{host} does not resolve at {lookup.resolver}: {lookup.diagnosis}{detail}"
         remedy = _REMEDIES[lookup.diagnosis].format(scope=scope)
-    else:
-        why = evidence.why if evidence is not None else "it was not looked up"
-        observed = f"nothing shows that {host} resolves: {why}"
-        remedy = ""
     if evidence is not None and evidence.hint:
         observed += f"; {evidence.hint}"
         remedy = "advertise the full name, with its domain"

@@ -72,9 +72,9 @@ def _refused(container: Container, demand: Demand) -> Iterator[Finding]:
         value = container.env.get(name)
         if not value or not (is_known(value) or "://" in value):
             continue
-        observed = f"sets {name}, and {container.image} refuses to start"
-        if not demand.instead:
-            observed = f"is a controller only and sets {name}: the image exits"
+        observed = f"is a controller only and sets {name}: the image exits"
+        if demand.instead:
+            observed = f"sets {name}, and {container.image} refuses to start"
         yield KL014.finding(
             observed,
             demand.instead or "no such variable on a controller",

@@ -26,21 +26,15 @@ def brokers_in(
     chosen service is none, or two have the same id.
     """
     names = [service.name for service in services]
-    for name in chosen:
-        if name not in names:
-            raise EarshotError(
-                f"--service {name}",
-                observed="the file has no such service",
-                allowed=", ".join(names),
-            )
     kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
-    for name in chosen:
-        if name not in [item.name for item in kafka]:
-            raise EarshotError(
-                f"--service {name}",
-                observed="runs no Kafka broker or controller",
-                allowed=", ".join(item.name for item in kafka) or "none in this file",
-            )
+    running = [item.name for item in kafka]
+    for known, observed in (
+        (names, "the file has no such service"),
+        (running, "runs no Kafka broker or controller"),
+    ):
+        for name in (name for name in chosen if name not in known):
+            allowed = ", ".join(known) or "none in this file"
+            raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
     wanted = [item for item in kafka if not chosen or item.name in chosen]
     if not wanted:
         raise EarshotError(

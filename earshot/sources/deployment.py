@@ -52,7 +52,7 @@ _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
 _DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
-_TOLD = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
+_AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
 
 
@@ -90,7 +90,7 @@ def settings_of(service: Service) -> BrokerSettings:
     if family is Family.BITNAMI:
         values = _with_bitnami_s(values)
     complete = (
-        family in _TOLD
+        family in _AS_GIVEN
         and not _is_confluent_local(container.image)
         and "CUSTOM_INIT_SCRIPT" not in container.env
         and not container.has_own_script

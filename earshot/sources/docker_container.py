@@ -59,7 +59,7 @@ def read_service(inputs: Mapping[str, object], name: str = "") -> Service:
     found = _container(inputs, name, unknown)
     names = [text.removeprefix(_VARIABLE) for text in unknown.variables]
     named = {key: f"${{{key}}}" for key in names if key not in (*_NAMELESS, "")}
-    marks = [*(["variables"] if set(_NAMELESS) & set(names) else [])]
+    marks = ["variables"] if set(_NAMELESS) & set(names) else []
     marks += ["ports"] if unknown.ports else []
     container = replace(
         found,

@@ -128,12 +128,12 @@ def _plan(
     said = noted_scopes(notes.get("scopes", ""))
     own = _OWN if hosts[_OWN] else ""
 
-    def tell(name: str, _bind_port: int, advertised: Address) -> Audience:
-        return audience(name, advertised, values, said)
-
+    found = parsed_listeners(
+        values, lambda name, _, advertised: audience(name, advertised, values, said), own
+    )
     listeners = [
         item
-        for item in parsed_listeners(values, tell, own)
+        for item in found
         if not (item.name in controller_names(values) and _is_its_own(item.advertised, values))
     ]
     return lone_plan(node_id(values), values, notes, listeners, hosts)

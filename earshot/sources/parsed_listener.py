@@ -36,12 +36,12 @@ class ParsedListener:
     audience: Audience
 
 
-Tell = Callable[[str, int, Address], Audience]
+AudienceOf = Callable[[str, int, Address], Audience]
 """Whom a listener is for, by its name, bind port and advertised address."""
 
 
 def parsed_listeners(
-    values: Mapping[str, str], tell: Tell, own_name: str = ""
+    values: Mapping[str, str], audience_of: AudienceOf, own_name: str = ""
 ) -> list[ParsedListener]:
     """Every listener of a node that can be read, in its order; what cannot is KL001's business.
 
@@ -64,7 +64,7 @@ def parsed_listeners(
         if address is None or not _is_host(address.host):
             continue
         fallback = Protocol(name) if name in list(Protocol) else Protocol.PLAINTEXT
-        audience = tell(name, bind.port, address)
+        audience = audience_of(name, bind.port, address)
         found.append(ParsedListener(name, bind, address, protocols.get(name, fallback), audience))
     return found
 

@@ -43,15 +43,15 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
     values = completed(raw.values)
     between, controllers = inter_broker_name(values), controller_names(values)
 
-    def tell(name: str, bind_port: int, advertised: Address) -> Audience:
-        return audience_of(name, advertised, name == between, name in controllers, scopes)
-
+    listeners = parsed_listeners(
+        values,
+        lambda name, _, advertised: audience_of(
+            name, advertised, name == between, name in controllers, scopes
+        ),
+        "localhost",
+    )
     return KafkaBroker(
-        id=node_id(values),
-        name=shown,
-        raw=raw,
-        values=values,
-        listeners=tuple(parsed_listeners(values, tell, "localhost")),
+        id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
     )
 
 
