@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from earshot.checks.instance_names import Named, names
 from earshot.checks.instances import InstanceBroker
+from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.instance import Instance
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.names.evidence import EvidenceKey

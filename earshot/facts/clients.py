@@ -91,18 +91,11 @@ def read_range(text: str) -> IpRange:
         return found
     address = ip_address(text.partition("/")[0])
     if found.prefixlen < found.max_prefixlen and address != found.network_address:
-        raise EarshotError(
-            what,
-            observed="has bits set beyond its prefix",
-            allowed=allowed,
-            remedy=f"write {found}, or {address} for the one address",
-        )
-    widest = _WIDEST[found.version]
-    if found.prefixlen < widest:
-        raise EarshotError(
-            what,
-            observed=f"names nobody: no network is larger than a /{widest}",
-            allowed=allowed,
-            remedy="name the clients' own ranges; the world must be asked for in so many words",
-        )
-    return found
+        observed = "has bits set beyond its prefix"
+        remedy = f"write {found}, or {address} for the one address"
+    elif found.prefixlen < (widest := _WIDEST[found.version]):
+        observed = f"names nobody: no network is larger than a /{widest}"
+        remedy = "name the clients' own ranges; the world must be asked for in so many words"
+    else:
+        return found
+    raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)

@@ -8,9 +8,20 @@ from typing import Any
 
 from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.ingress_inputs import read_ingress, write_ingress
-from earshot.facts.instance import Instance
+from earshot.facts.security_groups import Ingress
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance's inputs; None stands for what nobody has said."""
+
+    ingress: tuple[Ingress, ...] | None = None
+    """What all of its security groups together let in; a rule of all protocols opens every port,
+    and a rule of another protocol than TCP is left out."""
+    elastic: tuple[str | UnknownHost, ...] | None = None
+    """Its Elastic IPs."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from earshot.certificates.shown import ShownCertificate
     from earshot.facts.clients import Clients
+    from earshot.facts.cloud import Instance
     from earshot.facts.container import Container
     from earshot.facts.deployment import Deployment
-    from earshot.facts.instance import Instance
     from earshot.facts.strimzi import StrimziKafka
     from earshot.listeners.model import ClusterPlan, Listener, Node
     from earshot.listeners.terms import Scope

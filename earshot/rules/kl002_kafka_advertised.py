@@ -29,39 +29,27 @@ def bound(view: StrictSettings) -> Iterator[Objection]:
         return
     for name in view.advertised_to_clients:
         if name not in view.listeners:
-            yield Objection(
-                "A1",
-                KEY,
-                f"{name} is advertised and not in listeners",
-                f"some of {', '.join(view.listeners)}",
-                remedy=f"add {name} to listeners, or advertise it no more",
-                listener=name,
-            )
+            observed = f"{name} is advertised and not in listeners"
+            remedy = f"add {name} to listeners, or advertise it no more"
+            expected = f"some of {', '.join(view.listeners)}"
+            yield Objection("A1", KEY, observed, expected, remedy, name)
 
 
 def routable(view: StrictSettings) -> Iterator[Objection]:
     """A3, A4: Kafka knows the one text 0.0.0.0; KL003 knows the others."""
     inherited = not view.has(KEY)
+    remedy = "advertise the host that was provisioned for these clients"
     for name, address in view.advertised_to_clients.items() if view.is_broker else ():
         if address.host == ANY_IPV4:
-            yield Objection(
-                "A4" if inherited else "A3",
-                KEY,
-                f"{name} advertises {address}" + (", taken from listeners" if inherited else ""),
-                "an address that clients can connect to",
-                remedy="advertise the host that was provisioned for these clients",
-                listener=name,
-            )
+            observed = f"{name} advertises {address}"
+            observed += ", taken from listeners" if inherited else ""
+            expected = "an address that clients can connect to"
+            yield Objection("A4" if inherited else "A3", KEY, observed, expected, remedy, name)
         elif inherited and not address.host:
-            yield Objection(
-                "A4a",
-                KEY,
-                f"is not set, and {name} listens on every interface",
-                "an advertised host for every listener",
-                remedy="advertise the host that was provisioned for these clients",
-                listener=name,
-                instead="hands out the machine's own name",
-            )
+            observed = f"is not set, and {name} listens on every interface"
+            expected = "an advertised host for every listener"
+            instead = "hands out the machine's own name"
+            yield Objection("A4a", KEY, observed, expected, remedy, name, instead)
 
 
 def heeded(view: StrictSettings) -> Iterator[Objection]:
@@ -73,36 +61,22 @@ def heeded(view: StrictSettings) -> Iterator[Objection]:
     if early and not view.is_broker:
         if not text.strip() and view.version < (3, 3):
             return
-        yield Objection(
-            "A5b",
-            KEY,
-            "is set on a node that is a controller only: before Kafka 3.9 it advertises nothing",
-            f"no {KEY}",
-            remedy="take it away",
+        observed = (
+            "is set on a node that is a controller only: before Kafka 3.9 it advertises nothing"
         )
+        yield Objection("A5b", KEY, observed, f"no {KEY}", "take it away")
         return
     for name in view.advertised:
         is_quorum = name not in view.advertised_to_clients
+        remedy = f"take {name} away"
         if early and is_quorum:
-            yield Objection(
-                "A5a",
-                KEY,
-                f"{name} is the controllers', which Kafka before 3.9 advertises to nobody",
-                "the brokers' listeners alone",
-                remedy=f"take {name} away",
-                listener=name,
-            )
+            observed = f"{name} is the controllers', which Kafka before 3.9 advertises to nobody"
+            yield Objection("A5a", KEY, observed, "the brokers' listeners alone", remedy, name)
         elif not (view.is_controller if is_quorum else view.is_broker):
-            yield Objection(
-                "A5c",
-                KEY,
-                f"{name} is advertised by a node that is a "
-                f"{'broker' if is_quorum else 'controller'} only",
-                "listeners of the node's own roles",
-                remedy=f"take {name} away",
-                listener=name,
-                instead="ignores it",
-            )
+            role = "broker" if is_quorum else "controller"
+            observed = f"{name} is advertised by a node that is a {role} only"
+            expected = "listeners of the node's own roles"
+            yield Objection("A5c", KEY, observed, expected, remedy, name, "ignores it")
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:
@@ -112,13 +86,8 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
     for name, address in view.advertised_by_quorum.items():
         explicit = view.has(KEY) and name in view.advertised
         if explicit and address.host == ANY_IPV4:
-            yield Objection(
-                "A3",
-                KEY,
-                f"{name} advertises {address}",
-                "the host that the voters name",
-                listener=name,
-            )
+            observed, expected = f"{name} advertises {address}", "the host that the voters name"
+            yield Objection("A3", KEY, observed, expected, listener=name)
         elif not explicit and is_wildcard(address.host):
             yield _guessed(view, name, refused=view.version[:3] == (3, 9, 0))
         elif not explicit and view.has(KEY):

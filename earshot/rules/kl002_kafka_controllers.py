@@ -25,13 +25,9 @@ def repeated(view: StrictSettings) -> Iterator[Objection]:
     names = [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
     mapped = view.version[:2] == (4, 1) and not view.has("listener.security.protocol.map")
     if len(names) > len(view.controllers) and (mapped or not view.is_broker):
-        yield Objection(
-            "C5a",
-            NAMES,
-            f"is {view.text(NAMES)}",
-            "each name once",
-            instead="" if (3, 9) <= view.version < (4, 2) else "drops the second",
-        )
+        instead = "" if (3, 9) <= view.version < (4, 2) else "drops the second"
+        observed = f"is {view.text(NAMES)}"
+        yield Objection("C5a", NAMES, observed, "each name once", instead=instead)
 
 
 def on_brokers(view: StrictSettings) -> Iterator[Objection]:
@@ -40,26 +36,17 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
         return
     for name in view.controllers:
         if name in view.listeners:
-            yield Objection(
-                "C2",
-                NAMES,
-                f"{name} is in listeners of a node that is a broker only",
-                "a controller listener on controllers alone",
-                remedy=f"take {name} out of listeners",
-                listener=name,
-            )
+            observed = f"{name} is in listeners of a node that is a broker only"
+            expected = "a controller listener on controllers alone"
+            yield Objection("C2", NAMES, observed, expected, f"take {name} out of listeners", name)
         used = {name.upper()}
         if name == view.controllers[0] and name.upper() not in Protocol.__members__:
             used.add(name)  # Kafka looks the first up as written, or takes it for a protocol
         if not used <= set(view.protocols):
-            yield Objection(
-                "C3",
-                NAMES,
-                f"{name} has no entry in listener.security.protocol.map",
-                "an entry for every controller listener, on brokers too",
-                remedy=f"add {name}:PROTOCOL to listener.security.protocol.map",
-                listener=name,
-            )
+            observed = f"{name} has no entry in listener.security.protocol.map"
+            expected = "an entry for every controller listener, on brokers too"
+            remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
+            yield Objection("C3", NAMES, observed, expected, remedy, name)
     if len(view.controllers) > 1:
         yield Objection(
             "C4",
@@ -77,26 +64,16 @@ def on_controllers(view: StrictSettings) -> Iterator[Objection]:
         return
     for name in view.controllers:
         if name not in view.listeners:
-            yield Objection(
-                "C6",
-                NAMES,
-                f"{name} is not in listeners",
-                "every controller listener in listeners of a controller",
-                remedy=f"add {name} to listeners",
-                listener=name,
-            )
+            observed = f"{name} is not in listeners"
+            expected = "every controller listener in listeners of a controller"
+            yield Objection("C6", NAMES, observed, expected, f"add {name} to listeners", name)
+    names = ", ".join(view.controllers)
+    expected = f"some of {names}" if names else f"those of {NAMES}"
     for name in view.listeners if not view.is_broker else ():
         if name not in view.controllers:
-            yield Objection(
-                "C5",
-                "listeners",
-                f"has {name} on a node that is a controller only",
-                f"some of {', '.join(view.controllers)}"
-                if view.controllers
-                else f"those of {NAMES}",
-                remedy=f"take {name} out of listeners",
-                listener=name,
-            )
+            observed = f"has {name} on a node that is a controller only"
+            remedy = f"take {name} out of listeners"
+            yield Objection("C5", "listeners", observed, expected, remedy, name)
 
 
 def auto_join(view: StrictSettings) -> Iterator[Objection]:
@@ -104,42 +81,30 @@ def auto_join(view: StrictSettings) -> Iterator[Objection]:
     text = view.text(AUTO_JOIN, "false").strip().lower()
     instead = "" if view.version >= (4, 2) else "does not know it"
     if text not in ("true", "false"):
-        yield Objection(
-            "C11", AUTO_JOIN, f"is {view.values[AUTO_JOIN]!r}", "true or false", instead=instead
-        )
+        observed, expected = f"is {view.values[AUTO_JOIN]!r}", "true or false"
     elif text == "true" and not view.is_controller:
-        yield Objection(
-            "C11",
-            AUTO_JOIN,
-            "is true on a node that is a broker only",
-            "false, or on controllers alone",
-            instead=instead,
-        )
+        observed = "is true on a node that is a broker only"
+        expected = "false, or on controllers alone"
+    else:
+        return
+    yield Objection("C11", AUTO_JOIN, observed, expected, instead=instead)
 
 
 def control_plane(view: StrictSettings) -> Iterator[Objection]:
     """C12: of ZooKeeper's times."""
     if view.is_kraft and view.has(CONTROL_PLANE):
-        yield Objection(
-            "C12",
-            CONTROL_PLANE,
-            f"is {view.values[CONTROL_PLANE]!r}",
-            f"not set: KRaft has {NAMES}",
-            instead="" if view.version < (4, 0) else "does not know it",
-        )
+        instead = "" if view.version < (4, 0) else "does not know it"
+        observed, expected = f"is {view.values[CONTROL_PLANE]!r}", f"not set: KRaft has {NAMES}"
+        yield Objection("C12", CONTROL_PLANE, observed, expected, instead=instead)
 
 
 def early(view: StrictSettings) -> Iterator[Objection]:
     """E1: what opens early must exist."""
     for name in view.early if view.version >= (3, 3) else ():
         if name not in view.listeners:
-            yield Objection(
-                "E1",
-                "early.start.listeners",
-                f"{name} is not among the listeners",
-                f"some of {', '.join(view.listeners)}",
-                listener=name,
-            )
+            observed = f"{name} is not among the listeners"
+            expected = f"some of {', '.join(view.listeners)}"
+            yield Objection("E1", "early.start.listeners", observed, expected, listener=name)
 
 
 CHECKS = (named, repeated, on_brokers, on_controllers, auto_join, control_plane, early)

@@ -16,13 +16,8 @@ ENABLED = "sasl.enabled.mechanisms"
 def one_of_both(view: StrictSettings) -> Iterator[Objection]:
     """I1."""
     if view.has(NAME) and view.has(PROTOCOL):
-        yield Objection(
-            "I1",
-            NAME,
-            f"is set, and so is {PROTOCOL}",
-            f"one of {NAME} and {PROTOCOL}",
-            remedy=f"take {PROTOCOL} away",
-        )
+        observed, expected = f"is set, and so is {PROTOCOL}", f"one of {NAME} and {PROTOCOL}"
+        yield Objection("I1", NAME, observed, expected, f"take {PROTOCOL} away")
 
 
 def known_protocol(view: StrictSettings) -> Iterator[Objection]:
@@ -36,13 +31,9 @@ def known_protocol(view: StrictSettings) -> Iterator[Objection]:
 def mapped(view: StrictSettings) -> Iterator[Objection]:
     """I2."""
     if view.has(NAME) and view.inter_broker not in view.protocols:
-        yield Objection(
-            "I2",
-            NAME,
-            f"{view.inter_broker} has no entry in listener.security.protocol.map",
-            f"one of {', '.join(view.protocols)}",
-            listener=view.inter_broker,
-        )
+        observed = f"{view.inter_broker} has no entry in listener.security.protocol.map"
+        expected = f"one of {', '.join(view.protocols)}"
+        yield Objection("I2", NAME, observed, expected, listener=view.inter_broker)
 
 
 def advertised(view: StrictSettings) -> Iterator[Objection]:
@@ -68,13 +59,10 @@ def mechanisms(view: StrictSettings) -> Iterator[Objection]:
     """I5a: since 4.2 a list has no blank entry."""
     text = view.text(ENABLED, "").strip()
     if text and not all(entry.strip() for entry in text.split(",")):
-        yield Objection(
-            "I5a",
-            ENABLED,
-            f"is {text!r}, with a blank entry",
-            "mechanisms with one comma between them",
-            instead="" if view.version >= (4, 2) else "passes it over, and 4.2 does not",
-        )
+        instead = "" if view.version >= (4, 2) else "passes it over, and 4.2 does not"
+        observed = f"is {text!r}, with a blank entry"
+        expected = "mechanisms with one comma between them"
+        yield Objection("I5a", ENABLED, observed, expected, instead=instead)
 
 
 def mechanism(view: StrictSettings) -> Iterator[Objection]:

@@ -30,13 +30,9 @@ def roles(view: StrictSettings) -> Iterator[Objection]:
         if role not in list(Role):
             yield Objection("R1", ROLES, f"has {role!r}", "broker, controller, or both")
     if len(set(view.roles)) < len(view.roles):
-        yield Objection(
-            "R1a",
-            ROLES,
-            f"is {','.join(view.roles)}",
-            "each role once",
-            instead="drops the second" if view.version >= (4, 2) else "",
-        )
+        instead = "drops the second" if view.version >= (4, 2) else ""
+        observed = f"is {','.join(view.roles)}"
+        yield Objection("R1a", ROLES, observed, "each role once", instead=instead)
 
 
 def ids(view: StrictSettings) -> Iterator[Objection]:
@@ -50,13 +46,8 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
         if number is None or number < 0:
             yield Objection("R2", key, f"is {view.values[key]!r}", f"a number from 0 to {MAX_ID}")
     if len(set(numbers.values())) > 1:
-        yield Objection(
-            "R2a",
-            "broker.id",
-            f"is {view.values['broker.id']} while node.id is {view.values['node.id']}",
-            "the same number",
-            remedy="take broker.id away",
-        )
+        observed = f"is {view.values['broker.id']} while node.id is {view.values['node.id']}"
+        yield Objection("R2a", "broker.id", observed, "the same number", "take broker.id away")
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:
@@ -69,33 +60,23 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
 def membership(view: StrictSettings) -> Iterator[Objection]:
     """R5, R6: exactly the controllers are voters."""
     if view.is_controller and view.voters and view.id not in view.voters:
-        yield Objection(
-            "R6",
-            VOTERS,
-            f"has {', '.join(map(str, view.voters))} and not this controller, {view.id}",
-            "every controller of a static quorum",
-        )
+        voters = ", ".join(map(str, view.voters))
+        observed = f"has {voters} and not this controller, {view.id}"
+        yield Objection("R6", VOTERS, observed, "every controller of a static quorum")
     if not view.is_controller and view.id in view.voters:
-        yield Objection(
-            "R5",
-            VOTERS,
-            f"has this node, {view.id}, which is a broker only",
-            "controllers alone",
-            remedy=f"give node {view.id} the role controller, or take it off the voters",
-        )
+        observed = f"has this node, {view.id}, which is a broker only"
+        remedy = f"give node {view.id} the role controller, or take it off the voters"
+        yield Objection("R5", VOTERS, observed, "controllers alone", remedy)
 
 
 def addresses(view: StrictSettings) -> Iterator[Objection]:
     """R4a: a voter must be somewhere."""
     for id, address in view.voters.items():
         if address.host == ANY_IPV4:
-            yield Objection(
-                "R4a",
-                VOTERS,
-                f"places voter {id} at {address}",
-                "an address that the other nodes can connect to",
-                instead="checks it too late and stops while it starts",
-            )
+            observed = f"places voter {id} at {address}"
+            expected = "an address that the other nodes can connect to"
+            instead = "checks it too late and stops while it starts"
+            yield Objection("R4a", VOTERS, observed, expected, instead=instead)
 
 
 CHECKS = (roles, ids, quorum, membership, addresses)

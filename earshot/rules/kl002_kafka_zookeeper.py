@@ -19,25 +19,20 @@ RESERVED = "reserved.broker.max.id"
 def ensemble(view: StrictSettings) -> Iterator[Objection]:
     """Z1a."""
     if not view.has(CONNECT):
-        yield Objection(
-            "Z1a",
-            "process.roles",
+        observed, expected = (
             f"is not set, nor is {CONNECT}",
             f"process.roles for KRaft, or {CONNECT}",
         )
+        yield Objection("Z1a", "process.roles", observed, expected)
 
 
 def of_kraft(view: StrictSettings) -> Iterator[Objection]:
     """Z1: listeners of controllers belong to KRaft, and to a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
     if view.version >= (3, 2) and view.text(NAMES).strip(",") and not migrates:
-        yield Objection(
-            "Z1",
-            NAMES,
-            f"is {view.text(NAMES)} on a broker without process.roles",
-            "no such setting with ZooKeeper",
-            remedy=f"take {NAMES} away, or set process.roles",
-        )
+        observed = f"is {view.text(NAMES)} on a broker without process.roles"
+        remedy = f"take {NAMES} away, or set process.roles"
+        yield Objection("Z1", NAMES, observed, "no such setting with ZooKeeper", remedy)
 
 
 def ids(view: StrictSettings) -> Iterator[Objection]:
@@ -49,22 +44,13 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
     for key in given if generates else given or ["broker.id"]:
         number = numbers.get(key)
         if number is None or (most is not None and not (-1 if generates else 0) <= number <= most):
-            yield Objection(
-                "Z4",
-                key,
-                f"is {view.text(key)!r}"
-                if view.has(key)
-                else f"is not set, and {GENERATION} is false",
-                f"a number up to {most}" + (f", or {GENERATION}=false" if generates else ""),
-            )
+            observed = f"is not set, and {GENERATION} is false"
+            observed = f"is {view.text(key)!r}" if view.has(key) else observed
+            expected = f"a number up to {most}" + (f", or {GENERATION}=false" if generates else "")
+            yield Objection("Z4", key, observed, expected)
     if len(set(numbers.values())) > 1 and view.version >= (3, 2):
-        yield Objection(
-            "R2a",
-            "broker.id",
-            f"is {view.text('broker.id')} while node.id is {view.text('node.id')}",
-            "the same number",
-            remedy="take node.id away",
-        )
+        observed = f"is {view.text('broker.id')} while node.id is {view.text('node.id')}"
+        yield Objection("R2a", "broker.id", observed, "the same number", "take node.id away")
 
 
 def flags(view: StrictSettings) -> Iterator[Objection]:

@@ -49,9 +49,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _severity(kind: NameKind, scope: Scope, vantage: VantageKind) -> Severity | None:
-    if kind in _NEVER:
-        return Severity.ERROR
-    if kind in _LOOPBACK and outlook(kind, vantage).reaches is Expected.ITSELF:
+    at_itself = kind in _LOOPBACK and outlook(kind, vantage).reaches is Expected.ITSELF
+    if kind in _NEVER or at_itself:
         return Severity.ERROR
     if kind in _CONFINED and scope is Scope.EXTERNAL:
         return Severity.WARNING

@@ -140,18 +140,20 @@ def _findings(node: Node, listener: Listener, access: _Access) -> Iterator[Findi
             remedy=_MISLED if misled else _narrow(listener, access.strangers),
         )
     if access.missing:
+        observed, remedy = f"no security group opens port {port} to {access.missing}", ""
+        if access.unread:
+            observed = f"port {port} is not known to be open to {access.missing}: "
+            observed += f"{_listed(access.unread)} cannot be read"
+            remedy = (
+                "nothing where the update makes it known; else name ranges or groups in the rule"
+            )
         yield RULE.finding(
-            f"port {port} is not known to be open to {access.missing}: "
-            f"{_listed(access.unread)} cannot be read"
-            if access.unread
-            else f"no security group opens port {port} to {access.missing}",
+            observed,
             f"a rule for TCP port {port} that lets them in",
+            remedy,
             node=node,
             listener=listener.name,
             state=FindingState.UNKNOWN if access.unread else FindingState.VIOLATED,
-            remedy="nothing where the update makes it known; else name ranges or groups in the rule"
-            if access.unread
-            else "",
         )
 
 

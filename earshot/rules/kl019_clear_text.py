@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import StrictSettings
+from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
@@ -37,12 +38,17 @@ def leaves_machine(protocol: Protocol, host: str) -> bool:
     return kind_of(host) in (_ELSEWHERE if protocol.sasl else _PUBLIC)
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
-    """Listeners without TLS that are advertised at addresses elsewhere, but for those of KL020."""
+def in_clear(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
+    """Listeners without TLS that are advertised at addresses elsewhere."""
     for name, address in view.advertised_to_clients.items():
         protocol = view.protocols.get(name)
-        if protocol is None or not leaves_machine(protocol, address.host):
-            continue
+        if protocol is not None and leaves_machine(protocol, address.host):
+            yield name, protocol, address
+
+
+def objections(view: StrictSettings) -> Iterator[Objection]:
+    """Objections to those listeners, but for those of KL020."""
+    for name, protocol, address in in_clear(view):
         if not (protocol.sasl and enables_plain(view, name)):
             yield Objection(
                 "clear",
@@ -70,8 +76,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         for listener in node.listeners:
             host = str(listener.host)
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
-            in_clear = is_external and not listener.protocol.tls
-            if listener.known and (in_clear or leaves_machine(listener.protocol, host)):
+            is_open = is_external and not listener.protocol.tls
+            if listener.known and (is_open or leaves_machine(listener.protocol, host)):
                 yield RULE.finding(
                     f"is {listener.protocol}, and advertises {listener.advertised}: anyone on "
                     "the network path can read and change what is sent",

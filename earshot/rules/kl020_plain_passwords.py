@@ -7,18 +7,15 @@ from collections.abc import Iterator
 from earshot.facts.settings import StrictSettings
 from earshot.rules.finding import Severity
 from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.kl019_clear_text import enables_plain, leaves_machine
+from earshot.rules.kl019_clear_text import enables_plain, in_clear
 from earshot.rules.node_objections import of_every_node
 from earshot.rules.registry import Rule
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Listeners with SASL and no TLS, advertised at addresses elsewhere, where PLAIN is enabled."""
-    for name, address in view.advertised_to_clients.items():
-        protocol = view.protocols.get(name)
-        if protocol is None or not protocol.sasl or not leaves_machine(protocol, address.host):
-            continue
-        if enables_plain(view, name):
+    for name, protocol, address in in_clear(view):
+        if protocol.sasl and enables_plain(view, name):
             yield Objection(
                 "plain",
                 "sasl.enabled.mechanisms",

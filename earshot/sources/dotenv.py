@@ -37,13 +37,10 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
     found: dict[str, str] = {}
     lines = _lines(text)
     for number, line in lines:
+        where = f"{shown}, line {number}"
         match = _LINE.fullmatch(line)
         if match is None:
-            raise EarshotError(
-                f"{shown}, line {number}",
-                observed="is no assignment",
-                allowed="NAME=value, or a comment after #",
-            )
+            raise _no_assignment(where)
         name, value = match["name"], match["value"]
         if match["sign"] is None:
             found |= _handed_through(name, known)
@@ -51,12 +48,10 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
         while _is_open(value):  # a quoted value may go on for lines
             following = next(lines, None)
             if following is None:
-                raise EarshotError(
-                    f"{shown}, line {number}", observed="has a quote that is not closed"
-                )
+                raise EarshotError(where, observed="has a quote that is not closed")
             value += "\n" + following[1]
         variables = Variables({**found, **known.values}, keep=known.keep)
-        found[name] = _value(value, variables, f"{shown}, line {number}")
+        found[name] = _value(value, variables, where)
         known.missing.update(variables.missing)
     return found
 
@@ -70,13 +65,14 @@ def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]
     for number, line in _lines(text):
         name, sign, value = line.lstrip().partition("=")
         if not name or re.search(r"\s", name):
-            raise EarshotError(
-                f"{shown}, line {number}",
-                observed="is no assignment",
-                allowed="NAME=value, or a comment after #",
-            )
+            raise _no_assignment(f"{shown}, line {number}")
         found |= {name: value} if sign else _handed_through(name, known)
     return found
+
+
+def _no_assignment(where: str) -> EarshotError:
+    allowed = "NAME=value, or a comment after #"
+    return EarshotError(where, observed="is no assignment", allowed=allowed)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from earshot.facts.clients import Clients, Members, read_range
-from earshot.facts.cloud import Cloud
-from earshot.facts.instance import Instance
+from earshot.facts.cloud import Cloud, Instance
 from earshot.facts.security_groups import Ingress
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration

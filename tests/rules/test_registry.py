@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
-from earshot.facts.instance import Instance
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost

@@ -14,8 +14,8 @@ import pytest
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
 from earshot.checks.container_names import evidence
+from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.instance import Instance
 from earshot.facts.security_groups import Ingress
 from earshot.lint.check import check
 from earshot.listeners.properties import read_properties
