@@ -139,7 +139,7 @@ class InstanceRun:
 
     def _claim(self, holder: str, facts: ClusterFacts) -> Iterator[Finding]:
         """What earlier instances advertise already."""
-        for node in facts.plan.nodes if facts.plan is not None else ():
+        for node in facts.nodes:
             for listener in node.listeners:
                 host = str(listener.host)
                 if listener.known and not is_loopback(host):

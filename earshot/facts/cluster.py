@@ -58,6 +58,11 @@ class ClusterFacts:
         return cls(plan=plan, settings=rendered, placement=placement)
 
     @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Those of the plan; none without one."""
+        return self.plan.nodes if self.plan is not None else ()
+
+    @property
     def kafka_version(self) -> str:
         """The version that the cluster is for, or an empty text."""
         if self.plan is not None:
@@ -67,7 +72,7 @@ class ClusterFacts:
 
     def advertised(self) -> Iterator[tuple[Node, Listener, Scope]]:
         """Every (node, listener, scope) of the plan, in its order."""
-        for node in self.plan.nodes if self.plan is not None else ():
+        for node in self.nodes:
             for listener in node.listeners:
                 for scope in listener.scopes:
                     yield node, listener, scope

@@ -24,7 +24,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from RULE.pending(facts)
     same_text: set[tuple[int, str]] = set()
     holders: dict[tuple[str, int], tuple[Node, Listener]] = {}
-    for node in facts.plan.nodes if facts.plan is not None else ():
+    for node in facts.nodes:
         for listener in node.listeners:
             if not listener.known:
                 continue

@@ -26,7 +26,7 @@ _ANY = "0.0.0.0"
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Per listener: where it binds, then what leads to it, then whom its name is meant for."""
-    nodes = {node.id: node for node in facts.plan.nodes} if facts.plan is not None else {}
+    nodes = {node.id: node for node in facts.nodes}
     for id, container in facts.containers.items():
         if container.unknown:
             yield RULE.finding(

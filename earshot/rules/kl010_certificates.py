@@ -27,7 +27,7 @@ _DAY = "%Y-%m-%d %H:%M UTC"
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each node: names per host, then what concerns the certificate as a whole."""
     yield from RULE.pending(facts)
-    for node in facts.plan.nodes if facts.plan is not None else ():
+    for node in facts.nodes:
         listeners = [item for item in node.listeners if item.protocol.tls]
         held = facts.certificates.get(node.id)
         if not listeners:
@@ -105,7 +105,7 @@ def _uses(node: Node, held: ShownCertificate) -> Iterator[Finding]:
 
 def _shared(facts: ClusterFacts) -> Iterator[Finding]:
     firsts: dict[str, Node] = {}
-    for node in facts.plan.nodes if facts.plan is not None else ():
+    for node in facts.nodes:
         held = facts.certificates.get(node.id)
         if held is None:
             continue

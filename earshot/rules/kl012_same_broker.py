@@ -61,7 +61,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 def _owners(facts: ClusterFacts) -> dict[Ip | None, str]:
     owners: dict[Ip | None, str] = {}
-    for node in facts.plan.nodes if facts.plan is not None else ():
+    for node in facts.nodes:
         for text in facts.addresses.get(node.id, ()):
             owners.setdefault(ip_of(text), label(node))
     return owners

@@ -69,10 +69,8 @@ def enables_plain(view: StrictSettings, listener: str) -> bool:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Findings about a plan, unless the stack file has to give a reason for each listener."""
-    if facts.plan is None or has_reasons(facts.placement):
-        return
-    for node in facts.plan.nodes:
+    """Findings about a plan; on AWS the stack file has to give a reason for each listener."""
+    for node in facts.nodes if facts.placement != "aws" else ():
         for listener in node.listeners:
             host = str(listener.host)
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN

@@ -120,7 +120,7 @@ class Rule:
         """
         unknown = [
             f"{label(node)} {listener.name}"
-            for node in (facts.plan.nodes if facts.plan is not None else ())
+            for node in facts.nodes
             for listener in node.listeners
             if not listener.known and only in (None, listener.name)
         ]
