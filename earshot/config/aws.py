@@ -142,10 +142,8 @@ class AwsSpec(ClusterSpec):
                 yield f"volumes.{id}: found {volume}, which node {holder} has already"
         for id in self.drained:
             if id in self.ids:
-                yield (
-                    f"drained: found broker {id}, which stays and gets replicas; "
-                    "allowed: brokers that are no more"
-                )
+                found = f"found broker {id}, which stays and gets replicas"
+                yield f"drained: {found}; allowed: brokers that are no more"
 
     def _name_problems(self) -> Iterator[str]:
         if self.naming == "zone" and self.zone is None:
@@ -153,18 +151,15 @@ class AwsSpec(ClusterSpec):
         if self.naming == "aws" and self.zone is not None:
             yield "zone: found one with naming aws; allowed: with naming zone"
         if self.naming == "zone" and self.external and self.zone and not self.zone.public_zone_id:
-            yield (
-                "zone.public_zone_id: is missing; external clients find a listener's name in a "
-                "public zone only"
-            )
+            why = "external clients find a listener's name in a public zone only"
+            yield f"zone.public_zone_id: is missing; {why}"
 
     def _client_problems(self) -> Iterator[str]:
         yield from clear_text_problems(self.listeners, self.clear_text)
         named = bool(self.clients.ranges) or self.clients.anywhere
         if self.external and not named:
-            yield (
-                "clients.ranges: is missing; nobody could come in on a listener for scope external"
-            )
+            why = "nobody could come in on a listener for scope external"
+            yield f"clients.ranges: is missing; {why}"
         if named and not self.external:
             yield "clients: found external ones, and no listener has the scope external"
         if self.validator is not None and not self.validator.client and self.security is None:

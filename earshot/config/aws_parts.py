@@ -93,10 +93,8 @@ class VpcSpec(Frozen):
             if subnets and self.id is None:
                 yield f"{key}: found subnets without a VPC's `id`; a new VPC gets its own"
             elif subnets and set(subnets) != set(self.zones):
-                yield (
-                    f"{key}: found {', '.join(sorted(subnets))}; "
-                    f"allowed: one for each of {', '.join(self.zones)}"
-                )
+                allowed = f"one for each of {', '.join(self.zones)}"
+                yield f"{key}: found {', '.join(sorted(subnets))}; allowed: {allowed}"
 
     @property
     def subnets(self) -> dict[str, dict[str, str]]:

@@ -226,10 +226,8 @@ class ClusterSpec(Frozen):
     def _listener_problems(self) -> Iterator[str]:
         names = [item.name for item in self.listeners]
         if not any(Scope.INTERNAL in item.scopes for item in self.listeners):
-            yield (
-                f"listeners: none of {', '.join(names)} has the scope internal; "
-                "the brokers need one to reach each other"
-            )
+            none = f"none of {', '.join(names)} has the scope internal"
+            yield f"listeners: {none}; the brokers need one to reach each other"
         if self.inter_broker is not None and self.inter_broker not in names:
             yield f"inter_broker: found {self.inter_broker}; allowed: {', '.join(names)}"
         for name, protocol in (
@@ -248,35 +246,25 @@ class ClusterSpec(Frozen):
                 yield f"listeners.{item.name}.port: found {item.port}, which {holder} has already"
             key = f"listeners.{item.name}.advertised"
             yield from strangers(key, "broker", item.advertised, self.ids)
-        if self.controllers.mode == "combined" and self.controllers.port in ports:
-            yield (
-                f"controllers.port: found {self.controllers.port}, "
-                f"which {ports[self.controllers.port]} has already"
-            )
+        port = self.controllers.port
+        if self.controllers.mode == "combined" and port in ports:
+            yield f"controllers.port: found {port}, which {ports[port]} has already"
 
     def _quorum_problems(self) -> Iterator[str]:
-        if any(item.name == self.controllers.name for item in self.listeners):
-            yield (
-                f"controllers.name: found {self.controllers.name}, "
-                "which is a client listener's name already"
-            )
+        name = self.controllers.name
+        if any(item.name == name for item in self.listeners):
+            yield f"controllers.name: found {name}, which is a client listener's name already"
         if self.controllers.mode == "combined" and self.voters > self.brokers:
-            yield (
-                f"controllers.count: found {self.voters} voters on {self.brokers} broker(s); "
-                "allowed: at most one per broker, or mode separate"
-            )
+            found = f"found {self.voters} voters on {self.brokers} broker(s)"
+            yield f"controllers.count: {found}; allowed: at most one per broker, or mode separate"
 
     def _replica_problems(self) -> Iterator[str]:
         if self.replicas > self.brokers:
-            yield (
-                f"replication_factor: found {self.replicas} replicas on {self.brokers} broker(s); "
-                "allowed: at most one per broker"
-            )
+            found = f"found {self.replicas} replicas on {self.brokers} broker(s)"
+            yield f"replication_factor: {found}; allowed: at most one per broker"
         if self.min_insync > self.replicas:
-            yield (
-                f"min_insync_replicas: found {self.min_insync} of {self.replicas} replicas, "
-                "so that no record could ever be acknowledged"
-            )
+            found = f"found {self.min_insync} of {self.replicas} replicas"
+            yield f"min_insync_replicas: {found}, so that no record could ever be acknowledged"
 
     @property
     def ids(self) -> Sequence[int]:

@@ -83,10 +83,8 @@ class DockerHost(Frozen):
     @model_validator(mode="after")
     def _certificates(self) -> Self:
         if self.cert_path is not None and not (self.engine or "").startswith("tcp://"):
-            raise ValueError(
-                f"cert_path: found {shown(self.cert_path)} for the engine "
-                f"{shown(self.engine)}; allowed: with an engine at tcp://HOST:PORT"
-            )
+            found = f"found {shown(self.cert_path)} for the engine {shown(self.engine)}"
+            raise ValueError(f"cert_path: {found}; allowed: with an engine at tcp://HOST:PORT")
         return self
 
     @property
@@ -216,17 +214,13 @@ class DockerSpec(ClusterSpec):
     def _id_problems(self) -> Iterator[str]:
         if self.broker_ids is not None:
             if len(self.broker_ids) != self.brokers:
-                yield (
-                    f"broker_ids: found {len(self.broker_ids)} for {self.brokers} broker(s); "
-                    "allowed: one for each"
-                )
+                found = f"found {len(self.broker_ids)} for {self.brokers} broker(s)"
+                yield f"broker_ids: {found}; allowed: one for each"
             if len(set(self.broker_ids)) != len(self.broker_ids):
                 yield "broker_ids: found an id twice; allowed: each once"
             if any(not 0 <= id < FIRST_SEPARATE_CONTROLLER for id in self.broker_ids):
-                yield (
-                    f"broker_ids: found {shown_ids(self.broker_ids)}; "
-                    f"allowed: 0 to {FIRST_SEPARATE_CONTROLLER - 1}"
-                )
+                allowed = f"0 to {FIRST_SEPARATE_CONTROLLER - 1}"
+                yield f"broker_ids: found {shown_ids(self.broker_ids)}; allowed: {allowed}"
         yield from strangers("names", "node", self.names, self.node_ids)
         for name, times in repeated(self.name_of(id).lower() for id in self.node_ids):
             yield f"names: {name} would be the name of {times} containers"

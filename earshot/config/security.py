@@ -61,10 +61,8 @@ class GivenSpec(Frozen):
     @classmethod
     def _of_all_nodes(cls, value: str) -> str:
         if NODE in value:
-            raise ValueError(
-                f"found {NODE}, which stands in `certificate` and `key`; allowed: one place for "
-                "all nodes"
-            )
+            found = f"found {NODE}, which stands in `certificate` and `key`"
+            raise ValueError(f"{found}; allowed: one place for all nodes")
         return value
 
     @field_validator("private_ca")
@@ -80,10 +78,8 @@ class GivenSpec(Frozen):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.private_ca and (more := self.model_fields_set - {"private_ca"}):
-            raise ValueError(
-                f"found private_ca and {', '.join(sorted(more))}; allowed: private_ca alone, or "
-                "where certificates lie"
-            )
+            found = f"found private_ca and {', '.join(sorted(more))}"
+            raise ValueError(f"{found}; allowed: private_ca alone, or where certificates lie")
         if not self.private_ca:
             missing = [it for it in ("certificate", "authority") if not getattr(self, it)]
             refuse(f"{it}: is missing" for it in missing)
@@ -91,13 +87,10 @@ class GivenSpec(Frozen):
             raise ValueError(
                 f"region: found {shown(self.region)}; allowed: one of AWS, such as eu-central-1"
             )
-        if self.region and not any(
-            map(is_in_aws, (self.certificate, self.key, self.authority, self.password))
-        ):
-            raise ValueError(
-                "region: found where all are files; allowed: where one lies in SSM or Secrets "
-                "Manager"
-            )
+        places = (self.certificate, self.key, self.authority, self.password)
+        if self.region and not any(map(is_in_aws, places)):
+            allowed = "where one lies in SSM or Secrets Manager"
+            raise ValueError(f"region: found where all are files; allowed: {allowed}")
         return self
 
 
@@ -131,10 +124,8 @@ class TlsSpec(Frozen):
         if self.files is not None and "issue" in self.model_fields_set:
             raise ValueError("found `issue` and `from`; allowed: one of them")
         if self.renew_days >= self.days:
-            raise ValueError(
-                f"renew_days: found {self.renew_days} for certificates of {self.days} days; "
-                "allowed: fewer days than they last"
-            )
+            found = f"found {self.renew_days} for certificates of {self.days} days"
+            raise ValueError(f"renew_days: {found}; allowed: fewer days than they last")
         return self
 
 

@@ -15,12 +15,9 @@ def some(view: StrictSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         names = ", ".join(view.advertised)
-        yield Objection(
-            "A2",
-            KEY,
-            f"holds nothing for clients: {names} belong to the controller" if names else "is empty",
-            "at least one listener that is not in controller.listener.names",
-        )
+        held = f"holds nothing for clients: {names} belong to the controller"
+        expected = "at least one listener that is not in controller.listener.names"
+        yield Objection("A2", KEY, held if names else "is empty", expected)
 
 
 def bound(view: StrictSettings) -> Iterator[Objection]:

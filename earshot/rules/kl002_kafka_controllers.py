@@ -48,14 +48,9 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
             remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
             yield Objection("C3", NAMES, observed, expected, remedy, name)
     if len(view.controllers) > 1:
-        yield Objection(
-            "C4",
-            NAMES,
-            f"has {', '.join(view.controllers)} on a node that is a broker only",
-            "one name",
-            instead=f"uses {view.controllers[0]} alone",
-            grave=False,
-        )
+        observed = f"has {', '.join(view.controllers)} on a node that is a broker only"
+        instead = f"uses {view.controllers[0]} alone"
+        yield Objection("C4", NAMES, observed, "one name", instead=instead, grave=False)
 
 
 def on_controllers(view: StrictSettings) -> Iterator[Objection]:

@@ -96,15 +96,9 @@ def only_for_brokers(view: StrictSettings) -> Iterator[Objection]:
     if view.is_broker or not view.has(NAME):
         return
     refused = view.version >= (4, 0) and view.inter_broker in view.controllers
-    yield Objection(
-        "C7",
-        NAME,
-        f"is {view.inter_broker} on a node that is a controller only",
-        "no such setting on a controller",
-        remedy="take it away",
-        listener=view.inter_broker,
-        instead="" if refused else "ignores it",
-    )
+    observed = f"is {view.inter_broker} on a node that is a controller only"
+    expected, instead = "no such setting on a controller", "" if refused else "ignores it"
+    yield Objection("C7", NAME, observed, expected, "take it away", view.inter_broker, instead)
 
 
 CHECKS = (one_of_both, known_protocol, mapped, advertised, mechanisms, mechanism, only_for_brokers)

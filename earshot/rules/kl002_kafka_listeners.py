@@ -35,6 +35,8 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
 def mapped(view: StrictSettings) -> Iterator[Objection]:
     """M4, M5, M6: every listener has a protocol."""
     by_default = not view.has("listener.security.protocol.map")
+    check = "M4" if by_default else "M5"
+    expected = "an entry in listener.security.protocol.map for every listener"
     held = "is not set" if by_default else f"has {', '.join(view.protocols)}"
     for key, names in (
         ("listeners", view.listeners),
@@ -42,14 +44,9 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
     ):
         for name in names:
             if name not in view.protocols:
-                yield Objection(
-                    "M4" if by_default else "M5",
-                    key,
-                    f"{name} has no protocol: listener.security.protocol.map {held}",
-                    "an entry in listener.security.protocol.map for every listener",
-                    remedy=f"add {name}:PROTOCOL to listener.security.protocol.map",
-                    listener=name,
-                )
+                observed = f"{name} has no protocol: listener.security.protocol.map {held}"
+                remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
+                yield Objection(check, key, observed, expected, remedy, name)
 
 
 CHECKS = (ports, mapped)

@@ -69,14 +69,11 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
     name = view.text(CONTROL_PLANE).upper()
     if name not in view.advertised or name == view.inter_broker:
         others = [item for item in view.advertised if item != view.inter_broker]
+        observed = f"is {name}"
+        observed += ", as inter.broker.listener.name is" if name in view.advertised else ""
+        expected = f"one of {', '.join(others) or 'the advertised listeners'}"
         yield Objection(
-            "Z1c",
-            CONTROL_PLANE,
-            f"is {name}"
-            + (", as inter.broker.listener.name is" if name in view.advertised else ""),
-            f"one of {', '.join(others) or 'the advertised listeners'}",
-            remedy=f"take {CONTROL_PLANE} away",
-            listener=name,
+            "Z1c", CONTROL_PLANE, observed, expected, f"take {CONTROL_PLANE} away", name
         )
 
 

@@ -28,6 +28,7 @@ _ELSEWHERE = _PUBLIC | {
     NameKind.FQDN,
 }
 """Not of one machine alone, and whose passwords and records so pass by others."""
+_IN_CLEAR = ": anyone on the network path can read and change what is sent"
 _EXPECTED = "SSL or SASL_SSL for clients on other machines"
 
 
@@ -50,14 +51,9 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     """Objections to those listeners, but for those of KL020."""
     for name, protocol, address in in_clear(view):
         if not (protocol.sasl and enables_plain(view, name)):
-            yield Objection(
-                "clear",
-                KEY if KEY in view.values else "advertised.listeners",
-                f"is {protocol}, and advertises {address}: anyone on the network path can read and "
-                "change what is sent",
-                _EXPECTED,
-                listener=name,
-            )
+            key = KEY if KEY in view.values else "advertised.listeners"
+            observed = f"is {protocol}, and advertises {address}{_IN_CLEAR}"
+            yield Objection("clear", key, observed, _EXPECTED, listener=name)
 
 
 def enables_plain(view: StrictSettings, listener: str) -> bool:
@@ -76,13 +72,10 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
             is_open = is_external and not listener.protocol.tls
             if listener.known and (is_open or leaves_machine(listener.protocol, host)):
-                yield RULE.finding(
-                    f"is {listener.protocol}, and advertises {listener.advertised}: anyone on "
-                    "the network path can read and change what is sent",
-                    _EXPECTED,
-                    node=node,
-                    listener=listener,
+                observed = (
+                    f"is {listener.protocol}, and advertises {listener.advertised}{_IN_CLEAR}"
                 )
+                yield RULE.finding(observed, _EXPECTED, node=node, listener=listener)
 
 
 RULE = Rule(

@@ -16,14 +16,11 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     """Listeners with SASL and no TLS, advertised at addresses elsewhere, where PLAIN is enabled."""
     for name, protocol, address in in_clear(view):
         if protocol.sasl and enables_plain(view, name):
-            yield Objection(
-                "plain",
-                "sasl.enabled.mechanisms",
-                f"is {protocol} with the mechanism PLAIN, and advertises {address}: each password "
-                "is sent as it is",
-                "SASL_SSL, or a mechanism that sends no password, such as SCRAM-SHA-512",
-                listener=name,
-            )
+            observed = f"is {protocol} with the mechanism PLAIN, and advertises {address}: "
+            observed += "each password is sent as it is"
+            expected = "SASL_SSL, or a mechanism that sends no password, such as SCRAM-SHA-512"
+            key = "sasl.enabled.mechanisms"
+            yield Objection("plain", key, observed, expected, listener=name)
 
 
 RULE: Rule = Rule(

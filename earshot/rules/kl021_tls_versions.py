@@ -33,13 +33,9 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             found = [item for item in named if is_old.fullmatch(item)]
             if not found or not tls or listener not in (None, *tls):
                 continue
-            yield Objection(
-                "old",
-                held,
-                f"{held} names {', '.join(found)}",
-                _EXPECTED_CIPHERS if is_old is _BROKEN else " and ".join(_SOUND_VERSIONS),
-                listener=listener,
-            )
+            expected = _EXPECTED_CIPHERS if is_old is _BROKEN else " and ".join(_SOUND_VERSIONS)
+            observed = f"{held} names {', '.join(found)}"
+            yield Objection("old", held, observed, expected, listener=listener)
 
 
 RULE: Rule = Rule(

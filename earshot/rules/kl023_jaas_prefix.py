@@ -27,12 +27,9 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     for key in lines:
         if any(key.startswith(f"{_PREFIX}{name.lower()}.") for name in names):
             continue
-        yield Objection(
-            "prefix",
-            key,
-            f"{key} is of no listener, and Kafka does not read it",
-            f"{_PREFIX} and one of {', '.join(name.lower() for name in names)}, in lower case",
-        )
+        observed = f"{key} is of no listener, and Kafka does not read it"
+        listed = ", ".join(name.lower() for name in names)
+        yield Objection("prefix", key, observed, f"{_PREFIX} and one of {listed}, in lower case")
 
 
 RULE: Rule = Rule(
