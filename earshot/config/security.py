@@ -230,26 +230,21 @@ def security_problems(
     """
     allowed, required = (Protocol.SSL, Protocol.SASL_SSL), ClientAuth.REQUIRED
     for item in listeners:
-        if item.name == inter_broker and item.protocol is not Protocol.SSL:
-            yield (
-                f"listeners.{item.name}.protocol: found {item.protocol} between brokers of a "
-                f"cluster with `security`; allowed: {Protocol.SSL}, where they show certificates"
-            )
-        elif item.protocol not in allowed:
-            yield (
-                f"listeners.{item.name}.protocol: found {item.protocol} in a cluster with "
-                f"`security`, whose clients say who they are; allowed: {', '.join(allowed)}"
-            )
-        elif item.protocol is Protocol.SSL and (item.client_auth or required) is not required:
-            yield (
-                f"listeners.{item.name}.client_auth: found {item.client_auth} with {Protocol.SSL}, "
-                f"where a certificate alone says who a client is; allowed: {required}"
-            )
-        if item.mechanism is not None and not item.protocol.sasl:
-            yield (
-                f"listeners.{item.name}.mechanism: found {item.mechanism} with {item.protocol}, "
-                f"where nobody logs in; allowed: with {Protocol.SASL_SSL}"
-            )
+        key, protocol = f"listeners.{item.name}", item.protocol
+        if item.name == inter_broker and protocol is not Protocol.SSL:
+            found = f"found {protocol} between brokers of a cluster with `security`"
+            allow = f"{Protocol.SSL}, where they show certificates"
+            yield f"{key}.protocol: {found}; allowed: {allow}"
+        elif protocol not in allowed:
+            found = f"found {protocol} in a cluster with `security`, whose clients say who they are"
+            yield f"{key}.protocol: {found}; allowed: {', '.join(allowed)}"
+        elif protocol is Protocol.SSL and (item.client_auth or required) is not required:
+            found = f"found {item.client_auth} with {protocol}"
+            why = "where a certificate alone says who a client is"
+            yield f"{key}.client_auth: {found}, {why}; allowed: {required}"
+        if item.mechanism is not None and not protocol.sasl:
+            found = f"found {item.mechanism} with {protocol}, where nobody logs in"
+            yield f"{key}.mechanism: {found}; allowed: with {Protocol.SASL_SSL}"
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
             f"controllers.protocol: found {controllers} in a cluster with `security`; "
@@ -261,7 +256,6 @@ def security_problems(
     logins = {item.name.lower() for item in listeners if item.protocol is Protocol.SASL_SSL}
     for key in extra:
         if (name := token_listener(key)) and name not in logins:
-            yield (
-                f"extra: found {key}, and no listener {name.upper()} with logins; allowed: "
-                f"{', '.join(sorted(logins)) or 'none, as no listener is SASL_SSL'}"
-            )
+            found = f"found {key}, and no listener {name.upper()} with logins"
+            named = ", ".join(sorted(logins)) or "none, as no listener is SASL_SSL"
+            yield f"extra: {found}; allowed: {named}"

@@ -81,17 +81,13 @@ class _QuorumReader:
             if id not in voters:
                 yield f"{VOTERS} lacks controller {id}", f"{id}@{address}, which it advertises"
             elif str(voters[id]).lower() != str(address).lower():
-                yield (
-                    f"{VOTERS} has {id}@{voters[id]}",
-                    f"{id}@{address}, which controller {id} advertises",
-                )
+                expected = f"{id}@{address}, which controller {id} advertises"
+                yield f"{VOTERS} has {id}@{voters[id]}", expected
+        known = sorted({*self.advertised, *self.unknown})
+        expected = f"only controllers of this cluster: {', '.join(map(str, known))}"
         for id, address in voters.items():
-            if id not in self.advertised and id not in self.unknown:
-                yield (
-                    f"{VOTERS} has {id}@{address}, and no such controller exists",
-                    "only controllers of this cluster: "
-                    + ", ".join(map(str, sorted({*self.advertised, *self.unknown}))),
-                )
+            if id not in known:
+                yield f"{VOTERS} has {id}@{address}, and no such controller exists", expected
 
     def _servers(self, text: str) -> Iterator[tuple[str, str]]:
         known = {str(address).lower() for address in self.advertised.values()}
@@ -99,10 +95,8 @@ class _QuorumReader:
             return  # an unknown controller may be the one that is meant
         for entry in filter(None, map(str.strip, text.split(","))):
             if entry.lower() not in known:
-                yield (
-                    f"{SERVERS} has {entry}, which no controller advertises",
-                    f"one of {', '.join(map(str, self.advertised.values()))}",
-                )
+                expected = f"one of {', '.join(map(str, self.advertised.values()))}"
+                yield f"{SERVERS} has {entry}, which no controller advertises", expected
 
 
 RULE = Rule(
