@@ -6,12 +6,11 @@ can read; a list that it refuses is reported there, and checks that need it are 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import ForeignSettings, Memo, StrictSettings, Unreadable
+from earshot.facts.settings import ForeignSettings, Memo, Unreadable
 from earshot.listeners.terms import DEFAULT_KAFKA
 from earshot.rules import (
     kl002_kafka_advertised,
@@ -23,9 +22,10 @@ from earshot.rules import (
 )
 from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.node_objections import Check, readable, strict_settings
 from earshot.rules.registry import Rule
 
-CHECKS: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
+CHECKS: tuple[Check, ...] = (
     *kl002_kafka_roles.CHECKS,
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_advertised.CHECKS,
@@ -39,16 +39,12 @@ def objections(
     values: Mapping[str, str], version: str, memo: Memo | None = None
 ) -> Iterator[Objection]:
     """What Kafka ``version`` ("4.1.1", "4.2.0-rc1") has against one node's properties."""
-    numbers = re.findall(r"[0-9]+", version)[:3]
-    view = StrictSettings(values, tuple(map(int, numbers)), memo)
+    view = strict_settings(values, version, memo)
     for check in CHECKS:
-        try:
-            yield from check(view)
-        except Unreadable:
-            continue
+        yield from readable(check, view)
 
 
-ZOOKEEPER: tuple[Callable[[StrictSettings], Iterator[Objection]], ...] = (
+ZOOKEEPER: tuple[Check, ...] = (
     *kl002_kafka_zookeeper.CHECKS,
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_advertised.CHECKS,
@@ -69,15 +65,10 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
     except Unreadable:
         return
     for check in checks:
-        try:
-            yield from (item for item in check(view) if item.refused or _stops(item, view))
-        except Unreadable:
-            continue
-
-
-def _stops(item: Objection, view: ForeignSettings) -> bool:
-    """Accepted, and stopped by while it starts: a voter at 0.0.0.0."""
-    return item.check == "R4a" and view.version >= (3, 8)
+        for item in readable(check, view):
+            # a voter at 0.0.0.0 is accepted, and Kafka stopped by it while it starts
+            if item.refused or (item.check == "R4a" and view.version >= (3, 8)):
+                yield item
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import StrictSettings, Unreadable
+from earshot.facts.settings import Memo, StrictSettings, Unreadable
 from earshot.listeners.terms import DEFAULT_KAFKA
 from earshot.rules.finding import Finding
 from earshot.rules.kl002_kafka_objection import Objection
@@ -17,11 +17,18 @@ Check = Callable[[StrictSettings], Iterator[Objection]]
 
 def of_every_node(rule: Rule, check: Check, facts: ClusterFacts) -> Iterator[Finding]:
     """What ``check`` objects to, node by node, as findings of ``rule``."""
-    numbers = re.findall(r"[0-9]+", facts.kafka_version or DEFAULT_KAFKA)[:3]
     for id, settings in facts.settings.items():
-        view = StrictSettings(settings.values, tuple(map(int, numbers)))
+        view = strict_settings(settings.values, facts.kafka_version or DEFAULT_KAFKA)
         for item in readable(check, view):
             yield item.finding(rule, id, settings.role)
+
+
+def strict_settings(
+    values: Mapping[str, str], version: str, memo: Memo | None = None
+) -> StrictSettings:
+    """One node's properties as Kafka ``version`` ("4.1.1", "4.2.0-rc1") reads them."""
+    numbers = re.findall(r"[0-9]+", version)[:3]
+    return StrictSettings(values, tuple(map(int, numbers)), memo)
 
 
 def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
