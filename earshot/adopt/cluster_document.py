@@ -86,15 +86,15 @@ def _docker_listener(
     published, interfaces = {}, set()
     advertised, moved = {}, {}
     for id, (broker, listener) in found.items():
-        address = listener.advertised
+        address, container = listener.advertised, broker.container
+        if container is not None and (port := _published(container, listener)):
+            published[id], interface = port
+            interfaces.add(interface)
         other = listener.bind.port != first.bind.port
-        if other and broker.container is not None and broker.container.answers_to(address.host):
+        if other and container is not None and container.answers_to(address.host):
             moved[id] = listener.bind.port
             address = address._replace(port=first.bind.port)
         advertised[id] = str(address)
-        if broker.container is not None and (port := _published(broker.container, listener)):
-            published[id], interface = port
-            interfaces.add(interface)
     if moved:
         ports = shortened(list(dict.fromkeys(map(str, moved.values()))))
         notes.append(
@@ -103,10 +103,10 @@ def _docker_listener(
         )
     if published:
         item["published"] = published
-    if interfaces - {""}:
+    if named := sorted(interfaces - {""}):
         notes.append(
-            f"listener {name}: was published on {', '.join(sorted(interfaces - {''}))} alone; see "
-            "that the stack's host keeps it so"
+            f"listener {name}: was published on {', '.join(named)} alone; see that the stack's "
+            "host keeps it so"
         )
     item["advertised"] = advertised
     return item

@@ -144,14 +144,14 @@ def targets_seen(
 
     Seeds that answer with the same addresses lead to one listener, named after them.
     """
-    groups: dict[tuple[tuple[int, Address], ...], list[MetadataAnswer]] = {}
+    groups: dict[tuple[tuple[int, Address], ...], list[Address]] = {}
     for answer in answers:
-        groups.setdefault(tuple(sorted(answer.brokers.items())), []).append(answer)
+        groups.setdefault(tuple(sorted(answer.brokers.items())), []).append(answer.asked)
     found = []
-    for brokers, group in groups.items():
-        name = ",".join(str(answer.asked) for answer in group)
+    for brokers, asked in groups.items():
+        name = ",".join(map(str, asked))
         found += [CellTarget(name, protocol, id, address) for id, address in brokers]
-    answered = {answer.asked for answer in answers}
+    answered = set(chain(*groups.values()))
     silent = [seed for seed in seeds if seed not in answered]
     return found + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in silent]
 
@@ -170,9 +170,8 @@ def facts_of(
 
     ``seeds`` holds further answers by listener name, from addresses that the user gave.
     """
-    answers: dict[str, list[MetadataAnswer]] = {}
+    answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
     for target in targets:
-        answers.setdefault(target.listener, [])
         answer = sightings[target.address, target.protocol].answer
         if answer is not None and not _answers_as(contract, target, answer):
             answers[target.listener].append(answer)
@@ -219,7 +218,7 @@ def _answers_as(contract: Contract | None, target: CellTarget, answer: MetadataA
     if contract is None or not answer.brokers:
         return ""
     matched = match_listener(contract, target.address, answer)
-    return matched if matched is not None and matched != target.listener else ""
+    return "" if matched in (None, target.listener) else str(matched)
 
 
 def _surplus(

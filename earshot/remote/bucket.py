@@ -44,20 +44,19 @@ class Bucket:
         """Raises EarshotError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
+        given = {"Bucket": self.name, "Key": key, "Body": content}
         try:
-            self._s3.put_object(
-                Bucket=self.name, Key=key, Body=content, ContentType="application/json"
-            )
+            self._s3.put_object(**given, ContentType="application/json")
         except (BotoCoreError, ClientError) as reason:
             raise self._failed(key, reason) from None
 
     def _failed(self, key: str, reason: Exception) -> EarshotError:
-        return EarshotError(
-            f"{SCHEME}{self.name}/{key}",
-            observed=f"cannot be reached: {' '.join(str(reason).split())}",
-            remedy="see that the environment has credentials that may (AWS_PROFILE, or another of "
-            "AWS's own ways), and AWS_DEFAULT_REGION",
+        observed = f"cannot be reached: {' '.join(str(reason).split())}"
+        remedy = (
+            "see that the environment has credentials that may (AWS_PROFILE, or another of AWS's "
+            "own ways), and AWS_DEFAULT_REGION"
         )
+        return EarshotError(f"{SCHEME}{self.name}/{key}", observed=observed, remedy=remedy)
 
 
 def fetch(url: str) -> bytes:

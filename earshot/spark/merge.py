@@ -120,10 +120,9 @@ def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
     if problem.trouble is RouteFailure.STRANGER:
         return _stranger(cell, problem.reason, proofs)
     if problem.trouble is RouteFailure.REFUSED:
-        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, "refused", problem.reason))
+        return _failed_at(cell, Stage.TCP, "refused", problem.reason)
     said = "were not acknowledged" if stage is Stage.PRODUCE else "could not be read back"
-    said = f"Spark's records {said}: {problem.reason}"
-    return _failed(cell, stage, _explained(cell, stage, "spark", said))
+    return _failed_at(cell, stage, "spark", f"Spark's records {said}: {problem.reason}")
 
 
 def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) -> Cell:
@@ -132,36 +131,36 @@ def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) ->
     cell = _changed(model, Verdict.PASS, vantage=executor.name, **blank)
     said = f"{executor.name} on {executor.where}: {seen.error}"
     if not seen.resolved:
-        return _failed(cell, Stage.RESOLVE, _explained(cell, Stage.RESOLVE, "nxdomain", said))
-    detail = ", ".join(seen.resolved)
-    resolved = StageResult(stage=Stage.RESOLVE, verdict=Verdict.PASS, detail=detail)
+        return _failed_at(cell, Stage.RESOLVE, "nxdomain", said)
+    stages = [_passed(Stage.RESOLVE, ", ".join(seen.resolved))]
     if not seen.reached:
-        cell = _changed(cell, Verdict.PASS, stages=(resolved,))
+        cell = _changed(cell, Verdict.PASS, stages=tuple(stages))
         error = "refused" if "refused" in seen.error.lower() else "timeout"
-        return _failed(cell, Stage.TCP, _explained(cell, Stage.TCP, error, said))
+        return _failed_at(cell, Stage.TCP, error, said)
     if foreign(seen, proofs.cluster_id):
         said = f"for {executor.name} on {executor.where}, {seen.address} belongs to cluster"
         return _stranger(cell, f"{said} {seen.cluster_id}", proofs)
-    stages = (resolved, StageResult(stage=Stage.TCP, verdict=Verdict.PASS))
-    cell = _changed(cell, Verdict.PASS, stages=stages)
-    met = proofs.problem(cell)
+    stages.append(_passed(Stage.TCP))
+    cell = _changed(cell, Verdict.PASS, stages=tuple(stages))
+    key, met = (cell.listener, cell.broker), proofs.problem(cell)
     if met is not None and met[1].trouble is RouteFailure.STRANGER:
-        reason = "the driver met another cluster there, so the job left it out"
-        return _changed(cell, Verdict.SKIP, reason=reason)
-    checked = _by_spark(cell, proofs)
-    if checked is not None:
+        why = "the driver met another cluster there"
+    elif (checked := _by_spark(cell, proofs)) is not None:
         return checked
-    key = (cell.listener, cell.broker)
-    if key not in proofs.acknowledged:
+    elif key in proofs.acknowledged:
+        stages += [
+            _passed(it, "by the executors together") for it in (Stage.PRODUCE, Stage.CONSUME)
+        ]
+        return _changed(cell, Verdict.PASS, stages=tuple(stages))
+    elif key in proofs.strange_there:
+        why = "another executor met another cluster there"
+    else:
         why = "the driver could not prove it"
-        if key in proofs.strange_there:
-            why = "another executor met another cluster there"
-        return _changed(cell, Verdict.SKIP, reason=f"{why}, so the job left it out")
-    together = tuple(
-        StageResult(stage=stage, verdict=Verdict.PASS, detail="by the executors together")
-        for stage in (Stage.PRODUCE, Stage.CONSUME)
-    )
-    return _changed(cell, Verdict.PASS, stages=stages + together)
+    return _changed(cell, Verdict.SKIP, reason=f"{why}, so the job left it out")
+
+
+def _passed(stage: Stage, detail: str = "") -> StageResult:
+    return StageResult(stage=stage, verdict=Verdict.PASS, detail=detail)
 
 
 def _failed(cell: Cell, at: Stage, cause: Cause) -> Cell:
@@ -182,13 +181,13 @@ def _changed(cell: Cell, verdict: Verdict, **fields: Any) -> Cell:
 
 def _stranger(cell: Cell, observed: str, proofs: _Proofs) -> Cell:
     expected = f"cluster {proofs.cluster_id} of the contract"
-    cause = _explained(cell, Stage.METADATA, "not-the-contracts", observed, expected)
-    return _failed(cell, Stage.METADATA, cause)
+    return _failed_at(cell, Stage.METADATA, "not-the-contracts", observed, expected)
 
 
-def _explained(cell: Cell, stage: Stage, error: str, observed: str, expected: str = "") -> Cause:
-    trouble = FailedStage(stage, error, observed, expected)
-    return explain(trouble, cell.listener, cell.broker, cell.address, cell.scopes)
+def _failed_at(cell: Cell, at: Stage, error: str, observed: str, expected: str = "") -> Cell:
+    failed_stage = FailedStage(at, error, observed, expected)
+    cause = explain(failed_stage, cell.listener, cell.broker, cell.address, cell.scopes)
+    return _failed(cell, at, cause)
 
 
 _WORDS: Final[Mapping[str, str]] = {

@@ -167,12 +167,8 @@ def entrances(
     contract: Contract, living: Sequence[Cell], client: Mapping[str, str]
 ) -> dict[str, Entrance]:
     """How to come in through each listener: by the brokers that live."""
-    names = dict.fromkeys(cell.listener for cell in living)
-    return {
-        name: Entrance(
-            ",".join(str(cell.address) for cell in living if cell.listener == name),
-            contract.listener(name).protocol,
-            dict(client),
-        )
-        for name in names
-    }
+    found = {}
+    for name in dict.fromkeys(cell.listener for cell in living):
+        bootstrap = ",".join(str(cell.address) for cell in living if cell.listener == name)
+        found[name] = Entrance(bootstrap, contract.listener(name).protocol, dict(client))
+    return found

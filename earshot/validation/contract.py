@@ -133,29 +133,21 @@ class Contract(Frozen):
 
         Controllers are no client's business and stay out.
         """
-        listeners = []
+        listeners, brokers = [], []
         for name in plan.listener_names:
             held = [item for node in plan.brokers if (item := node.listener(name)) is not None]
-            listeners.append(
-                ContractListener(
-                    name=name,
-                    protocol=held[0].protocol,
-                    scopes=held[0].scopes,
-                    bootstrap=",".join(str(item.advertised) for item in held),
-                    leaving=name in leaving,
-                )
+            listener = ContractListener(
+                name=name,
+                protocol=held[0].protocol,
+                scopes=held[0].scopes,
+                bootstrap=",".join(str(item.advertised) for item in held),
+                leaving=name in leaving,
             )
-        brokers = tuple(
-            ContractBroker(
-                id=node.id,
-                advertised={
-                    item.name: Advertised(host=item.host, port=item.port)
-                    for item in node.listeners
-                    if item.name != plan.controller
-                },
-            )
-            for node in plan.brokers
-        )
+            listeners.append(listener)
+        for node in plan.brokers:
+            public = [item for item in node.listeners if item.name != plan.controller]
+            advertised = {it.name: Advertised(host=it.host, port=it.port) for it in public}
+            brokers.append(ContractBroker(id=node.id, advertised=advertised))
         return cls(
             cluster=cluster,
             cluster_id=cluster_id,
@@ -163,7 +155,7 @@ class Contract(Frozen):
             kafka_version=plan.kafka_version,
             inter_broker=plan.inter_broker,
             listeners=tuple(listeners),
-            brokers=brokers,
+            brokers=tuple(brokers),
         )
 
 
@@ -176,11 +168,9 @@ def read_contract(text: str, source: str) -> Contract:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as reason:
-        raise EarshotError(
-            source,
-            observed=f"is no JSON ({str(reason).partition('; use sys.')[0]})",
-            allowed="what `pulumi stack output contract --json` prints",
-        ) from None
+        observed = f"is no JSON ({str(reason).partition('; use sys.')[0]})"
+        allowed = "what `pulumi stack output contract --json` prints"
+        raise EarshotError(source, observed=observed, allowed=allowed) from None
     try:
         return Contract.model_validate(document)
     except ValidationError as error:
