@@ -25,7 +25,7 @@ from earshot.validation.terms import Stage, Verdict
 LIMIT: Final = 3.0
 """Seconds for a DNS server's answer, and for looking names up again."""
 TRIES: Final = 2
-UNHEARD: Final = frozenset({"resolver-timeout", "resolver-failure"})
+UNANSWERED: Final = frozenset({"resolver-timeout", "resolver-failure"})
 """Causes of the resolve stage that say nothing about the name."""
 DOUBTFUL: Final = frozenset({Stage.TCP, Stage.PRODUCE, Stage.CONSUME})
 """Stages that fail where the network is gone; in the others a server has answered."""
@@ -82,7 +82,7 @@ def _may_be_ours(cell: Cell) -> bool:
     if cell.verdict is not Verdict.FAIL or cell.cause is None:
         return False
     if cell.failed_stage is Stage.RESOLVE:
-        return cell.cause.kind in UNHEARD
+        return cell.cause.kind in UNANSWERED
     return cell.failed_stage in DOUBTFUL and cell.cause.kind not in CERTAIN
 
 
@@ -93,8 +93,8 @@ def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str
     lookups = place.resolve(sorted(others), limit) if others else {}
     unresolved |= {host for host, it in lookups.items() if it.diagnosis in _UNKNOWN}
     found = {}
-    if unresolved and (deaf := _deaf(place, limit)):
-        found = {host: f"{deaf}, so nothing is known about {host}" for host in sorted(unresolved)}
+    if unresolved and (silent := _no_dns(place, limit)):
+        found = {host: f"{silent}, so nothing is known about {host}" for host in sorted(unresolved)}
     cut_off = not any(map(place.has_route, WORLD))
     for host, lookup in lookups.items():
         if cut_off and lookup.ok and not any(map(place.has_route, lookup.addresses)):
@@ -103,7 +103,7 @@ def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str
     return found
 
 
-def _deaf(place: OwnNetwork, limit: float) -> str:
+def _no_dns(place: OwnNetwork, limit: float) -> str:
     """Why this place can resolve nothing, or an empty text."""
     servers = tuple(place.servers())
     if not servers:

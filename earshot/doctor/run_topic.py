@@ -82,29 +82,26 @@ class Partitions:
     begin: Mapping[int, int]
 
 
+@dataclass
 class RunTopic:
     """One topic from its creation to its end; nothing here raises for what the cluster does."""
 
-    def __init__(
-        self,
-        cluster: str,
-        run: str,
-        lifetime: float,
-        access: ReachedBrokers,
-        end: Deadline,
-        suffix: Literal["", "-copies"] = "",
-    ) -> None:
-        """The topic of ``run``, which takes ``lifetime`` seconds at the most."""
-        self._name = topic_name(cluster, run, lifetime) + suffix
-        self._shared_name = shared_name(cluster) + suffix
-        self._cluster = cluster
-        self._access = access
-        self._end = end
-        self._created: Partitions | Failure | None = None
-        self._kept: Failure | None = None
-        """Why topics stay on this cluster."""
-        self._asked = False
-        self._admin: AdminClient | None = None
+    cluster: str
+    run: str
+    lifetime: float
+    """Seconds that the run takes at the most."""
+    access: ReachedBrokers
+    end: Deadline
+    suffix: Literal["", "-copies"] = ""
+    _created: Partitions | Failure | None = None
+    _kept: Failure | None = None
+    """Why topics stay on this cluster."""
+    _asked: bool = False
+    _admin: AdminClient | None = None
+
+    def __post_init__(self) -> None:
+        self._name = topic_name(self.cluster, self.run, self.lifetime) + self.suffix
+        self._shared_name = shared_name(self.cluster) + self.suffix
 
     def create(self, wanted: Sequence[Replicas]) -> Partitions | Failure:
         """A partition for each of ``wanted``, or why there is none.
@@ -114,7 +111,7 @@ class RunTopic:
         """
         self._created = Failure("timeout", "the deadline passed before the topic was created")
         for limit in CREATE_TRIES:
-            left = self._end.left(limit)
+            left = self.end.left(limit)
             if left < 0.1:
                 break
             try:
@@ -130,8 +127,8 @@ class RunTopic:
     def _steered(self) -> AdminClient:
         """One client for all, as a login costs time; each time to a broker that is there."""
         if self._admin is None:
-            self._admin = self._access.admin()
-        self._access.steer(self._admin)
+            self._admin = self.access.admin()
+        self.access.steer(self._admin)
         return self._admin
 
     def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:
@@ -150,8 +147,8 @@ class RunTopic:
         """Deletes what killed runs against this cluster left behind; returns the names."""
         if self._kept is not None:
             return []
-        limit = max(0.1, self._end.left(CLEAN_UP_LIMIT))
-        return delete_leftovers(self._steered(), self._cluster, limit)
+        limit = max(0.1, self.end.left(CLEAN_UP_LIMIT))
+        return delete_leftovers(self._steered(), self.cluster, limit)
 
     def delete(self) -> str:
         """Deletes the topic; a note for the report where it stays, else an empty text.

@@ -84,7 +84,7 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
     if any(item.ok for item in each):
         found = dict.fromkeys(address for item in each for address in item.addresses)
         return Lookup(name, resolver, Diagnosis.OK, tuple(found), seconds, each=tuple(each))
-    diagnosis = next(it for it in _TELLING if it in [item.diagnosis for item in each])
+    diagnosis = next(it for it in _FAILURES if it in [item.diagnosis for item in each])
     texts = [item.detail or str(item.diagnosis) for item in each]
     if len(set(texts)) == 1:
         texts = [each[0].detail]
@@ -94,7 +94,7 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
     return Lookup(name, resolver, diagnosis, (), seconds, detail, answered, tuple(each))
 
 
-_TELLING = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
+_FAILURES = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
 """Failures, the one that says most about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which nobody need look up."""

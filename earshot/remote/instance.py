@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from earshot.doctor.survey import targets_of
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Standpoint
+from earshot.remote.bucket import Bucket
 from earshot.remote.orders import ORDER, STATUS, Status, ValidationOrder, answer_to, digest
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
@@ -23,18 +24,8 @@ SAY_SECONDS: Final = 15.0
 Say = Callable[[str], None]
 
 
-class Post(Protocol):
-    """Where orders and reports lie; see `earshot.remote.bucket`."""
-
-    name: str
-
-    def get(self, key: str) -> bytes | None: ...
-
-    def put(self, key: str, content: bytes) -> None: ...
-
-
 def ask(
-    post: Post,
+    bucket: Bucket,
     standpoint: Standpoint,
     contract: Contract,
     options: ValidationOptions,
@@ -56,14 +47,14 @@ def ask(
         records=options.records,
         deadline=options.deadline,
     ).to_json()
-    post.put(ORDER, order.encode())
+    bucket.put(ORDER, order.encode())
     patience = standpoint.patience + options.deadline
     began = shown = time.monotonic()
     while True:
-        answer = post.get(answer_to(order))
+        answer = bucket.get(answer_to(order))
         if answer is not None:
-            return _checked(answer, f"s3://{post.name}/{answer_to(order)}", contract)
-        said = post.get(STATUS)
+            return _checked(answer, f"s3://{bucket.name}/{answer_to(order)}", contract)
+        said = bucket.get(STATUS)
         status = Status.read(said.decode(errors="replace")) if said is not None else None
         now = time.monotonic()
         if status is not None and status.ends(digest(order), standpoint.instance):

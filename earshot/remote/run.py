@@ -148,8 +148,8 @@ class _Asked:
             from earshot.remote.bucket import Bucket
             from earshot.remote.instance import ask
 
-            post = Bucket(standpoint.bucket, standpoint.region)
-            return ask(post, standpoint, contract, options, end, say)
+            bucket = Bucket(standpoint.bucket, standpoint.region)
+            return ask(bucket, standpoint, contract, options, end, say)
 
         def in_container(end: Deadline) -> Report:
             return validate_on(session, contract, options, end, say)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -10,6 +11,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import read_address
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint
+from earshot.remote.bucket import Bucket
 from earshot.remote.instance import ask
 from earshot.remote.orders import ORDER, STATUS, Status, answer_to, digest, read_order
 from earshot.report.json import json
@@ -65,7 +67,9 @@ class BucketDouble:
 def asked(bucket: BucketDouble, deadline: float = 30, end: Deadline | None = None) -> Report:
     options = ValidationOptions(records=7, deadline=deadline, incarnations={"1": "i-9"})
     said: list[str] = []
-    return ask(bucket, PLACE, CONTRACT, options, end or Deadline(1), said.append, poll=0)
+    return ask(
+        cast(Bucket, bucket), PLACE, CONTRACT, options, end or Deadline(1), said.append, poll=0
+    )
 
 
 def test_the_order_says_what_to_prove_and_the_answer_is_of_elsewhere() -> None:
