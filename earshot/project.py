@@ -91,11 +91,13 @@ class Project:
             if PASSWORDS in config:
                 check_encrypted(config[PASSWORDS], spec, f"{shown}, {PASSWORDS}")
             return spec
+        names = [name for name in self.stacks if name != stack_name(stack)]
+        others = [self._shown(self.stack_file(name)) for name in names]
         raise EarshotError(
             shown,
             observed=_missing(document, config),
             allowed=f"a map with `config:`, and in it `{CLUSTER_KEY}:`",
-            remedy=self._example(stack_name(stack)),
+            remedy=f"see {', '.join(others)} for an example" if others else "",
         )
 
     def state_dir(self, stack: str) -> Path:
@@ -150,11 +152,6 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
-
-    def _example(self, stack: str) -> str:
-        others = [name for name in self.stacks if name != stack]
-        files = [self._shown(self.stack_file(name)) for name in others]
-        return f"see {', '.join(files)} for an example" if files else ""
 
 
 def stack_name(stack: str) -> str:

@@ -137,17 +137,18 @@ class Store:
 
     def due(self, wanted: WantedCertificates, now: datetime) -> list[str]:
         """The files that `fill` would make or remove, by their names."""
-        held = {number: self._authority(number) for number in wanted.authorities}
-        authority = held[wanted.issuer]
-        own = authority.certificate if authority else ""
-        due = [numbered(AUTHORITY, number) for number, it in held.items() if it is None]
+        authorities = {number: self._authority(number) for number in wanted.authorities}
+        issuer = authorities[wanted.issuer]
+        own = issuer.certificate if issuer else ""
+        due = [numbered(AUTHORITY, number) for number, it in authorities.items() if it is None]
         if wanted.trusts_more and (due or not self._trusts(wanted)):
             due.append(TRUSTED)
         for name, hosts in wanted.hosts.items():
             if self._is_due(name, hosts, own, wanted, now):
                 due.append(f"{name}.pem")
         for user, name in wanted.passwords.items():
-            if not self._has_password(name, wanted.given_passwords.get(user)):
+            held = self._read(name).strip() if (self.folder / name).exists() else ""
+            if not held or held != (wanted.given_passwords.get(user) or held):
                 due.append(name)
         return due + self._surplus(wanted)
 
@@ -244,10 +245,6 @@ class Store:
             observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
             raise self._lost(f"{observed}damaged")
         return found
-
-    def _has_password(self, name: str, given: str | None) -> bool:
-        held = self._read(name).strip() if (self.folder / name).exists() else ""
-        return held != "" and held == (given or held)
 
     def _surplus(self, wanted: WantedCertificates) -> list[str]:
         """The files of those that nobody has any more."""

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -69,7 +69,11 @@ def run(
     written = [*output, *([baseline] if baseline else [])]
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
-    known = _known(choice)
+    known: frozenset[Recorded] = frozenset()
+    if choice.baseline is not None:
+        from earshot.lint.baseline import read_baseline
+
+        known = read_baseline(choice.baseline)
     shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
     outcome, known = _outcome(paths, choice, known)
     for file, chosen in targets.items():
@@ -88,15 +92,6 @@ def run(
     return outcome.exit_code
 
 
-def _known(choice: Choice) -> frozenset[Recorded]:
-    """The mistakes of the baseline. Raises EarshotError."""
-    if choice.baseline is None:
-        return frozenset()
-    from earshot.lint.baseline import read_baseline
-
-    return read_baseline(choice.baseline)
-
-
 def _outcome(
     paths: Sequence[Path], choice: Choice, known: frozenset[Recorded]
 ) -> tuple[Outcome, frozenset[Recorded]]:
@@ -111,7 +106,10 @@ def _outcome(
     lines = SourceLines(root)
     linted: list[Linted] = []
     failed: list[Failed] = []
-    for file, checked in _checks(chosen.files, choice.together, said):
+    checks = [(file, partial(check, file, os.environ, said)) for file in chosen.files]
+    if together := choice.together:  # by the name of the first of them
+        checks.insert(0, (together[0], partial(check_together, together, os.environ, said)))
+    for file, checked in checks:
         try:
             found = of_rules(checked(), select, ignore)
             linted.append(with_comments(found, lines, today))
@@ -183,16 +181,6 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             target = file.resolve()
             save(target, after.text, stat.S_IMODE(target.stat().st_mode))
     return "\n".join(found)
-
-
-def _checks(
-    files: Sequence[Path], together: Sequence[Path], said: Said
-) -> Iterator[tuple[Path, Callable[[], Linted]]]:
-    """Each file with what checks it; files that belong together by the name of the first."""
-    if together:
-        yield together[0], partial(check_together, together, os.environ, said)
-    for file in files:
-        yield file, partial(check, file, os.environ, said)
 
 
 def _release(text: str) -> tuple[int, int] | None:

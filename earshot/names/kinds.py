@@ -89,10 +89,14 @@ def is_name(host: str) -> bool:
 def kind_of(host: str) -> NameKind:
     """The kind of ``host``, an address without brackets or a name in any case."""
     address = ip_of(host)
-    if address is not None:
-        return _kind_of_address(address)
-    name = host.lower().removesuffix(".")
-    return next((kind for kind, shape in _NAMES if shape.fullmatch(name)), NameKind.FQDN)
+    if address is None:
+        name = host.lower().removesuffix(".")
+        return next((kind for kind, shape in _NAMES if shape.fullmatch(name)), NameKind.FQDN)
+    version, number = address.version, int(address)
+    for family, first, last, kind in _RANGES:
+        if family == version and first <= number <= last:
+            return kind
+    return NameKind.PUBLIC_ADDRESS
 
 
 @lru_cache(maxsize=16384)
@@ -106,11 +110,3 @@ def ip_of(host: str) -> Ip | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
-
-
-def _kind_of_address(address: Ip) -> NameKind:
-    version, number = address.version, int(address)
-    for family, first, last, kind in _RANGES:
-        if family == version and first <= number <= last:
-            return kind
-    return NameKind.PUBLIC_ADDRESS

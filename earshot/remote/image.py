@@ -77,11 +77,12 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
         return name
     lock = cache.root() / "docker" / "validator-image.lock"
     with cache.exclusive(lock, lambda: say(f"another run is making {name}: waiting for it")):
-        if not _is_there(client, name):
-            say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
-            packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
-            _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
-            remove_old(client, digest, packages)
+        if _is_there(client, name):
+            return name
+        say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
+        packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+        _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
+        remove_old(client, digest, packages)
     return name
 
 

@@ -3,6 +3,7 @@ a plain request. Names may resolve otherwise there than for the doctor."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
@@ -66,17 +67,14 @@ def _cluster_at(
     if not limit:
         return ""
     jvm: Any = spark.sparkContext._jvm
-    admin = None
-    try:
+    with contextlib.suppress(Exception):  # py4j's own: the job meets it again and says so
         properties = jvm.java.util.Properties()
-        for key, value in options.items():
+        for key, value in {**options, "bootstrap.servers": str(route.address)}.items():
             properties.setProperty(key.removeprefix("kafka."), value)
-        properties.setProperty("bootstrap.servers", str(route.address))
         admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
-        unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        return str(admin.describeCluster().clusterId().get(limit, unit) or "")
-    except Exception:  # py4j's own, whatever the client met: the job meets it again and says so
-        return ""
-    finally:
-        if admin is not None:
+        try:
+            unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+            return str(admin.describeCluster().clusterId().get(limit, unit) or "")
+        finally:
             admin.close(jvm.java.time.Duration.ZERO)
+    return ""

@@ -28,8 +28,8 @@ def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]]
 
         def look(address: Address) -> dict[str, Any]:
             listener, broker, host, port, plaintext = address
-            found: dict[str, Any] = {"listener": listener, "broker": broker, "resolved": []}
-            found["cluster_id"] = ""
+            found: dict[str, Any] = {"listener": listener, "broker": broker}
+            found |= {"resolved": [], "cluster_id": ""}
             try:
                 answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             except (OSError, ValueError) as error:  # ValueError: a label that IDNA cannot encode
