@@ -114,11 +114,8 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
     if named.contract is not None and in_containers(named.contract.placement):
         return HOST_ALONE
     if standing.only:
-        raise EarshotError(
-            "--only",
-            observed="there is one vantage: this machine",
-            allowed="with a stack on Docker hosts, or with --vantages FILE",
-        )
+        allowed = "with a stack on Docker hosts, or with --vantages FILE"
+        raise EarshotError("--only", observed="there is one vantage: this machine", allowed=allowed)
     return None
 
 

@@ -53,12 +53,9 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             return java
         found = f"is Java {java.version}" if java else "has no working bin/java"
         rejected.append(f"{source} {found}")
-    raise EarshotError(
-        "Java",
-        observed="; ".join(rejected) or "none was found (JAVA_HOME, PATH)",
-        allowed=" or ".join(map(str, SUPPORTED)),
-        remedy=INSTALL,
-    )
+    observed = "; ".join(rejected) or "none was found (JAVA_HOME, PATH)"
+    allowed = " or ".join(map(str, SUPPORTED))
+    raise EarshotError("Java", observed=observed, allowed=allowed, remedy=INSTALL)
 
 
 def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Files on their way into a container, as the archive that an engine takes."""
+"""Files on their way into a container or to an instance, as an archive."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 def folder_archive(
@@ -14,15 +14,26 @@ def folder_archive(
 
     ``owner`` holds the ids of a user and a group in the container.
     """
+    folder = tarfile.TarInfo(name)
+    folder.type, folder.mode = tarfile.DIRTYPE, 0o700
+    folder.uid, folder.gid = owner
+    return archive({f"{name}/{file}": it for file, it in files.items()}, mode, owner, (folder,))
+
+
+def archive(
+    files: Mapping[str, bytes],
+    mode: int = 0o644,
+    owner: tuple[int, int] = (0, 0),
+    folders: Iterable[tarfile.TarInfo] = (),
+) -> bytes:
+    """``files`` by path as a tar archive, the same wherever it is made; not compressed."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        folder = tarfile.TarInfo(name)
-        folder.type, folder.mode = tarfile.DIRTYPE, 0o700
-        folder.uid, folder.gid = owner
-        archive.addfile(folder)
-        for file, content in files.items():
-            member = tarfile.TarInfo(f"{name}/{file}")
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        for folder in folders:
+            made.addfile(folder)
+        for path, content in sorted(files.items()):
+            member = tarfile.TarInfo(path)
             member.size, member.mode = len(content), mode
             member.uid, member.gid = owner
-            archive.addfile(member, io.BytesIO(content))
+            made.addfile(member, io.BytesIO(content))
     return buffer.getvalue()

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from earshot import cache
-from earshot.remote.image import archive, context
+from earshot.remote.archive import archive
+from earshot.remote.image import context
 
 NOT_IN_IT: Final = ("Dockerfile",)
 
@@ -30,7 +31,7 @@ def bundle(folder: Path) -> Bundle:
     Raises EarshotError where Spark's jars cannot be had.
     """
     files = {path: it for path, it in context().items() if path not in NOT_IN_IT}
-    content = archive(files).getvalue()  # not compressed, for compressors differ
+    content = archive(files)  # not compressed, for compressors differ
     sha256 = hashlib.sha256(content).hexdigest()
     file = folder / f"validator-{sha256[:12]}.tar"
     if not file.exists():

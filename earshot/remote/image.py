@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -27,6 +26,7 @@ from earshot import cache
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.jars import spark_connector_jars
+from earshot.remote.archive import archive
 
 if TYPE_CHECKING:
     import docker
@@ -203,7 +203,7 @@ def _build(
     arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
     arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
     stream = client.api.build(
-        fileobj=archive({**files, "trust/ca.pem": trusted(settings)}),
+        fileobj=io.BytesIO(archive({**files, "trust/ca.pem": trusted(settings)})),
         custom_context=True,
         tag=name,
         buildargs=arguments,
@@ -252,15 +252,3 @@ def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     )
     observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last])
     return EarshotError("validator image", observed=observed, remedy=remedy)
-
-
-def archive(files: Files) -> io.BytesIO:
-    """``files`` by path as a tar archive, the same wherever it is made; not compressed."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for path, content in sorted(files.items()):
-            member = tarfile.TarInfo(path)
-            member.size, member.mode = len(content), 0o644
-            archive.addfile(member, io.BytesIO(content))
-    buffer.seek(0)
-    return buffer

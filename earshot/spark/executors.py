@@ -104,9 +104,9 @@ def vantage_of(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     addresses = {route.key: route.address for route in routes}
     reached = []
     for it in seen["reached"]:
-        told = {key: it[key] for key in ("listener", "broker", "error", "cluster_id")}
-        told |= {"resolved": tuple(it["resolved"]), "reached": not it["error"]}
-        reached.append(Reached(address=addresses[it["listener"], it["broker"]], **told))
+        fields = {key: it[key] for key in ("listener", "broker", "error", "cluster_id")}
+        fields |= {"resolved": tuple(it["resolved"]), "reached": not it["error"]}
+        reached.append(Reached(address=addresses[it["listener"], it["broker"]], **fields))
     return Vantage(
         name=f"executor-{seen['executor']}",
         kind="executor",
