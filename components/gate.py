@@ -82,11 +82,14 @@ class AdvertisedListeners(pulumi.ComponentResource):
         node's `docker.Container`, by the provider's names; ``cloud`` what surrounds the nodes'
         instances on AWS; ``certificates`` what nodes show, where others have made it.
         """
+        by_id: dict[str, Any] = {str(id): item for id, item in (containers or {}).items()}
         inputs: dict[str, Any] = {
             "placement": placement,
             "plan": applied(plan, lambda known: known.model_dump(mode="json")),
-            "addresses": applied(addresses, _by_id),
-            "containers": applied(_gathered(containers or {}), _by_text),
+            "addresses": applied(
+                addresses, lambda known: {str(id): list(own) for id, own in known.items()}
+            ),
+            "containers": pulumi.Output.all(**by_id) if by_id else {},
         }
         if cloud is not None:
             inputs["cloud"] = applied(cloud, lambda known: known.document())
@@ -99,25 +102,11 @@ class AdvertisedListeners(pulumi.ComponentResource):
         self.register_outputs({"placement": placement})
 
 
-def _gathered(containers: Containers) -> Any:
-    if any(isinstance(inputs, pulumi.Output) for inputs in containers.values()):
-        return pulumi.Output.all(**{str(id): inputs for id, inputs in containers.items()})
-    return containers
-
-
-def _by_text(containers: Mapping[Any, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {str(id): dict(inputs) for id, inputs in containers.items()}
-
-
 def _kept(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
         id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
         for id, inputs in containers.items()
     }
-
-
-def _by_id(addresses: Addresses) -> dict[str, list[str]]:
-    return {str(id): list(listed) for id, listed in addresses.items()}
 
 
 def _whole(props: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from components.aws.groups import SecurityGroups
 from components.aws.identity import cluster_identity
 from components.aws.instances import SharedInputs, newest_images
 from components.aws.names import Names
-from components.aws.network import Network, NetworkArgs, NetworkFacts, existing
+from components.aws.network import Network, NetworkArgs, existing
 from components.aws.node import InstanceNode
 from components.aws.preflight import AwsPreflight, AwsPreflightProvider, settings_of
 from components.aws.readiness import AwsReadiness, ReadinessProvider
@@ -59,9 +59,13 @@ class Cluster(pulumi.ComponentResource):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names
         draft = plan_aws(spec, name, root=self._root)
-        self.network = self._network_facts()
-        self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
         child = pulumi.ResourceOptions(parent=self)
+        self.network = (
+            existing(spec, self)
+            if spec.vpc.id is not None
+            else Network(name, NetworkArgs.of(spec), child).facts
+        )
+        self.vpc_id = pulumi.Output.from_input(self.network.vpc_id)
         self.cluster_id = cluster_identity(name, spec.cluster_id, attached, self)
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, child)
         self.groups = groups.ids
@@ -105,12 +109,6 @@ class Cluster(pulumi.ComponentResource):
             node = self.nodes[id] = InstanceNode(shared, id, last, version)
             last = self._once_ready(node)
         self.incarnations = {str(id): node.incarnation for id, node in self.nodes.items()}
-
-    def _network_facts(self) -> NetworkFacts:
-        if self._spec.vpc.id is not None:
-            return existing(self._spec, self)
-        child = pulumi.ResourceOptions(parent=self)
-        return Network(self._name, NetworkArgs.of(self._spec), child).facts
 
     def _preflight(self, approval: GateApproval | None) -> pulumi.Resource | None:
         """The resource that checks an update before an instance is touched, if there is one."""

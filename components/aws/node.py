@@ -107,23 +107,18 @@ class InstanceNode:
             ),
         )
 
-    def _profile(self) -> Profile:
-        shared = self._shared
-        secrets = list(parameters_of(shared.spec, shared.stack, self.id).values())
-        return Profile(
-            shared, self._full, self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
-        )
-
     def _instance(self) -> aws.ec2.Instance:
         shared, spec = self._shared, self._shared.spec
         associated = shared.names.associations.get(self.id)
+        secrets = list(parameters_of(spec, shared.stack, self.id).values())
+        policy = self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
         return instance(
             shared,
             self._full,
             spec.instance_of(self.id),
             spec.zone_of[self.id],
             shared.names.interfaces[self.id].id,
-            self._profile(),
+            Profile(shared, self._full, policy),
             self.user_data,
             [associated] if associated else [],
             # protects from all but Pulumi, which must replace it when the plan changes

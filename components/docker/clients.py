@@ -54,7 +54,9 @@ def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) 
         for own, peer in table or ():
             item = ports.get(own.port)
             if item and not any((peer.port, port) in from_nodes for port in item.ports):
-                used.setdefault(item.listener, Counter())[_origin(it, peer)] += 1
+                is_host = peer.host in it.gateways
+                origin = f"Docker host {it.host.name}" if is_host else peer.host
+                used.setdefault(item.listener, Counter())[origin] += 1
     yield from leaving.problems(used)
 
 
@@ -90,7 +92,3 @@ def _connections(engines: Engines, it: Running) -> list[tuple[Bound, Bound]] | N
     text = output.decode(errors="replace")
     # without IPv6 there is one table alone, and `cat` fails
     return list(sockets.connections(text)) if _HEAD in text else None
-
-
-def _origin(it: Running, peer: Bound) -> str:
-    return f"Docker host {it.host.name}" if peer.host in it.gateways else peer.host

@@ -286,7 +286,17 @@ class DockerCluster(pulumi.ComponentResource):
         )
         keys = self._keys(node, host, name)
         settings = self._settings(node, host, volume, keys)
-        stop = self._stop_preflight(node, name, settings, after)
+        stop = DockerStopPreflight(
+            StopPreflightProvider(),
+            name,
+            {
+                "place": self._addresses[node.id].to_props(),
+                "hosts": self._host_props,
+                "state_dir": str(self.state),
+                "settings": digest(settings),
+            },
+            self._opts(depends_on=[after]),
+        )
         self._containers[node.id] = docker.Container(
             name,
             **settings,
@@ -298,22 +308,6 @@ class DockerCluster(pulumi.ComponentResource):
             ),
         )
         return self._readiness(name, (node,), self._containers[node.id])
-
-    def _stop_preflight(
-        self, node: Node, name: str, settings: dict[str, Any], after: pulumi.Resource
-    ) -> pulumi.Resource:
-        """What must hold before the node's container is replaced by one with ``settings``."""
-        return DockerStopPreflight(
-            StopPreflightProvider(),
-            name,
-            {
-                "place": self._addresses[node.id].to_props(),
-                "hosts": self._host_props,
-                "state_dir": str(self.state),
-                "settings": digest(settings),
-            },
-            self._opts(depends_on=[after]),
-        )
 
     def _settings(
         self, node: Node, host: _Host, volume: docker.Volume, keys: DockerKeys | None

@@ -18,7 +18,9 @@ def problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
     links = {it.seen.node: Links.of_settings(it.values) for it in found}
     stop = f"stop the cluster first (`make down STACK={wanted.stack}`; data is kept)"
     refused = unrollable(links, Links.of_plan(wanted.plan), f"{REMEMBER}; or {stop}")
-    others = [it for it in found if _is_secured(it) is (wanted.plan.security is None)]
+    # whether the stack has issued what a node shows
+    secured = [f"{KEYS}/{node_name(it.seen.node)}.pem" in it.values.values() for it in found]
+    others = [it for it in secured if it is (wanted.plan.security is None)]
     if len(others) > 1 and not refused:
         what = "go" if wanted.plan.security is None else "come"
         refused.append(
@@ -27,8 +29,3 @@ def problems(running: Iterable[Running], wanted: WantedStack) -> list[str]:
             f"none where the others ask. {stop[0].upper()}{stop[1:]}"
         )
     return refused
-
-
-def _is_secured(node: Running) -> bool:
-    """Whether the stack has issued what it shows."""
-    return f"{KEYS}/{node_name(node.seen.node)}.pem" in node.values.values()

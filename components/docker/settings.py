@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from components.docker.container_address import Engines
 from components.docker.on_engines import Seen, SeenContainer, WantedStack
@@ -35,11 +34,7 @@ def running(engines: Engines, wanted: WantedStack, seen: Seen) -> Iterator[Runni
         if inspected is None:
             continue
         variables = dict(entry.partition("=")[::2] for entry in inspected["Config"]["Env"] or ())
-        yield Running(
-            found, host, dict(read_environment(variables).values), tuple(_gateways(inspected))
-        )
-
-
-def _gateways(inspected: dict[str, Any]) -> Iterator[str]:
-    for network in (inspected.get("NetworkSettings") or {}).get("Networks", {}).values():
-        yield from (network[key] for key in ("Gateway", "IPv6Gateway") if network.get(key))
+        networks = (inspected.get("NetworkSettings") or {}).get("Networks", {}).values()
+        gateways = (it.get(key) for it in networks for key in ("Gateway", "IPv6Gateway"))
+        values = dict(read_environment(variables).values)
+        yield Running(found, host, values, tuple(filter(None, gateways)))

@@ -22,7 +22,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
 
 import psutil
 
@@ -105,7 +104,8 @@ def start(launch: Launch, cluster_id: str) -> Record:
         cache.write(launch.directory / PROPERTIES, launch.properties, mode=0o600)
         cache.write(launch.directory / "log4j2.properties", _LOG4J2)
         cache.write(launch.directory / "log4j.properties", _LOG4J1)
-        console = _appended(launch.directory / "console.log")
+        appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        console = os.fdopen(os.open(launch.directory / "console.log", appended, 0o600), "ab")
     with console, _starting(launch):
         if not (launch.log_dir / "meta.properties").exists():
             _format(launch, classes, cluster_id)
@@ -146,10 +146,6 @@ def _starting(launch: Launch) -> Iterator[None]:
             remedy="see that Java is there and that this machine has memory left, then run the "
             "same command again",
         ) from None
-
-
-def _appended(path: Path) -> IO[bytes]:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
 
 
 def stop(directory: Path, grace: float = 30.0) -> bool:
