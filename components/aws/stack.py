@@ -20,7 +20,7 @@ from components.aws.credentials import StackSettings
 from components.aws.ssm import reader
 from components.aws.validation import AwsValidation
 from components.aws.validator import Validator
-from components.change_in_state import BegunChange, HeldChanges, Made, ProvedChange, recalled
+from components.change_memory import BegunChange, HeldChanges, Made, ProvedChange, recalled
 from components.client_output import announce_clients
 from components.leaving import matters
 from earshot.config.aws import AwsSpec

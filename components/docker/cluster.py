@@ -17,8 +17,12 @@ from components.docker.in_turn import GRACE
 from components.docker.leftovers import clearing
 from components.docker.on_engines import WantedStack, spots
 from components.docker.preflight import ImagePreflight, ImagePreflightProvider
-from components.docker.providers import EnginePreflightProvider, ReadinessProvider
-from components.docker.stop_preflight import StopPreflightProvider, digest
+from components.docker.providers import (
+    EnginePreflightProvider,
+    ReadinessProvider,
+    StopPreflightProvider,
+    digest,
+)
 from components.dynamic import formerly
 from components.gate import AdvertisedListeners, GateApproval
 from components.outputs import kept, known_or

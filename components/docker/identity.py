@@ -7,12 +7,12 @@ the stack's file names it. The stack's name is not enough: another deployment ma
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pulumi
 from pulumi.dynamic import CreateResult, Resource
 
 from components.docker.container_address import Engines
-from components.docker.memory import own_id, remember
 from components.docker.on_engines import (
     another_clusters_data,
     held_by_cluster,
@@ -20,10 +20,15 @@ from components.docker.on_engines import (
     look,
 )
 from components.dynamic import CheckedProvider, Props
-from earshot.cluster_id import new_cluster_id
+from earshot import cache
+from earshot.cluster_id import new_cluster_id, of_stack_name
 
-TO_BE_MADE = "made by the update"
+TO_BE_MADE: Final = "made by the update"
 """The gate's input in the preview of a new stack, so that it evaluates the rest of a container."""
+FILE: Final = "cluster-id"
+"""Below a stack's state directory: the id of the cluster whose data the stack has."""
+LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
+"""`make down` removes the first, only `make clean` the second."""
 
 
 class IdentityProvider(CheckedProvider):
@@ -69,3 +74,27 @@ def _decided(known: str | None, props: Props) -> tuple[str, list[str]]:
     kept = own_id(stack, Path(props["state_dir"]))
     id = configured or (kept if kept in held else None)
     return id or new_cluster_id(), list(another_clusters_data(stack, id, planned, seen))
+
+
+def remember(state_dir: Path, cluster_id: str) -> None:
+    state_dir.mkdir(parents=True, exist_ok=True)
+    cache.write(state_dir / FILE, cluster_id + "\n")
+
+
+def remembered(state_dir: Path) -> str | None:
+    """The id, or None where there is none or it cannot be read."""
+    try:
+        return (state_dir / FILE).read_text().strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def own_id(stack: str, state_dir: Path) -> str | None:
+    """The cluster id in the data of ``stack``, as far as this checkout remembers it, or None.
+
+    Earlier releases wrote no id, but left other files where they deployed from this checkout.
+    """
+    known = remembered(state_dir)
+    if known is None and any((state_dir / name).exists() for name in LEFT_BY_EARLIER_RELEASES):
+        return of_stack_name(stack)
+    return known

@@ -8,10 +8,13 @@ inputs are floats.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, UpdateResult
 
 from components import leaving
@@ -31,8 +34,9 @@ from components.docker.container_address import (
     Engines,
     incarnation,
     inspected,
+    is_up,
 )
-from components.docker.in_turn import GRACE, NO_QUORUM_GRACE
+from components.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
 from components.docker.on_engines import WantedStack, hosts_of
 from components.docker.readiness import fits, majority_runs, repair, wait_for
 from components.dynamic import CheckedProvider, Props, Provider, here, on_lines_of_its_own
@@ -84,6 +88,36 @@ class EnginePreflightProvider(CheckedProvider):
                     _remove(client.networks, {"filters": own})
                     # with keys; one with data is of a cluster
                     _remove(client.volumes, {"filters": own})
+
+
+class StopPreflightProvider(Provider):
+    """Checks that the other nodes run, and keeps what the container was made with.
+
+    Pulumi's engine removes a container before it makes the next one, and asks nobody. So a resource
+    before each container has the same settings as its inputs, and is updated before it is replaced.
+    """
+
+    ID = "good"
+    DECISIVE = ("settings",)  # the rest says where to look, and is no reason to look
+
+    def made(self, _olds: Props, news: Props) -> Props:
+        address = ContainerAddress.from_props(news["place"])
+        with on_lines_of_its_own(), Engines() as engines:
+            found = engines.inspect(str(address), address, address.name)
+            if found and is_up(found):
+                own = found["Config"]["Labels"] or {}
+                check_others(engines, hosts_of(news), address.name, own)
+                put_back.keep(here(news["state_dir"]), found)
+        return news
+
+
+def digest(settings: Mapping[str, Any]) -> pulumi.Output[str]:
+    """Other text for other inputs of a container; a secret, where one of them is."""
+    return pulumi.Output.all(**settings).apply(
+        lambda known: hashlib.sha256(
+            json.dumps(known, sort_keys=True, default=vars).encode()
+        ).hexdigest()
+    )
 
 
 class ReadinessProvider(Provider):

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from components.announced import announce, prove
-from components.change_in_state import BegunChange, Made, ProvedChange, recalled
+from components.change_memory import BegunChange, Made, ProvedChange, recalled
 from components.client_output import announce_clients
 from components.docker.cluster import DockerCluster
 from components.docker.in_turn import ended

@@ -25,16 +25,28 @@ from pathlib import Path
 
 import psutil
 
-from components.local.record import FILE, MAIN_CLASS, PROPERTIES, Record, process_of, running
+from components.local.record import (
+    FILE,
+    MAIN_CLASS,
+    PROPERTIES,
+    Record,
+    process_of,
+    read_record,
+    running,
+)
 from components.writing import user, writing
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import recording, start_options
+from earshot.jvm.broker_log import cause_of_end
 from earshot.jvm.jars import class_path
 from earshot.jvm.java import jvm_environment
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import token_options
 
+KAFKA_LOG, JVM_LOG = "server.log", "console.log"
+MTIME_SLACK = 1.0
+"""Seconds by which a file's time may lag behind the clock."""
 FORMAT_SECONDS = 120
 KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.2
@@ -215,10 +227,29 @@ def settings_of(pid: int | None) -> str:
     return command[-1] if command[-2:-1] == ["kafka.Kafka"] else ""
 
 
+def why_ended(directory: Path) -> str:
+    """Why the node in ``directory`` ended, or else its last log lines; then where its logs are."""
+    record = read_record(directory)
+    since = record.started if record is not None else 0.0
+    log, console = (_written(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
+    cause = cause_of_end(log, console) or f"its last lines:\n{last_words(directory)}"
+    return f"{cause}\n  logs: {directory / KAFKA_LOG}, {JVM_LOG}"
+
+
+def _written(path: Path, since: float) -> str:
+    """The text of a log; empty if only an earlier run, before ``since`` (s), wrote it."""
+    try:
+        if path.stat().st_mtime < since - MTIME_SLACK:
+            return ""
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def last_words(directory: Path, lines: int = 12) -> str:
     """The last ``lines`` of the broker's log and of the JVM's own output, stack frames left out."""
     found: list[str] = []
-    for name in ("server.log", "console.log"):
+    for name in (KAFKA_LOG, JVM_LOG):
         try:
             text = (directory / name).read_text(errors="replace")
         except OSError:

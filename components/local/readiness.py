@@ -16,8 +16,7 @@ from confluent_kafka.admin import AdminClient
 from components.local import quorum
 from components.local.access import access
 from components.local.changes import started_with
-from components.local.logs import why_ended
-from components.local.process import last_words
+from components.local.process import last_words, why_ended
 from components.local.record import running
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address

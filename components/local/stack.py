@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from components.announced import announce, prove
-from components.change import CompleteChange
+from components.change_memory import CompleteChange
 from components.client_output import announce_clients
 from components.local.cluster import LocalCluster
 from components.local.quorum import any_runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.change import CompleteChangeProvider
+from components.change_memory import CompleteChangeProvider
 from earshot.transition import memory
 from tests.transition.test_steps import BEFORE, RENAMED
 

@@ -18,11 +18,18 @@ from typing import Any
 import grpc
 from pulumi.runtime.proto import analyzer_pb2
 
-from toolchain.language_host.channels import CHANNEL_OPTIONS, WORKERS
 from toolchain.language_host.children import Children
 from toolchain.language_host.output import Output
 
 ANSWER_SECONDS = 2.0
+# The limits of Pulumi's own SDK: all properties of a resource are in one message.
+MESSAGE_BYTES = 400 * 1024 * 1024
+CHANNEL_OPTIONS = [
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+]
+# Run and every RunPlugin occupy a worker until their process ends.
+WORKERS = 64
 
 Start = Callable[[Mapping[str, str]], "subprocess.Popen[bytes]"]
 

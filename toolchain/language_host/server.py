@@ -14,8 +14,8 @@ import grpc
 from google.protobuf.message_factory import GetMessageClass
 from pulumi.runtime.proto import language_pb2
 
-from toolchain.language_host.channels import CHANNEL_OPTIONS, WORKERS
 from toolchain.language_host.children import Children
+from toolchain.language_host.relay import CHANNEL_OPTIONS, WORKERS
 from toolchain.language_host.service import LanguageRuntime
 
 ENGINE_POLL_SECONDS = 0.5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from components.docker.identity import own_id
 from components.docker.labels import STACK, cluster_id_of
-from components.docker.memory import own_id
 from earshot.config.docker import DockerSpec
 from earshot.engine import connect, root_cause
 from earshot.errors import EarshotError

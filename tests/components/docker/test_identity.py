@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from components.docker import identity, labels
-from components.docker.identity import IdentityProvider
-from components.docker.memory import FILE
+from components.docker.identity import FILE, IdentityProvider
 from components.docker.on_engines import Seen, SeenContainer, SeenVolume
 from earshot.cluster_id import check_cluster_id, of_stack_name
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.docker.memory import FILE, own_id, remember, remembered
+from components.docker.identity import FILE, own_id, remember, remembered
 from earshot.cluster_id import of_stack_name
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from components.docker import in_turn, labels, leftovers, providers, put_back, stop_preflight
+from components.docker import in_turn, labels, leftovers, providers, put_back
 from components.docker.container_address import Disturbed, Engines
-from components.docker.providers import ReadinessProvider
-from components.docker.stop_preflight import StopPreflightProvider
+from components.docker.providers import ReadinessProvider, StopPreflightProvider
 from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, place
@@ -280,7 +279,7 @@ def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble
 
 
 def test_only_other_settings_are_a_reason_to_look() -> None:
-    diff = stop_preflight.StopPreflightProvider().diff
+    diff = StopPreflightProvider().diff
     assert not diff("good", stop_props(), stop_props(hosts=[])).changes
     assert diff("good", stop_props(), stop_props(settings="b")).changes
 

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.runtime import mocks
 
-from components.change_in_state import HeldChanges, Made
+from components.change_memory import HeldChanges, Made
 from components.docker import cluster, stack
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec

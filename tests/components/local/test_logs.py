@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from components.local.logs import why_ended
+from components.local.process import why_ended
 from components.local.record import Record
 from tests.components.local.nodes import recorded
 

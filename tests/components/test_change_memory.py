@@ -9,8 +9,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import change_in_state as module
-from components.change_in_state import (
+from components import change_memory as module
+from components.change_memory import (
     BegunChangeProvider,
     HeldChanges,
     Made,

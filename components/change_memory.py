@@ -1,7 +1,8 @@
-"""A stack's changes as its Pulumi state remembers them, where brokers run on other machines.
+"""The memory of a stack's changes: in this checkout's files, and in the stack's Pulumi state.
 
-The state is written before the first node is touched and after the proof. Every checkout that
-shares it reads the same, and goes on with a step that another one has begun.
+Where brokers run on other machines, the state is written before the first node is touched and after
+the proof. Every checkout that shares it reads the same, and goes on with a step that another one
+has begun.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-from pulumi.dynamic import Resource
+from pulumi.dynamic import DiffResult, ReadResult, Resource
 
 from components.dynamic import Props, Provider, here
 from components.outputs import kept
@@ -187,3 +188,39 @@ class ProvedChange(Resource, module="earshot", name="ProvedChange"):
             "state_dir": str(state_dir),
         }
         super().__init__(ProvedChangeProvider(), name, props, opts)
+
+
+class CompleteChangeProvider(Provider):
+    """Remembers the plan that every node has got."""
+
+    ID = "complete"
+    DECISIVE = ("plan", "done")
+
+    def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
+        begun = memory.recall(here(news["state_dir"])).begun
+        # a step that was taken back ends with the plan before it, and is over all the same
+        return DiffResult(changes=self.differs(olds, news) or bool(begun))
+
+    def made(self, _olds: Props, news: Props) -> Props:
+        plan = ClusterPlan.model_validate(news["plan"])
+        memory.complete(here(news["state_dir"]), plan, int(news["done"]))
+        return news
+
+    def read(self, id_: str, props: Props) -> ReadResult:
+        if memory.recall(here(props["state_dir"])).complete:
+            return ReadResult(id_, props)
+        return ReadResult("", {})  # lost: the next update, which proves what runs, writes it again
+
+    def delete(self, _id: str, props: Props) -> None:
+        memory.forget(here(props["state_dir"]))
+
+
+class CompleteChange(Resource, module="earshot", name="CompleteChange"):
+    """The last change that every broker has made and that was proved."""
+
+    def __init__(
+        self, name: str, change: Change, state_dir: Path, opts: pulumi.ResourceOptions
+    ) -> None:
+        plan, done = kept(change.plan), change.done_after
+        props = {"plan": plan, "done": done, "state_dir": str(state_dir)}
+        super().__init__(CompleteChangeProvider(), name, props, opts)
