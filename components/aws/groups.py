@@ -9,12 +9,12 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.tags import tags
+from components.aws.tags import TaggedComponent
 from earshot.facts.clients import Members
 from earshot.facts.security_groups import Ingress, SecurityGroup
 
 
-class SecurityGroups(pulumi.ComponentResource):
+class SecurityGroups(TaggedComponent):
     """One group per role of a node."""
 
     ids: Mapping[str, pulumi.Output[str]]
@@ -32,11 +32,9 @@ class SecurityGroups(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         self.ids = {
             group.name: aws.ec2.SecurityGroup(
-                f"{name}-{group.name}",
+                **self._named(group.name),
                 description=f"Kafka {group.name} of {name}",
                 vpc_id=vpc_id,
-                tags=tags(name, f"{name}-{group.name}"),
-                opts=child,
             ).id
             for group in groups
         }

@@ -41,6 +41,11 @@ class SharedInputs:
     leaving: frozenset[str] = frozenset()
     """Listeners that a later change takes away, whose clients nodes report."""
 
+    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
+        """The name, tags and options of a resource."""
+        opts = self.opts(*after, **options)
+        return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
+
     def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
         before = [item for item in (self.approval, self.preflight) if item is not None]
         return pulumi.ResourceOptions(parent=self.gate, depends_on=[*before, *after], **options)
@@ -55,12 +60,9 @@ class Profile:
     """The instance profile and role of one instance, with ``policy``."""
 
     def __init__(self, shared: SharedInputs, name: str, policy: pulumi.Input[str]) -> None:
-        marks = tags(shared.stack, name)
-        role = aws.iam.Role(name, assume_role_policy=trust_policy(), tags=marks, opts=shared.opts())
+        role = aws.iam.Role(**shared.named(name), assume_role_policy=trust_policy())
         self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
-        self.name = aws.iam.InstanceProfile(
-            name, role=role.name, tags=marks, opts=shared.opts()
-        ).name
+        self.name = aws.iam.InstanceProfile(**shared.named(name), role=role.name).name
 
 
 def instance(
@@ -76,8 +78,17 @@ def instance(
     protected: bool,
 ) -> aws.ec2.Instance:
     """An instance at ``interface``, an id, once ``after`` is there."""
-    return aws.ec2.Instance(
+    named = shared.named(
         name,
+        profile.policy,
+        *after,
+        # an interface, an address and a volume are attached to one instance at a time
+        delete_before_replace=True,
+        # a newer image does not replace an instance that serves
+        ignore_changes=[] if wanted.ami else ["ami"],
+    )
+    return aws.ec2.Instance(
+        **named,
         ami=wanted.ami or shared.images[wanted.arch],
         instance_type=wanted.type,
         availability_zone=zone,
@@ -99,15 +110,6 @@ def instance(
         user_data_replace_on_change=True,
         disable_api_termination=protected,
         force_destroy=protected,
-        tags=tags(shared.stack, name),
-        opts=shared.opts(
-            profile.policy,
-            *after,
-            # an interface, an address and a volume are attached to one instance at a time
-            delete_before_replace=True,
-            # a newer image does not replace an instance that serves
-            ignore_changes=[] if wanted.ami else ["ami"],
-        ),
     )
 
 

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.network import NetworkFacts
-from components.aws.tags import tags
+from components.aws.tags import TaggedComponent, tags
 from components.outputs import known_or
 from earshot.config.aws import AwsSpec
 from earshot.facts.security_groups import BROKERS, CONTROLLERS
@@ -17,7 +17,7 @@ from earshot.listeners.terms import UnknownHost
 from earshot.placement.aws import Known, Provisioned, unknown_names
 
 
-class Names(pulumi.ComponentResource):
+class Names(TaggedComponent):
     """What gives every node its names, and keeps them when its instance is replaced."""
 
     provisioned: pulumi.Output[dict[int, Provisioned]]
@@ -37,7 +37,13 @@ class Names(pulumi.ComponentResource):
         super().__init__("earshot:aws:Names", name, {}, opts)
         self._name, self._spec, self._network, self._groups = name, spec, network, groups
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
-        self.addresses = {id: self._address(id) for id in spec.node_ids if spec.is_public(id)}
+        self.addresses = {
+            id: aws.ec2.Eip(
+                **self._named(spec.name_of(id), protect=spec.deletion_protection), domain="vpc"
+            )
+            for id in spec.node_ids
+            if spec.is_public(id)
+        }
         self.associations = {
             id: aws.ec2.EipAssociation(
                 f"{name}-{spec.name_of(id)}",
@@ -60,22 +66,11 @@ class Names(pulumi.ComponentResource):
         roles = [BROKERS] if id in spec.ids else []
         roles += [CONTROLLERS] if id in spec.controller_ids else []
         return aws.ec2.NetworkInterface(
-            f"{self._name}-{name}",
+            # so the instance waits too: it needs a route to what it boots from
+            **self._named(name, protect=spec.deletion_protection, depends_on=[*self._network.ways]),
             subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],
             security_groups=[self._groups[role] for role in roles],
             description=f"{name} of {self._name}",
-            tags=tags(self._name, f"{self._name}-{name}"),
-            # so the instance waits too: it needs a route to what it boots from
-            opts=self._opts(protect=spec.deletion_protection, depends_on=list(self._network.ways)),
-        )
-
-    def _address(self, id: int) -> aws.ec2.Eip:
-        name = f"{self._name}-{self._spec.name_of(id)}"
-        return aws.ec2.Eip(
-            name,
-            domain="vpc",
-            tags=tags(self._name, name),
-            opts=self._opts(protect=self._spec.deletion_protection),
         )
 
     def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:

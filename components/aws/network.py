@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.buckets import without_public_access
-from components.aws.tags import tags
+from components.aws.tags import TaggedComponent
 from earshot.aws.subnets import Nat, Subnet
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
@@ -53,7 +53,7 @@ class NetworkFacts:
     """What an instance needs to reach anything beyond its subnet: routes and associations."""
 
 
-class Network(pulumi.ComponentResource):
+class Network(TaggedComponent):
     """A VPC over two or three zones, each with a public and a private subnet."""
 
     facts: NetworkFacts
@@ -64,28 +64,22 @@ class Network(pulumi.ComponentResource):
         super().__init__("earshot:aws:Network", name, {}, opts)
         self._name, self._args = name, args
         self.vpc = aws.ec2.Vpc(
-            name,
+            **self._named(protect=args.deletion_protection),
             cidr_block=args.cidr,
             # without both, EC2 gives no public names, and private zones do not resolve
             enable_dns_support=True,
             enable_dns_hostnames=True,
-            tags=tags(name, name),
-            opts=self._opts(protect=args.deletion_protection),
         )
-        self._gateway = aws.ec2.InternetGateway(
-            name, vpc_id=self.vpc.id, tags=tags(name, name), opts=self._opts()
-        )
+        self._gateway = aws.ec2.InternetGateway(**self._named(), vpc_id=self.vpc.id)
         self._ways: list[pulumi.Resource] = []
         self._subnets = {item: self._subnet(item) for item in args.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
-            f"{name}-s3",  # Amazon Linux has its packages in S3
+            **self._named("s3"),  # Amazon Linux has its packages in S3
             vpc_id=self.vpc.id,
             service_name=f"com.amazonaws.{args.region}.s3",
             vpc_endpoint_type="Gateway",
             route_table_ids=[table.id for table in tables],
-            tags=tags(name, f"{name}-s3"),
-            opts=self._opts(),
         )
         if args.flow_logs:
             self._log()
@@ -98,27 +92,24 @@ class Network(pulumi.ComponentResource):
         self.register_outputs({"vpc_id": self.vpc.id})
 
     def _subnet(self, subnet: Subnet) -> aws.ec2.Subnet:
-        name = f"{self._name}-{subnet.name}"
         return aws.ec2.Subnet(
-            name,
+            **self._named(subnet.name),
             vpc_id=self.vpc.id,
             cidr_block=str(subnet.cidr),
             availability_zone=subnet.zone,
             map_public_ip_on_launch=False,  # an instance that stops loses such an address
-            tags=tags(self._name, name),
-            opts=self._opts(),
         )
 
     def _route(self) -> list[aws.ec2.RouteTable]:
         """One table for the public subnets, and one per zone for the private ones."""
-        public = self._table("public")
+        public = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
         self._way("public", public, gateway_id=self._gateway.id)
         tables = [public]
         shared: aws.ec2.NatGateway | None = None
         for subnet, made in self._subnets.items():
             table = public
             if not subnet.public:
-                table = self._table(subnet.name)
+                table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
                 tables.append(table)
                 if self._args.nat_gateways == "per-zone" or (
                     self._args.nat_gateways == "one" and shared is None
@@ -131,16 +122,10 @@ class Network(pulumi.ComponentResource):
                     f"{self._name}-{subnet.name}",
                     subnet_id=made.id,
                     route_table_id=table.id,
-                    opts=self._opts(),
+                    opts=pulumi.ResourceOptions(parent=self),
                 )
             )
         return tables
-
-    def _table(self, suffix: str) -> aws.ec2.RouteTable:
-        name = f"{self._name}-{suffix}"
-        return aws.ec2.RouteTable(
-            name, vpc_id=self.vpc.id, tags=tags(self._name, name), opts=self._opts()
-        )
 
     def _way(self, suffix: str, table: aws.ec2.RouteTable, **target: pulumi.Input[str]) -> None:
         self._ways.append(
@@ -148,46 +133,37 @@ class Network(pulumi.ComponentResource):
                 f"{self._name}-{suffix}",
                 route_table_id=table.id,
                 destination_cidr_block=ANYWHERE,
-                opts=self._opts(),
+                opts=pulumi.ResourceOptions(parent=self),
                 **target,
             )
         )
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
-        name = f"{self._name}-nat-{zone[-1]}"
+        suffix = f"nat-{zone[-1]}"
         public = next(
             made for subnet, made in self._subnets.items() if subnet.public and subnet.zone == zone
         )
-        address = aws.ec2.Eip(name, domain="vpc", tags=tags(self._name, name), opts=self._opts())
+        address = aws.ec2.Eip(**self._named(suffix), domain="vpc")
         return aws.ec2.NatGateway(
-            name,
+            **self._named(suffix, depends_on=[self._gateway]),
             allocation_id=address.allocation_id,
             subnet_id=public.id,
-            tags=tags(self._name, name),
-            opts=self._opts(depends_on=[self._gateway]),
         )
 
     def _log(self) -> None:
-        name = f"{self._name}-flow-logs"
+        suffix = "flow-logs"
         bucket = aws.s3.Bucket(
-            name,
-            force_destroy=not self._args.deletion_protection,
-            tags=tags(self._name, name),
-            opts=self._opts(),
+            **self._named(suffix), force_destroy=not self._args.deletion_protection
         )
-        closed = without_public_access(name, bucket, self._opts())
+        child = pulumi.ResourceOptions(parent=self)
+        closed = without_public_access(f"{self._name}-{suffix}", bucket, child)
         aws.ec2.FlowLog(
-            name,
+            **self._named(suffix, depends_on=[closed]),
             vpc_id=self.vpc.id,
             traffic_type="ALL",
             log_destination_type="s3",
             log_destination=bucket.arn,
-            tags=tags(self._name, name),
-            opts=self._opts(depends_on=[closed]),
         )
-
-    def _opts(self, **options: object) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, **options)  # type: ignore[arg-type]
 
 
 def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:

@@ -36,13 +36,11 @@ class InstanceNode:
         self.name = shared.spec.name_of(id)
         self._full = f"{shared.stack}-{self.name}"
         self.parameter = aws.ssm.Parameter(
-            self._full,
+            **shared.named(self._full, ignore_changes=["insecureValue", "value"]),
             name=report_parameter(shared.stack, self.name),
             type="String",
             insecure_value=SILENT,
             description=f"What {self.name} of {shared.stack} reports of itself",
-            tags=tags(shared.stack, self._full),
-            opts=shared.opts(ignore_changes=["insecureValue", "value"]),
         )
         # a volume that the stack was given is no resource of it
         self.volume_id = shared.spec.volumes.get(id) or self._volume().id

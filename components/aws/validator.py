@@ -10,7 +10,6 @@ import pulumi_aws as aws
 from components.aws.buckets import without_public_access
 from components.aws.instances import Profile, SharedInputs, instance
 from components.aws.network import NetworkFacts
-from components.aws.tags import tags
 from components.outputs import with_run_errors
 from earshot.aws.roles import over_tls, validator_policy
 from earshot.config.aws_parts import ValidatorInstanceSpec
@@ -51,12 +50,8 @@ class Validator:
         version = secured.of_validator() if secured else ""
         self._full = f"{shared.stack}-{VALIDATOR}"
         self._zone = shared.spec.vpc.zones[0]
-        made = aws.s3.Bucket(
-            self._full,
-            force_destroy=True,  # reports can be made again at any time
-            tags=tags(shared.stack, self._full),
-            opts=shared.opts(),
-        )
+        # reports can be made again at any time
+        made = aws.s3.Bucket(**shared.named(self._full), force_destroy=True)
         self.bucket = made.bucket
         closed = self._close(made)
         bundle_ref = BundleRef(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
@@ -112,13 +107,11 @@ class Validator:
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:
         shared = self._shared
         return aws.ec2.NetworkInterface(
-            self._full,
+            # so the instance waits too: it needs a route to what it boots from
+            **shared.named(self._full, *self._network.ways),
             subnet_id=self._network.subnets[self._zone, False],
             security_groups=[group],
             description=f"{VALIDATOR} of {shared.stack}",
-            tags=tags(shared.stack, self._full),
-            # so the instance waits too: it needs a route to what it boots from
-            opts=shared.opts(*self._network.ways),
         )
 
     def _policy(self, bucket: aws.s3.Bucket, bundle_ref: BundleRef) -> pulumi.Output[str]:
