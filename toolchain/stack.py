@@ -58,27 +58,24 @@ class Stack:
         self._from_template()
         self._check_needs()
         say(f"Checking {self.file.relative_to(ROOT)} ...")
-        code = self._earshot("plan")
-        if code != 0:
+        if code := self._earshot("plan"):
             return code
         before = self._run_id()
         say(f"Updating stack {self.name} ...")
         self._select()
-        before_that: int | None = None
+        left: tuple[str, ...] = ()
         while True:
-            code = self._update()
-            if code != 0:
+            if code := self._update():
                 return code
-            left = self._steps_left()
+            before_that, left = left, self._steps_left()
             if not left:
                 break
-            if before_that is not None and len(left) >= before_that:
+            if before_that and len(left) >= len(before_that):
                 raise EarshotError(
                     f"stack {self.name}, {left[0]}",
                     observed="is still to be made, although the update ended well",
                     remedy="run the same command again",
                 )
-            before_that = len(left)
             say(f"Updating stack {self.name}, {left[0]} ...")
         if self._run_id() != before:
             return self._earshot("report")

@@ -22,15 +22,17 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """One cluster, as the files of all its nodes describe it."""
+class QuorumMemory:
+    """What was decided when the cluster was formatted, and whether it serves."""
 
     cluster_id: str
     voters: dict[str, str]
     """host:port by node id."""
     kafka_version: str
-    """The newest among the nodes: data cannot go back to an older one."""
+    """The newest that a broker has served with; before that, the first one planned."""
     brokers: tuple[int, ...]
+    serving: bool = False
+    """Whether there was a quorum since the last orderly stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class _Node:
         return self.directory.name.removeprefix("node-")
 
 
-def found(root: Path) -> Found | None:
+def found(root: Path) -> QuorumMemory | None:
     """The cluster whose nodes have data under ``root``, or None where there are none.
 
     Raises EarshotError where the nodes contradict each other, or their files lack a value.
@@ -67,12 +69,13 @@ def found(root: Path) -> Found | None:
     versions = [version for it in nodes if (version := it.server.notes.get("kafka_version"))]
     if not versions:
         raise _refusal(root, f"no node's {PROPERTIES} names its version of Kafka")
-    return Found(
+    return QuorumMemory(
         cluster_id=cluster_id,
         # each voter's own address counts: a change of addresses may have reached only some nodes
         voters={id: own.get(id, at) for them in voters.values() for id, at in them.items()},
         kafka_version=max(versions, key=_numbers),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
+        serving=True,  # assumed: then a change waits for each broker
     )
 
 

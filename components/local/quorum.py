@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
 
 from components.local import on_disk
 from components.local.data_root import obstacles
+from components.local.on_disk import QuorumMemory
 from components.local.process import settings_of
 from components.local.record import read_record, running, runs_from
 from components.node_data import is_formatted, replicas
@@ -29,26 +30,12 @@ from earshot.listeners.render import voters
 from earshot.listeners.terms import Protocol
 
 
-@dataclass(frozen=True)
-class QuorumMemory:
-    """What was decided when the cluster was formatted, and whether it serves."""
-
-    cluster_id: str
-    voters: dict[str, str]
-    """host:port by node id."""
-    kafka_version: str
-    """The newest that a broker has served with; before that, the first one planned."""
-    brokers: tuple[int, ...]
-    serving: bool = False
-    """Whether there was a quorum since the last orderly stop."""
-
-
 def recall(root: Path) -> QuorumMemory | None:
     """The memory of the cluster under ``root``, or None before its first start.
 
     Raises EarshotError where it is lost and cannot be made again from the nodes' data.
     """
-    return kept(root) or rebuilt(root)
+    return kept(root) or on_disk.found(root)
 
 
 def kept(root: Path) -> QuorumMemory | None:
@@ -66,16 +53,6 @@ def kept(root: Path) -> QuorumMemory | None:
         ) from None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def rebuilt(root: Path) -> QuorumMemory | None:
-    """The memory made from the nodes' own files, or None where no node has data.
-
-    Raises EarshotError.
-    """
-    found = on_disk.found(root)
-    # `serving` is assumed: then a change waits for each broker
-    return None if found is None else QuorumMemory(**vars(found), serving=True)
 
 
 def remember(root: Path, memory: QuorumMemory) -> None:

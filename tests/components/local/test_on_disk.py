@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.local import on_disk, quorum
-from components.local.on_disk import Found
-from components.local.quorum import QuorumMemory
+from components.local.on_disk import QuorumMemory
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import PORTS, planned
@@ -47,7 +46,7 @@ def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
     for id in (1, 2, 3):
         formatted(tmp_path, id)
     version = planned().kafka_version
-    assert on_disk.found(tmp_path) == Found(ID, VOTERS, version, (1, 2, 3))
+    assert on_disk.found(tmp_path) == QuorumMemory(ID, VOTERS, version, (1, 2, 3), serving=True)
 
 
 @pytest.mark.parametrize("text", [None, "", "{", '{"cluster_id": "x"}'])
@@ -67,7 +66,9 @@ def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) ->
 def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
     formatted(tmp_path, 1, server="")
     formatted(tmp_path, 2)
-    assert on_disk.found(tmp_path) == Found(ID, VOTERS, planned().kafka_version, (1, 2))
+    assert on_disk.found(tmp_path) == QuorumMemory(
+        ID, VOTERS, planned().kafka_version, (1, 2), serving=True
+    )
 
 
 def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from components.local import quorum
-from components.local.quorum import QuorumMemory
+from components.local.on_disk import QuorumMemory
 from components.local.record import Record
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError
