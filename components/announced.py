@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -15,16 +15,17 @@ from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 
+if TYPE_CHECKING:
+    from components.aws.cluster import AwsStackCluster
+    from components.docker.cluster import DockerCluster
+    from components.local.cluster import LocalCluster
+    from earshot.placement.aws import AwsPlan
 
-class Deployed(Protocol):
-    """The outputs of a cluster that its validation needs."""
 
-    @property
-    def cluster_id(self) -> pulumi.Output[str]: ...
-    @property
-    def incarnations(self) -> Mapping[str, pulumi.Output[str]]: ...
-    @property
-    def ready(self) -> pulumi.Resource: ...
+def log_notes(planned: LocalPlan | DockerPlan | AwsPlan, change: Change) -> None:
+    """Shows what is to be known of ``planned``, which is of the next step of ``change``."""
+    for note in filter(None, (*planned.notes, change.note)):
+        pulumi.log.info(note)
 
 
 def announce(stack: str, spec: Spec, planned: Planned, change: Change) -> Contract:
@@ -32,8 +33,7 @@ def announce(stack: str, spec: Spec, planned: Planned, change: Change) -> Contra
 
     ``planned`` is of the next step of ``change``.
     """
-    for note in (*planned.notes, change.note) if change.note else planned.notes:
-        pulumi.log.info(note)
+    log_notes(planned, change)
     contract = Contract.of(
         planned.plan, cluster=stack, placement=spec.placement, leaving=change.leaving
     )
@@ -45,27 +45,28 @@ def announce(stack: str, spec: Spec, planned: Planned, change: Change) -> Contra
 def prove(
     stack: str,
     spec: Spec,
-    announced: Contract,
-    cluster: Deployed,
+    contract: pulumi.Output[Contract],
+    cluster: LocalCluster | DockerCluster | AwsStackCluster,
     state: Path,
-    standpoints: Sequence[Standpoint] = (),
+    standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,
+    kind: type[Validation] = Validation,
+    after: Sequence[pulumi.Resource] = (),
 ) -> Validation:
     """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
 
     ``client_config`` is the file with the validator's credentials, where listeners ask for some.
+    It waits for ``after``, too.
     """
-    # the placement finds or makes the cluster's id
-    contract = cluster.cluster_id.apply(announced.identified)
     pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
     pulumi.export("incarnations", cluster.incarnations)
-    return Validation(
+    return kind(
         stack,
         contract,
         cluster.incarnations,
         spec.validation,
         state,
-        pulumi.ResourceOptions(depends_on=[cluster.ready]),
+        pulumi.ResourceOptions(depends_on=[cluster.ready, *after]),
         vantages=standpoints,
         client_config=client_config,
     )

@@ -18,7 +18,7 @@ from earshot.certificates.store import numbered
 from earshot.config.cluster import ClusterSpec
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import SecurityPlan
-from earshot.listeners.security import FOLDER, trusted_by
+from earshot.listeners.security import FOLDER, VALIDATOR_FILE, trusted_by
 from earshot.project import Project
 from earshot.validation.contract import Contract
 
@@ -30,19 +30,23 @@ def announce_clients(
     security: SecurityPlan | None,
     contract: Contract | pulumi.Output[Contract],
     root: Path,
-) -> None:
-    """Exports it for a secured stack; ``root`` is the folder of the stack's cluster.
+    expires: pulumi.Output[str] | None,
+) -> Path | None:
+    """The file with which the validator comes in to a secured stack, whose outputs are exported.
 
-    Paths in it start at the project's folder, so that all checkouts say the same.
+    ``root`` is the folder of the stack's cluster, ``expires`` when its first certificate ends.
+    Paths in the output start at the project's folder, so that all checkouts say the same.
     """
     if spec.security is None or security is None:
-        return
+        return None
+    pulumi.export("certificates_expire", expires)
     way = partial(_ways_in, spec, spec.security)
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)
     trusted = trusted_by(security)
     pulumi.export(OUTPUT, applied(contract, lambda it: way(it, folder, trusted)))
+    return root / FOLDER / VALIDATOR_FILE
 
 
 def _ways_in(

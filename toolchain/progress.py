@@ -93,7 +93,8 @@ class _Group:
                 _stop(child)
 
 
-_group: ContextVar[_Group | None] = ContextVar("group", default=None)
+_ALONE = _Group()
+_group: ContextVar[_Group] = ContextVar("group", default=_ALONE)
 
 
 def together(jobs: Mapping[str, Callable[[], object]]) -> None:
@@ -163,8 +164,7 @@ def run(
     log.parent.mkdir(parents=True, exist_ok=True)
     child: subprocess.Popen[bytes] | None = None
     group = _group.get()
-    if group is not None:
-        group.check()
+    group.check()
     with log.open("wb") as file:
         try:
             with _interrupts_held_back():
@@ -177,18 +177,16 @@ def run(
                     stderr=subprocess.STDOUT,
                     process_group=0,
                 )
-            if group is not None:
-                group.add(child)
+            group.add(child)
             code = _wait(child, log)
         except BaseException:
             if child is not None:
                 _stop(child)
             raise
         finally:
-            if group is not None and child is not None:
+            if child is not None:
                 group.remove(child)
-    if group is not None:
-        group.check()
+    group.check()
     if code != 0:
         lines = "".join(f"\n    {line}" for line in _tail(log, SHOWN_LINES))
         raise EarshotError(
@@ -219,7 +217,7 @@ def _interrupts_held_back() -> Iterator[None]:
 def _wait(child: subprocess.Popen[bytes], log: Path) -> int:
     begin = time.monotonic()
     width = 0
-    alone = _group.get() is None
+    alone = _group.get() is _ALONE
     redrawn = alone and sys.stdout.isatty()
     tick = TICK_SECONDS if alone else max(TICK_SECONDS, SHARED_TICK_SECONDS)
     while True:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pulumi
 
+from components.announced import log_notes, prove
 from components.aws import clients
 from components.aws.cluster import AwsStackCluster
 from components.aws.credentials import StackSettings
@@ -25,7 +26,6 @@ from components.client_output import announce_clients
 from components.leaving import matters
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
-from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.listeners.terms import Scope
 from earshot.placement.aws import VALIDATOR, AwsPlan, plan_aws, report_parameter
 from earshot.placement.aws_standpoints import aws_standpoints
@@ -42,30 +42,25 @@ def deploy(stack: str, spec: AwsSpec, state: Path) -> AwsStackCluster:
     Raises EarshotError.
     """
     held = recalled(state)
-    root, client_config = state / "kafka", None
+    root = state / "kafka"
     change = Change.of(state, plan_aws(spec, stack, root=root).plan)
     _check_unused(stack, spec, held, change)
     spec = spec_at(spec, stack, change.plan, [item.own for item in held.running], root)
     planned = plan_aws(spec, stack, root=root)
-    for note in (*planned.notes, change.note) if change.note else planned.notes:
-        pulumi.log.info(note)
+    log_notes(planned, change)
     begun = held.beginning(Made(change.plan, written(spec)))
     begin = partial(BegunChange, stack, begun, state)
     cluster = AwsStackCluster(stack, spec, root, begin, change.leaving)
-    if cluster.secured is not None:
-        pulumi.export("certificates_expire", cluster.secured.certificates.expires)
-        client_config = root / FOLDER / VALIDATOR_FILE
     contract = pulumi.Output.all(cluster.plan, cluster.cluster_id).apply(
         lambda it: Contract.of(it[0].plan, stack, spec.placement, it[1], leaving=change.leaving)
     )
-    announce_clients(spec, planned.plan.security, contract, root)
+    expires = cluster.secured.certificates.expires if cluster.secured else None
+    client_config = announce_clients(spec, planned.plan.security, contract, root, expires)
     for item in spec.listeners:
         pulumi.export(f"bootstrap_{item.name}", _bootstrap(contract, item.name))
-    pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
     pulumi.export("names", cluster.plan.apply(_names))
     pulumi.export("ids", _ids(cluster))
     pulumi.export("vpc", cluster.vpc_id)
-    pulumi.export("incarnations", cluster.incarnations)
     validator = None
     if spec.validator is not None:
         validator = Validator(
@@ -148,13 +143,7 @@ def _prove(
         for item in spec.listeners:
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
-    return AwsValidation(
-        stack,
-        contract,
-        cluster.incarnations,
-        spec.validation,
-        state,
-        pulumi.ResourceOptions(depends_on=[cluster.ready, *(validator.ready if validator else ())]),
-        vantages=standpoints,
-        client_config=client_config,
+    ready = validator.ready if validator else ()
+    return prove(
+        stack, spec, contract, cluster, state, standpoints, client_config, AwsValidation, ready
     )

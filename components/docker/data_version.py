@@ -88,10 +88,7 @@ def _refusal(version: str, made_for: str, level: int | None) -> str | None:
 def _look(
     engines: Engines, wanted: WantedStack, images: Iterable[str], volume: SeenVolume
 ) -> tuple[bool, int | None]:
-    """Whether Kafka has written to a volume, and the feature level found in it.
-
-    Raises NotAsked.
-    """
+    """Whether Kafka has written to a volume, and the feature level found in it. Raises NotAsked."""
     host = next(it for it in wanted.hosts if it.name == volume.host)
     encoded = throwaway.ask_any(
         engines.of(host), images, ["bash", "-c", _SCRIPT, "look", DATA], volumes={volume.name: DATA}

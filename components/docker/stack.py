@@ -17,8 +17,8 @@ from components.docker.in_turn import ended
 from components.dynamic import read
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
-from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
+from earshot.placement import DockerPlan, plan_docker, plan_step
+from earshot.placement.docker import network_name
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
 
@@ -43,12 +43,10 @@ def deploy(stack: str, spec: DockerSpec, state: Path) -> None:
         begin=partial(BegunChange, stack, begun, state),
         ended=ended(stack, planned) if held.proved else (),
     )
-    client_config = None
-    if cluster.expires is not None:
-        pulumi.export("certificates_expire", cluster.expires)
-        client_config = state / "kafka" / FOLDER / VALIDATOR_FILE
-    announce_clients(spec, planned.plan.security, contract, state / "kafka")
-    proof = prove(stack, spec, contract, cluster, state, standpoints, client_config)
+    security, root = planned.plan.security, state / "kafka"
+    client_config = announce_clients(spec, security, contract, root, cluster.expires)
+    identified = cluster.cluster_id.apply(contract.identified)
+    proof = prove(stack, spec, identified, cluster, state, standpoints, client_config)
     ProvedChange(stack, change, begun, state, pulumi.ResourceOptions(depends_on=[proof]))
 
 

@@ -13,8 +13,7 @@ from components.client_output import announce_clients
 from components.local.cluster import LocalCluster
 from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
-from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.placement.local import plan_local
+from earshot.placement import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
 
@@ -30,9 +29,8 @@ def deploy(stack: str, spec: LocalSpec, state: Path) -> None:
     named = spec.client_config
     client_config = Project.find().root / named if named else None
     cluster = LocalCluster(stack, spec, planned, wanted=wanted.plan, client_config=client_config)
-    if cluster.expires is not None:
-        pulumi.export("certificates_expire", cluster.expires)
-        client_config = planned.root / FOLDER / VALIDATOR_FILE
-    announce_clients(spec, planned.plan.security, contract, planned.root)
-    proof = prove(stack, spec, contract, cluster, state, client_config=client_config)
+    security, root = planned.plan.security, planned.root
+    made = announce_clients(spec, security, contract, root, cluster.expires)
+    identified = cluster.cluster_id.apply(contract.identified)
+    proof = prove(stack, spec, identified, cluster, state, client_config=made or client_config)
     CompleteChange(stack, change, state, pulumi.ResourceOptions(depends_on=[proof]))

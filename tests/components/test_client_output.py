@@ -39,7 +39,7 @@ def announced(
     assert plan.security is not None
     exported: dict[str, Any] = {}
     monkeypatch.setattr(pulumi, "export", exported.__setitem__)
-    announce_clients(spec, plan.security, Contract.of(plan, "s", "local"), root)
+    announce_clients(spec, plan.security, Contract.of(plan, "s", "local"), root, None)
     found: dict[str, Any] = exported[OUTPUT]
     return found
 
