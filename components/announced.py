@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.validation import Validation
+from components.outputs import applied
+from components.validation import Validation, ValidationProvider
 from earshot.config.document import Spec
 from earshot.placement import Planned
 from earshot.placement.standpoint import Standpoint
@@ -50,7 +51,7 @@ def prove(
     state: Path,
     standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,
-    kind: type[Validation] = Validation,
+    provider: ValidationProvider | None = None,
     after: Sequence[pulumi.Resource] = (),
 ) -> Validation:
     """The validation of the whole contract, which it exports, from ``standpoints`` or else here.
@@ -58,15 +59,21 @@ def prove(
     ``client_config`` is the file with the validator's credentials, where listeners ask for some.
     It waits for ``after``, too.
     """
-    pulumi.export("contract", contract.apply(lambda known: known.model_dump(mode="json")))
+    document = contract.apply(lambda known: known.model_dump(mode="json"))
+    pulumi.export("contract", document)
     pulumi.export("incarnations", cluster.incarnations)
-    return kind(
-        stack,
-        contract,
-        cluster.incarnations,
-        spec.validation,
-        state,
-        pulumi.ResourceOptions(depends_on=[cluster.ready, *after]),
-        vantages=standpoints,
-        client_config=client_config,
-    )
+    props = {
+        "contract": document,
+        "incarnations": dict(cluster.incarnations),
+        "records": spec.validation.records,
+        "deadline": spec.validation.deadline,
+        "state_dir": str(state),
+        "vantages": applied(
+            standpoints, lambda known: [item.model_dump(mode="json") for item in known]
+        ),
+        "verdict": None,
+    }
+    if client_config is not None:
+        props["client_config"] = str(client_config)
+    opts = pulumi.ResourceOptions(depends_on=[cluster.ready, *after])
+    return Validation(provider or ValidationProvider(), stack, props, opts)

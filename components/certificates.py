@@ -41,7 +41,7 @@ class CertificatesProvider(Provider):
     """What decides beside them is seen in the folder."""
 
     def diff(self, _id: str, olds: Props, news: Props) -> DiffResult:
-        if isinstance(news["hosts"], Unknown):  # as long as a node's name is
+        if isinstance(news["hosts"], Unknown):  # while a node's name is
             return DiffResult(changes=True)
         store = store_of(news)
         with on_lines_of_its_own():

@@ -1,4 +1,4 @@
-"""The output `client_properties`: how each user comes in by each listener, and no secret.
+"""The output `client_properties`: how each user connects to each listener, and no secret.
 
 A state is encrypted by a passphrase that may be the well-known one, so passwords and
 keys never enter it: the output names the files that hold them.
@@ -40,16 +40,16 @@ def announce_clients(
     if spec.security is None or security is None:
         return None
     pulumi.export("certificates_expire", expires)
-    way = partial(_ways_in, spec, spec.security)
+    listed = partial(_by_user, spec, spec.security)
     own, folder = Project.find().root, root / FOLDER
     if folder.is_relative_to(own):
         folder = folder.relative_to(own)
     trusted = trusted_by(security)
-    pulumi.export(OUTPUT, applied(contract, lambda it: way(it, folder, trusted)))
+    pulumi.export(OUTPUT, applied(contract, lambda it: listed(it, folder, trusted)))
     return root / FOLDER / VALIDATOR_FILE
 
 
-def _ways_in(
+def _by_user(
     cluster: ClusterSpec, spec: SecuritySpec, contract: Contract, folder: Path, trusted: str
 ) -> dict[str, Any]:
     """By user and listener, properties, and where the password lies if one is asked for."""

@@ -30,13 +30,13 @@ Known = Mapping[str, Sequence[str]]
 
 
 class UsersProvider(Provider):
-    """What all placements do alike; each has its own way to the brokers."""
+    """What all placements do alike; each reaches the brokers in its own way."""
 
     ID = "users"
     DECISIVE = ("cluster_id", "users", "mechanism", "passwords", "logins")
 
     def access(self, props: Props) -> Mapping[str, str]:
-        """Librdkafka's settings with which a node comes in."""
+        """Librdkafka's settings with which a node logs in."""
         raise NotImplementedError
 
     def carry_out(self, order: UsersOrder, props: Props) -> None:

@@ -16,15 +16,13 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pulumi
 from pulumi.dynamic import Resource
 
 from components.dynamic import Props, Provider, here
-from components.outputs import applied
 from earshot import cache
-from earshot.config.cluster import ValidationSpec
 from earshot.errors import EarshotError
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint
@@ -156,36 +154,8 @@ def _failure(report: Path, code: int, errors: str) -> str:
 class Validation(Resource, module="earshot", name="Validation"):
     """Proof that every broker can be reached through every listener.
 
-    From this host, or, with ``vantages``, from each of them through the listeners of its scope.
+    From this host, or, with `vantages`, from each of them through the listeners of its scope.
     """
 
     verdict: pulumi.Output[str]
     """`pass`, or `inconclusive` where a vantage leaves something out."""
-    provider: type[ValidationProvider] = ValidationProvider
-
-    def __init__(
-        self,
-        name: str,
-        contract: Contract | pulumi.Output[Contract],
-        incarnations: Mapping[str, pulumi.Input[str]],
-        spec: ValidationSpec,
-        state_dir: Path,
-        opts: pulumi.ResourceOptions | None = None,
-        vantages: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
-        client_config: Path | None = None,
-    ) -> None:
-        """``client_config`` is a file with credentials, where listeners ask for some."""
-        props: dict[str, Any] = {
-            "contract": applied(contract, lambda known: known.model_dump(mode="json")),
-            "incarnations": dict(incarnations),
-            "records": spec.records,
-            "deadline": spec.deadline,
-            "state_dir": str(state_dir),
-            "vantages": applied(
-                vantages, lambda known: [item.model_dump(mode="json") for item in known]
-            ),
-            "verdict": None,
-        }
-        if client_config is not None:
-            props["client_config"] = str(client_config)
-        super().__init__(self.provider(), name, props, opts)

@@ -184,7 +184,7 @@ class ChangePreflightProvider(CheckedProvider):
         try:
             values = reader(self._config, olds["region"])(olds["reports"])
         except EarshotError as reason:
-            print(f"whether a node has served is not known: {reason.line}", flush=True)
+            print(f"whether a node has served is not known: {reason.line}")
             return ""
         reports = map(NodeReport.read, values.values())
         served = any(it is not None and it.serves for it in reports)

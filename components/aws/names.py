@@ -67,7 +67,9 @@ class Names(TaggedComponent):
         roles += [CONTROLLERS] if id in spec.controller_ids else []
         return aws.ec2.NetworkInterface(
             # so the instance waits too: it needs a route to what it boots from
-            **self._named(name, protect=spec.deletion_protection, depends_on=[*self._network.ways]),
+            **self._named(
+                name, protect=spec.deletion_protection, depends_on=[*self._network.routes]
+            ),
             subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],
             security_groups=[self._groups[role] for role in roles],
             description=f"{name} of {self._name}",

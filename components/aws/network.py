@@ -49,7 +49,7 @@ class NetworkFacts:
     dns: VpcDns
     subnets: Mapping[tuple[str, bool], pulumi.Input[str]]
     """Ids by zone, and by whether the subnet is public."""
-    ways: tuple[pulumi.Resource, ...] = ()
+    routes: tuple[pulumi.Resource, ...] = ()
     """What an instance needs to reach anything beyond its subnet: routes and associations."""
 
 
@@ -71,7 +71,7 @@ class Network(TaggedComponent):
             enable_dns_hostnames=True,
         )
         self._gateway = aws.ec2.InternetGateway(**self._named(), vpc_id=self.vpc.id)
-        self._ways: list[pulumi.Resource] = []
+        self._routes: list[pulumi.Resource] = []
         self._subnets = {item: self._subnet(item) for item in args.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
@@ -87,7 +87,7 @@ class Network(TaggedComponent):
             vpc_id=self.vpc.id,
             dns=VpcDns(support=True, hostnames=True),
             subnets={(item.zone, item.public): made.id for item, made in self._subnets.items()},
-            ways=tuple(self._ways),
+            routes=tuple(self._routes),
         )
         self.register_outputs({"vpc_id": self.vpc.id})
 
@@ -103,7 +103,7 @@ class Network(TaggedComponent):
     def _route(self) -> list[aws.ec2.RouteTable]:
         """One table for the public subnets, and one per zone for the private ones."""
         public = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
-        self._way("public", public, gateway_id=self._gateway.id)
+        self._add_route("public", public, gateway_id=self._gateway.id)
         tables = [public]
         shared: aws.ec2.NatGateway | None = None
         for subnet, made in self._subnets.items():
@@ -116,8 +116,8 @@ class Network(TaggedComponent):
                 ):
                     shared = self._nat(subnet.zone)
                 if shared is not None:
-                    self._way(subnet.name, table, nat_gateway_id=shared.id)
-            self._ways.append(
+                    self._add_route(subnet.name, table, nat_gateway_id=shared.id)
+            self._routes.append(
                 aws.ec2.RouteTableAssociation(
                     f"{self._name}-{subnet.name}",
                     subnet_id=made.id,
@@ -127,8 +127,10 @@ class Network(TaggedComponent):
             )
         return tables
 
-    def _way(self, suffix: str, table: aws.ec2.RouteTable, **target: pulumi.Input[str]) -> None:
-        self._ways.append(
+    def _add_route(
+        self, suffix: str, table: aws.ec2.RouteTable, **target: pulumi.Input[str]
+    ) -> None:
+        self._routes.append(
             aws.ec2.Route(
                 f"{self._name}-{suffix}",
                 route_table_id=table.id,

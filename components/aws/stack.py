@@ -19,7 +19,7 @@ from components.aws import clients
 from components.aws.cluster import AwsStackCluster
 from components.aws.credentials import StackSettings
 from components.aws.ssm import reader
-from components.aws.validation import AwsValidation
+from components.aws.validation import AwsValidationProvider
 from components.aws.validator import Validator
 from components.change_memory import BegunChange, HeldChanges, Made, ProvedChange, recalled
 from components.client_output import announce_clients
@@ -144,6 +144,5 @@ def _prove(
             if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
                 pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
     ready = validator.ready if validator else ()
-    return prove(
-        stack, spec, contract, cluster, state, standpoints, client_config, AwsValidation, ready
-    )
+    provider = AwsValidationProvider()
+    return prove(stack, spec, contract, cluster, state, standpoints, client_config, provider, ready)

@@ -6,15 +6,9 @@ import os
 from collections.abc import Mapping
 
 from components.aws.credentials import environment
-from components.validation import Validation, ValidationProvider
+from components.validation import ValidationProvider
 
 
 class AwsValidationProvider(ValidationProvider):
     def environment(self) -> Mapping[str, str]:
         return environment(self._config, os.environ)
-
-
-class AwsValidation(Validation, module="earshot", name="Validation"):
-    """Proof of the listeners of brokers on AWS, as far as there are vantages."""
-
-    provider = AwsValidationProvider

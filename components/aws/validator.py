@@ -71,9 +71,7 @@ class Validator:
             Profile(shared, self._full, self._policy(made, bundle_ref)),
             pulumi.Output.all(made.bucket, version, shared.approved_digest).apply(
                 with_run_errors(
-                    lambda found: validator_user_data(
-                        self._settings(found[0], found[1], bundle_ref)
-                    )
+                    lambda it: validator_user_data(self._settings(it[0], it[1], bundle_ref))
                 )
             ),
             [uploaded],
@@ -108,7 +106,7 @@ class Validator:
         shared = self._shared
         return aws.ec2.NetworkInterface(
             # so the instance waits too: it needs a route to what it boots from
-            **shared.named(self._full, *self._network.ways),
+            **shared.named(self._full, *self._network.routes),
             subnet_id=self._network.subnets[self._zone, False],
             security_groups=[group],
             description=f"{VALIDATOR} of {shared.stack}",

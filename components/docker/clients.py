@@ -33,7 +33,7 @@ def problems(engines: Engines, wanted: WantedStack, running: Sequence[Running]) 
     """Listeners of ``running`` containers that ``wanted`` takes away, or gives another protocol,
     and that clients are connected to.
 
-    Other nodes of the cluster are no clients: a broker that is restarted connects anew.
+    Other nodes of the cluster are no clients: a broker that is restarted connects again.
     """
     staying = {node.id for node in wanted.plan.brokers}
     going = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 
@@ -27,19 +27,16 @@ def clearing(host: DockerHost, hosts: Sequence[DockerHost]) -> pulumi.ResourceHo
 
     def clear(args: pulumi.ResourceHookArgs) -> None:
         inputs = args.new_inputs or {}
+        own = {item["label"]: item["value"] for item in inputs["labels"]}
+        deployment = str(own[labels.DEPLOYMENT])
         if args.type.endswith(":Network"):
-            removed = _remove_network(host, inputs["name"], _deployment(inputs))
+            removed = _remove_network(host, inputs["name"], deployment)
         else:
-            removed = _remove_container(host, hosts, inputs["name"], _deployment(inputs))
+            removed = _remove_container(host, hosts, inputs["name"], deployment)
         if removed:
             pulumi.log.info(f"removed {inputs['name']}, of which Pulumi's state knew nothing")
 
     return pulumi.ResourceHookBinding(before_create=[clear])
-
-
-def _deployment(inputs: Mapping[str, Any]) -> str:
-    values = {item["label"]: item["value"] for item in inputs["labels"]}
-    return str(values[labels.DEPLOYMENT])
 
 
 def _remove_container(

@@ -173,7 +173,7 @@ class ReadinessProvider(Provider):
         definition = put_back.kept(here(news["state_dir"]), address.name, but=failed)
         if definition is None:
             return None
-        print(f"{address} did not come up: making it again as it was", flush=True)
+        print(f"{address} did not come up: making it again as it was")
         with Engines() as engines:
             # as it was, it is asked as it was
             asked = _addresses(olds["tellers"])

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NodeKeys:
-    """Files of this machine with which to come in as a node."""
+    """Files of this machine with which to log in as a node."""
 
     root: str
     """The folder of the stack's cluster."""

@@ -1,4 +1,4 @@
-"""The way to brokers in containers, for those who make users and permissions: a container, too."""
+"""Makes users and permissions of brokers in containers, from a container on their network."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class DockerUsersProvider(UsersProvider):
 
     def carry_out(self, order: UsersOrder, props: Props) -> None:
         standpoint = Standpoint.model_validate(props["standpoint"])
-        with docker_session(standpoint, props["stack"], _say) as session:
-            carry_out_on(session, props["stack"], order, Deadline(SECONDS), _say)
+        with docker_session(standpoint, props["stack"], print) as session:
+            carry_out_on(session, props["stack"], order, Deadline(SECONDS), print)
 
 
 def reached(stack: str, spec: DockerSpec, planned: DockerPlan) -> dict[str, Any]:
@@ -73,7 +73,3 @@ def _between(plan: ClusterPlan, node: Node) -> Listener:
     listener = node.listener(plan.inter_broker)
     assert listener is not None  # the spec holds the inter-broker listener for every broker
     return listener
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,12 +39,10 @@ def kafka_at_hand(version: str, *, fetching: bool = True) -> Kafka:
 
     Raises EarshotError where anything is missing.
     """
-    try:
+    with contextlib.suppress(EarshotError):
         return _verified(version)
-    except EarshotError:
-        if not fetching:
-            raise
-    kafka_broker_jars(version)
+    if fetching:
+        kafka_broker_jars(version)
     return _verified(version)
 
 
@@ -73,8 +72,7 @@ def prepare(root: Path, plan: ClusterPlan, wanted: ClusterPlan | None = None) ->
     Raises EarshotError before any node is touched.
     """
     kafka_at_hand(plan.kafka_version)
-    found = list(_all_kafka_problems(root, plan, wanted, fetching=True))
-    if found:
+    if found := _all_kafka_problems(root, plan, wanted, fetching=True):
         raise EarshotError(
             "nothing was changed", observed="".join(f"\n- {problem}" for problem in found)
         )

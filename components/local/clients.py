@@ -19,7 +19,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     """Listeners of running nodes that ``plan`` lacks, or has with another protocol, and that
     clients are connected to.
 
-    Other nodes of the cluster are no clients: a broker that is restarted connects anew.
+    Other nodes of the cluster are no clients: a broker that is restarted connects again.
     """
     directories = {node.id: node_directory(root, node.id) for node in plan.brokers}
     pids = {

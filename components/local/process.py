@@ -186,9 +186,9 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
 
 
 def _ends(process: psutil.Process, seconds: float) -> bool:
-    """Whether ``process`` ends within ``seconds``, be it that nobody takes note of it.
+    """Whether ``process`` ends within ``seconds``.
 
-    Where a container's first process collects no children, an ended one stays in the list for good.
+    Where a container's first process collects no children, one that has ended stays a zombie.
     """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:

@@ -93,7 +93,7 @@ class NodeProvider(Provider):
         with contextlib.suppress(EarshotError):
             if original != own and process_of(_node(original, props)) is not None:
                 # do not stop it: this checkout is a copy, and the process is the original's
-                print(f"node {int(props['node_id'])} in {original} runs on", flush=True)
+                print(f"node {int(props['node_id'])} in {original} runs on")
         with on_lines_of_its_own():
             process.stop(_directory(props), restart.grace(own))
 
@@ -139,7 +139,7 @@ def _settled(props: Props) -> str:
         lost = quorum.kept(root) is None
         settled = quorum.settle(root, plan)
     if lost and on_disk.found(root) is not None:
-        print(f"cluster.json in {root} was lost; made again from the nodes' own files", flush=True)
+        print(f"cluster.json in {root} was lost; made again from the nodes' own files")
     return settled.cluster_id
 
 

@@ -1,4 +1,4 @@
-"""The way to the brokers of this machine, for those who make users and permissions."""
+"""Makes users and permissions of the brokers of this machine."""
 
 from __future__ import annotations
 
