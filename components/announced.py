@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pulumi
 
@@ -16,14 +16,17 @@ from earshot.placement.standpoint import Standpoint
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 
-if TYPE_CHECKING:
-    from components.aws.cluster import AwsStackCluster
-    from components.docker.cluster import DockerCluster
-    from components.local.cluster import LocalCluster
-    from earshot.placement.aws import AwsPlan
+
+class Deployed(Protocol):
+    """The outputs of a cluster that its validation needs."""
+
+    @property
+    def incarnations(self) -> Mapping[str, pulumi.Output[str]]: ...
+    @property
+    def ready(self) -> pulumi.Resource: ...
 
 
-def log_notes(planned: LocalPlan | DockerPlan | AwsPlan, change: Change) -> None:
+def log_notes(planned: Planned, change: Change) -> None:
     """Shows what is to be known of ``planned``, which is of the next step of ``change``."""
     for note in filter(None, (*planned.notes, change.note)):
         pulumi.log.info(note)
@@ -47,7 +50,7 @@ def prove(
     stack: str,
     spec: Spec,
     contract: pulumi.Output[Contract],
-    cluster: LocalCluster | DockerCluster | AwsStackCluster,
+    cluster: Deployed,
     state: Path,
     standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
     client_config: Path | None = None,

@@ -17,8 +17,7 @@ from components.docker.in_turn import ended
 from components.dynamic import read
 from earshot.config.docker import DockerSpec
 from earshot.facts.container import PublishedPort
-from earshot.placement import DockerPlan, plan_docker, plan_step
-from earshot.placement.docker import network_name
+from earshot.placement.docker import DockerPlan, network_name, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints
 from earshot.transition.change import Change
 

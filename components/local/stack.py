@@ -13,7 +13,7 @@ from components.client_output import announce_clients
 from components.local.cluster import LocalCluster
 from components.local.quorum import any_runs
 from earshot.config.local import LocalSpec
-from earshot.placement import plan_local
+from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
 

@@ -83,14 +83,7 @@ def check_plan(
 
 def check_planned(spec: Spec, planned: Planned, policy: ResolverPolicy) -> PlanCheck:
     """The check of what ``spec`` comes to, with what its placement adds to the plan."""
-    cloud, addresses = None, None
-    containers: dict[int, Container] = {}
-    if isinstance(planned, DockerPlan):
-        held = planned.containers.items()
-        containers = {id: read_container(item.inputs(_ANY_ID)) for id, item in held}
-    if isinstance(planned, AwsPlan):
-        addresses = planned.addresses
-        cloud = Cloud(planned.instances, planned.clients, planned.declared)
+    held = planned.containers.items()
     return check_plan(
         planned.plan,
         spec.placement,

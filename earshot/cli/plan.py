@@ -92,8 +92,8 @@ def findings_text(found: PlanCheck, terminal: Terminal) -> str:
 def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> str:
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
-    titles = DOCKER_HEAD if isinstance(planned, DockerPlan) else HEAD
-    row = _docker_columns(planned) if isinstance(planned, DockerPlan) else _columns
+    titles = DOCKER_HEAD if planned.containers else HEAD
+    row = _docker_columns(planned) if planned.containers else _columns
     sockets = [(node, it, i == 0) for node in plan.nodes for i, it in enumerate(node.listeners)]
     head, *rows = columns([titles, *(row(*it) for it in sockets)])
     brokers = len(plan.brokers)

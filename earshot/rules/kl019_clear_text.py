@@ -65,8 +65,8 @@ def enables_plain(view: StrictSettings, listener: str) -> bool:
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
-    """Findings about a plan; on AWS the stack file has to give a reason for each listener."""
-    for node in facts.nodes if facts.placement != "aws" else ():
+    """Findings about a plan, unless the stack file has to give a reason for each listener."""
+    for node in facts.nodes if not has_reasons(facts.placement) else ():
         for listener in node.listeners:
             host = str(listener.host)
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
