@@ -26,6 +26,13 @@ JVM_OPTIONS = [
     # Kafka looks the voters' hosts up and ignores the result: an empty table answers at once
     "-Djdk.net.hosts.file=/dev/null",
 ]
+CLASSES = (
+    "authorizer.class.name",
+    "kafka.metrics.reporters",
+    "metric.reporters",
+    "replica.selector.class",
+)
+"""Settings of classes that Kafka's parser takes for mere text, and that each broker's start loads."""
 
 
 def main() -> None:
@@ -93,6 +100,24 @@ def _refusal(gateway: JavaGateway, text: str) -> str:
         ):  # jars that do not fit together
             raise
         return str(cause.getMessage() or cause.toString())
+    return _lacking(gateway, properties)
+
+
+def _lacking(gateway: JavaGateway, properties: Any) -> str:
+    """The first class of `CLASSES` that is not among the jars, in Kafka's words for others."""
+    loader = gateway.jvm.java.lang.ClassLoader.getSystemClassLoader()
+    for key in CLASSES:
+        value = str(properties.getProperty(key, ""))
+        # what a reference leads to, a broker reads when it starts
+        for name in () if "${" in value else map(str.strip, value.split(",")):
+            try:
+                if name:
+                    loader.loadClass(name)
+            except Py4JJavaError:
+                return (
+                    f"Invalid value {value} for configuration {key}: "
+                    f"Class {name} could not be found."
+                )
     return ""
 
 

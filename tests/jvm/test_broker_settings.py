@@ -53,6 +53,9 @@ def test_each_node_gets_kafka_s_own_answer() -> None:
             2: GOOD + "num.io.threads=abc\n",
             3: GOOD + "replica.fetch.wait.max.ms=60000\n",
             4: GOOD + "principal.builder.class=org.example.Builder\n",
+            5: GOOD + "metric.reporters=org.apache.kafka.common.metrics.JmxReporter,a.Reporter\n",
+            6: GOOD + "authorizer.class.name=kafka.security.authorizer.AclAuthorizer\n",
+            7: GOOD + "authorizer.class.name=${file:/nowhere:authorizer}\n",
         },
     )
     assert answer == ParserAnswer(
@@ -62,10 +65,15 @@ def test_each_node_gets_kafka_s_own_answer() -> None:
             " replica.fetch.wait.max.ms to prevent unnecessary socket timeouts",
             4: "Invalid value org.example.Builder for configuration principal.builder.class:"
             " Class org.example.Builder could not be found.",
+            5: "Invalid value org.apache.kafka.common.metrics.JmxReporter,a.Reporter for"
+            " configuration metric.reporters: Class a.Reporter could not be found.",
+            6: "Invalid value kafka.security.authorizer.AclAuthorizer for configuration"
+            " authorizer.class.name: Class kafka.security.authorizer.AclAuthorizer could not be"
+            " found.",
         },
         metadata_version=27,
     )
-    assert [id for id, text in answer.refusals.items() if lacks_class(text)] == [4]
+    assert [id for id, text in answer.refusals.items() if lacks_class(text)] == [4, 5, 6]
 
 
 @pytest.mark.e2e
