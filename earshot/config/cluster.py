@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from earshot.config.listener import ListenerSpec
-from earshot.config.security import SecuritySpec, security_problems, token_problems
+from earshot.config.security import (
+    SecuritySpec,
+    authorizer_problems,
+    security_problems,
+    token_problems,
+)
 from earshot.listeners.model import Frozen, ListenerName, Port, whole_number
 from earshot.listeners.owned import check_property
 from earshot.listeners.problems import refuse, repeated, shown
@@ -213,6 +218,8 @@ class ClusterSpec(Frozen):
                             f"listeners.{item.name}.{key}: found {value} without `security`; "
                             "allowed: with it; without it `extra` has Kafka's own settings"
                         )
+            if self.controllers.protocol is Protocol.PLAINTEXT:
+                yield from authorizer_problems(self.controllers.name, self.extra)
             return
         if self.controllers.protocol is Protocol.PLAINTEXT and not self.PLAINTEXT_QUORUM:
             yield (

@@ -13,6 +13,8 @@ from earshot.config.listener import ListenerSpec
 from earshot.listeners.model import Frozen, whole_number
 from earshot.listeners.problems import refuse, repeated, shown
 from earshot.listeners.security import (
+    ANONYMOUS,
+    AUTHORIZER,
     OAUTHBEARER,
     VALIDATOR,
     is_computed,
@@ -25,6 +27,9 @@ _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
 _OF_OTHERS = ("GSSAPI", OAUTHBEARER)
 """Mechanisms of Kafka's that `security` cannot make users for."""
+_AUTHORIZER = "authorizer.class.name"
+_SUPER_USERS = "super.users"
+_ANYONE = "allow.everyone.if.no.acl.found"
 _TOKEN_URL = re.compile(r"(?:https?|file)://[A-Za-z0-9._~:/?#@!&()*+;=%\[\]-]+", re.ASCII)
 _REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
@@ -215,6 +220,25 @@ def token_problems(extra: Mapping[str, str]) -> Iterator[str]:
     for key, value in extra.items():
         if is_token_url(key) and not _TOKEN_URL.fullmatch(value):
             yield f"extra: {key}: found {shown(value)}; allowed: a URL of https, http or file"
+
+
+def authorizer_problems(controllers: str, extra: Mapping[str, str]) -> Iterator[str]:
+    """Why nodes could not reach the quorum by the permissions that ``extra`` turns on.
+
+    ``controllers`` is the quorum's listener, in plain text. A controller that another one refuses
+    a request ends.
+    """
+    users = extra.get(_SUPER_USERS, "")
+    unknown = "${" in users or any(key.endswith("principal.builder.class") for key in extra)
+    anyone = extra.get(_ANYONE, "").strip().lower() == "true"
+    if extra.get(_AUTHORIZER, "").strip() != AUTHORIZER or unknown or anyone:
+        return
+    if (named := f"User:{ANONYMOUS}") not in map(str.strip, users.split(";")):
+        yield (
+            f"extra: {_SUPER_USERS}: found {users or 'none'} with the {_AUTHORIZER} {AUTHORIZER}; "
+            f"allowed: {named} among them, as which nodes reach the quorum through {controllers} "
+            f'in plain text, or {_ANYONE}: "true"'
+        )
 
 
 def security_problems(

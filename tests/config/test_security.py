@@ -10,6 +10,7 @@ import pytest
 from earshot.certificates.given import Files
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
+from earshot.listeners.security import AUTHORIZER
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of
 from tests.config.aws_documents import document, read_aws
@@ -386,3 +387,39 @@ def test_instances_are_told_by_security_alone_how_to_come_in() -> None:
 def test_instances_take_certificates_of_others() -> None:
     spec = read_aws(security={"tls": {"from": {"certificate": "a", "authority": "b"}}})
     assert spec.security is not None and spec.security.tls.files is not None
+
+
+NODES_REFUSED = (
+    "x: extra: super.users: found {} with the authorizer.class.name {}; allowed: User:ANONYMOUS "
+    "among them, as which nodes reach the quorum through CONTROLLER in plain text, or "
+    'allow.everyone.if.no.acl.found: "true"'
+)
+
+
+@pytest.mark.parametrize(
+    ("users", "told"), [({}, "none"), ({"super.users": "User:admin"}, "User:admin")]
+)
+def test_an_authorizer_that_refuses_the_nodes_is_refused(users: dict[str, str], told: str) -> None:
+    extra = {"authorizer.class.name": AUTHORIZER, **users}
+    assert refusal(document(extra=extra)) == NODES_REFUSED.format(told, AUTHORIZER)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"super.users": "User:admin; User:ANONYMOUS"},
+        {"super.users": "${file:/etc/kafka/users:all}"},
+        {"allow.everyone.if.no.acl.found": "True"},
+        {"principal.builder.class": "org.example.Builder"},
+        {"authorizer.class.name": "org.example.Authorizer"},
+    ],
+)
+def test_an_authorizer_that_may_know_the_nodes_is_taken(extra: dict[str, str]) -> None:
+    extra = {"authorizer.class.name": AUTHORIZER, **extra}
+    assert read_spec(document(extra=extra), "x").extra == extra
+
+
+def test_what_nodes_are_called_is_not_known_where_the_quorum_is_not_in_plain_text() -> None:
+    extra = {"authorizer.class.name": AUTHORIZER, "super.users": "User:CN=node"}
+    controllers = {"protocol": "SSL"}
+    assert read_spec(document(extra=extra, controllers=controllers), "x").extra == extra
