@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from components.local.record import PROPERTIES
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
@@ -21,14 +24,18 @@ _REMEDY = (
 )
 
 
+_Id = Annotated[str, Field(pattern=r"^\d+$")]
+_Version = Annotated[str, Field(pattern=r"^\d+\.\d+")]
+
+
 @dataclass(frozen=True)
 class QuorumMemory:
     """What was decided when the cluster was formatted, and whether it serves."""
 
     cluster_id: str
-    voters: dict[str, str]
+    voters: dict[_Id, str]
     """host:port by node id."""
-    kafka_version: str
+    kafka_version: _Version
     """The newest that a broker has served with; before that, the first one planned."""
     brokers: tuple[int, ...]
     serving: bool = False

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
+from pydantic import TypeAdapter
 
 from components.local import on_disk
 from components.local.data_root import obstacles
@@ -29,6 +30,8 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
 from earshot.listeners.terms import Protocol
 
+_MEMORY = TypeAdapter(QuorumMemory)
+
 
 def recall(root: Path) -> QuorumMemory | None:
     """The memory of the cluster under ``root``, or None before its first start.
@@ -39,19 +42,17 @@ def recall(root: Path) -> QuorumMemory | None:
 
 
 def kept(root: Path) -> QuorumMemory | None:
-    """What `cluster.json` holds, or None where it is missing, empty or cut short."""
+    """What `cluster.json` holds, or None where it is missing, empty, cut short or something else."""
     path = root / "cluster.json"
     try:
-        document = json.loads(path.read_text())
-        document["brokers"] = tuple(document["brokers"])
-        return QuorumMemory(**document)
+        return _MEMORY.validate_json(path.read_bytes())
     except PermissionError:
         raise EarshotError(
             str(path),
             observed=f"this user ({user()}) may not read it",
             remedy=f"run the command as its owner ({owner(path)})",
         ) from None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError):
         return None
 
 

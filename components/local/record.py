@@ -84,7 +84,7 @@ def read_record(directory: Path) -> Record | None:
             "runs",
             remedy=f"run the command as its owner ({owner(path)})",
         ) from None
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     valid = isinstance(found.pid, int) and isinstance(found.started, int | float) and found.pid > 0
     return found if valid else None

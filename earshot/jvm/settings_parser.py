@@ -32,7 +32,7 @@ CLASSES = (
     "metric.reporters",
     "replica.selector.class",
 )
-"""Settings of classes that Kafka's parser takes for mere text, and that each broker's start loads."""
+"""Settings of classes that Kafka's parser takes for mere text, and that a broker's start loads."""
 
 
 def main() -> None:

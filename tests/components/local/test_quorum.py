@@ -260,10 +260,33 @@ def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: 
         assert order == [2, 4, 1, 3, 5]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"cluster_id": "x"}'])
+WHOLE = {"cluster_id": "x", "voters": {"1": "h:1"}, "kafka_version": "4.1.1", "brokers": [1]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"cluster_id": "x"}',
+        "[" * 100_000,
+        json.dumps({**WHOLE, "cluster_id": 5}),
+        json.dumps({**WHOLE, "voters": {"1": 7}}),
+        json.dumps({**WHOLE, "voters": {"one": "h:1"}}),
+        json.dumps({**WHOLE, "kafka_version": "newest"}),
+        json.dumps({**WHOLE, "brokers": ["one"]}),
+    ],
+)
 def test_an_unreadable_memory_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)
     assert quorum.recall(tmp_path) is None
+
+
+def test_a_readable_memory_is_one(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text(json.dumps(WHOLE))
+    assert quorum.recall(tmp_path) == QuorumMemory("x", {"1": "h:1"}, "4.1.1", (1,), serving=False)
 
 
 def test_a_memory_survives_the_disk(tmp_path: Path) -> None:
@@ -300,7 +323,7 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
     def refused(*_: object, **__: object) -> str:
         raise PermissionError
 
-    monkeypatch.setattr(Path, "read_text", refused)
+    monkeypatch.setattr(Path, "read_bytes", refused)
     monkeypatch.setattr(quorum, "user", lambda: "ann")
     monkeypatch.setattr(quorum, "owner", lambda _: "bob")
     with pytest.raises(EarshotError) as caught:

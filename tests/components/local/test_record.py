@@ -189,6 +189,7 @@ print([running(pathlib.Path(path)) is not None for path in ({str(original)!r}, {
         '{"pid": -1, "started": 1, "digest": "d"}',
         '{"pid": 0, "started": 1, "digest": "d"}',
         '{"pid": 1, "started": "1", "digest": "d"}',
+        "[" * 100_000,
     ],
 )
 def test_an_unreadable_record_is_no_record(tmp_path: Path, text: str) -> None:
