@@ -88,7 +88,8 @@ class Stack:
         if self._exists():
             self._check_needs()
             code = self._pulumi("destroy", "--yes")
-        self._stop_left_over()
+        if code == 0:  # else another command may be at work on the stack, with these very brokers
+            self._stop_left_over()
         return code
 
     def clean(self) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from components.local import process
 from earshot.errors import EarshotError
 from earshot.placement import plan_stack
 from earshot.project import Project
@@ -162,3 +163,17 @@ def test_what_is_left_is_told_by_what_is_remembered(checkout: Path) -> None:
 
 def test_a_stack_without_a_file_has_nothing_left(checkout: Path) -> None:
     assert stack("other")._steps_left() == ()
+
+
+@pytest.mark.parametrize(("code", "stopped"), [(0, ["node-1"]), (255, [])])
+def test_down_stops_what_is_left_over_only_where_pulumi_has_destroyed_the_rest(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, code: int, stopped: list[str]
+) -> None:
+    """A refused `destroy` may say that another command is at work, with these brokers."""
+    (checkout / ".earshot/stacks/other/kafka/node-1").mkdir(parents=True)
+    found: list[str] = []
+    monkeypatch.setattr(Stack, "_exists", lambda _: True)
+    monkeypatch.setattr(Stack, "_pulumi", lambda *_, **__: code)
+    monkeypatch.setattr(process, "stop", lambda folder, grace: found.append(folder.name))
+    assert main(["down", "--stack", "other"]) == code
+    assert found == stopped
