@@ -42,7 +42,7 @@ def recall(root: Path) -> QuorumMemory | None:
 
 
 def kept(root: Path) -> QuorumMemory | None:
-    """What `cluster.json` holds; None where it is missing, empty, cut short or something else."""
+    """What `cluster.json` holds, or None where it is missing, cut short or something else."""
     path = root / "cluster.json"
     try:
         return _MEMORY.validate_json(path.read_bytes())
