@@ -107,6 +107,20 @@ def listening() -> list[Listening]:
     ]
 
 
+def kept(wanted: Bound) -> str:
+    """By whom ``wanted`` cannot be bound though nobody listens there; empty where it can.
+
+    A connection from this machine has a port of its own, and a socket may be bound and not listen.
+    """
+    if free(wanted):
+        return ""
+    for connection, pid in _connections():
+        own = connection.laddr
+        if connection.status != psutil.CONN_LISTEN and own and own.port == wanted.port and pid:
+            return f"port {wanted.port} is in use by a connection of pid {pid} ({_name(pid)})"
+    return f"port {wanted.port} is in use by a socket that does not listen"
+
+
 def connected(holder: int, ports: Collection[int]) -> list[Connected]:
     """The connections to ``ports`` that the process ``holder`` of this machine has accepted."""
     ends = {}

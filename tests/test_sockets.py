@@ -21,6 +21,7 @@ from earshot.sockets import (
     connections,
     free,
     from_proc,
+    kept,
     listening,
     of_java,
 )
@@ -151,6 +152,14 @@ def test_a_listening_socket_is_listed_with_its_process() -> None:
         assert found.pid == os.getpid()
         assert conflict(of_java("127.0.0.1", port), found.bound)
         assert f"port {port} is in use by pid {os.getpid()} (" in str(found)
+
+
+def test_a_port_may_be_kept_by_a_socket_that_does_not_listen() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        wanted = Bound(*other.getsockname())
+        assert kept(wanted) == f"port {wanted.port} is in use by a socket that does not listen"
+    assert kept(wanted) == ""
 
 
 def test_where_not_all_may_be_listed_those_of_this_user_are(

@@ -216,7 +216,9 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     listening = sockets.listening()
     for node in plan.nodes:
         for item in node.listeners:
-            for holder in _holders(item, listening):
+            remedy = f"Free the port, or choose another `port` for {item.name}"
+            holders = list(_holders(item, listening))
+            for holder in holders:
                 neighbour = _node_of(holder.pid, directories)
                 if neighbour != node.id:
                     settings = settings_of(holder.pid)
@@ -224,9 +226,11 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
                         f"listener {item.name} of node {node.id}: {holder}"
                         + (f" (Kafka with {settings})" if settings and not neighbour else "")
                         + (f", which is node {neighbour} of this cluster" if neighbour else "")
-                        + f". Free the port, or choose another `port` for {item.name}"
+                        + f". {remedy}"
                     )
                     break
+            if not holders and (keeper := _keeper(item)):
+                yield f"listener {item.name} of node {node.id}: {keeper}. {remedy}"
 
 
 def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
@@ -245,14 +249,25 @@ def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
 
 def _holders(listener: Listener, listening: list[sockets.Listening]) -> Iterator[sockets.Listening]:
     """Those of ``listening`` that keep a JVM from binding ``listener``."""
-    try:
-        wanted = sockets.of_java(listener.bind_host, listener.bind_port)
-    except OSError:
-        return  # the name does not resolve: the broker's log reports it
+    if (wanted := _wanted(listener)) is None:
+        return
     for held in listening:
         verdict = sockets.conflict(wanted, held.bound)
         if verdict or (verdict is None and not sockets.free(wanted)):
             yield held
+
+
+def _keeper(listener: Listener) -> str:
+    """Who keeps a JVM from binding ``listener`` and does not listen; empty where nobody does."""
+    wanted = _wanted(listener)
+    return sockets.kept(wanted) if wanted is not None else ""
+
+
+def _wanted(listener: Listener) -> sockets.Bound | None:
+    try:
+        return sockets.of_java(listener.bind_host, listener.bind_port)
+    except OSError:
+        return None  # the name does not resolve: the broker's log reports it
 
 
 def _voters(plan: ClusterPlan) -> dict[str, str]:

@@ -182,6 +182,19 @@ def test_a_port_in_use_is_named_with_listener_and_holder(tmp_path: Path, host: s
             )
 
 
+def test_a_port_that_a_connection_has_for_itself_is_found(tmp_path: Path) -> None:
+    port = PORTS["EXTERNAL"] + 1
+    with bound("127.0.0.1", 0) as other, socket.socket() as client:
+        client.bind(("127.0.0.1", port))
+        client.connect(other.getsockname())
+        (problem,) = quorum.problems(tmp_path, localhost(planned()))
+        assert problem == (
+            f"listener EXTERNAL of node 2: port {port} is in use by a connection of pid "
+            f"{os.getpid()} ({psutil.Process().name()}). "
+            "Free the port, or choose another `port` for EXTERNAL"
+        )
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
 def test_another_address_leaves_the_port_free(tmp_path: Path, host: str) -> None:
     with bound(host, PORTS["EXTERNAL"] + 1):
