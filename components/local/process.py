@@ -100,6 +100,24 @@ def check_room(launch: Launch) -> None:
         file.flush()
 
 
+def check_java(launch: Launch) -> None:
+    """Raises EarshotError where Java does not run with the node's options, its heap among them.
+
+    Asked while the node still runs, as `check_room` is.
+    """
+    command = [*_java(launch, class_path(launch.jars), _options(launch)), "-version"]
+    with _starting(launch):
+        code, output = _run_java(launch, command)
+    if code != 0:
+        raise EarshotError(
+            f"node {launch.id}: {launch.java}",
+            observed=f"does not run with a heap of {launch.heap}: "
+            + (" ".join(output[-2:]) or f"it ended with status {code}"),
+            remedy="see that JAVA_HOME names a Java that runs and that this machine has memory "
+            "left, then run the same command again",
+        )
+
+
 def start(launch: Launch, cluster_id: str) -> Record:
     """The node's process: the one that already runs with these settings, or a new one.
 
@@ -121,10 +139,12 @@ def start(launch: Launch, cluster_id: str) -> Record:
     with console, _starting(launch):
         if not (launch.log_dir / "meta.properties").exists():
             _format(launch, classes, cluster_id)
-        settings = read_properties(launch.properties).values
-        options = (*start_options(launch.java, launch.jars), *token_options(settings))
         process = subprocess.Popen(
-            [*_java(launch, classes, options), MAIN_CLASS, str(launch.directory / PROPERTIES)],
+            [
+                *_java(launch, classes, _options(launch)),
+                MAIN_CLASS,
+                str(launch.directory / PROPERTIES),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=console,
@@ -282,6 +302,19 @@ def _format(launch: Launch, classes: str, cluster_id: str) -> None:
 def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
     command = [*java, "kafka.tools.StorageTool", "format"]
     command += ["-t", cluster_id, "-c", str(launch.directory / PROPERTIES)]
+    code, output = _run_java(launch, command)
+    if code is None:
+        output = [f"Kafka's storage tool {output[0]}"]
+    if code != 0:
+        raise EarshotError(
+            f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
+            observed=" ".join(output[-2:]),
+            remedy="see the property that Kafka names; `make clean` removes all data",
+        )
+
+
+def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[str]]:
+    """The exit status of a Java that does not stay, and what it wrote; None: it did not end."""
     try:
         done = subprocess.run(
             command,
@@ -294,15 +327,15 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
             env=jvm_environment(),
             umask=_UMASK,
         )
-        failed, output = done.returncode != 0, _log_lines((done.stderr or done.stdout).strip())
     except subprocess.TimeoutExpired:
-        failed, output = True, [f"Kafka's storage tool did not end within {FORMAT_SECONDS} s"]
-    if failed:
-        raise EarshotError(
-            f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
-            observed=" ".join(output[-2:]),
-            remedy="see the property that Kafka names; `make clean` removes all data",
-        )
+        return None, [f"did not end within {FORMAT_SECONDS} s"]
+    return done.returncode, _log_lines((done.stderr or done.stdout).strip())
+
+
+def _options(launch: Launch) -> tuple[str, ...]:
+    """Of a node's JVM, besides those that all have."""
+    settings = read_properties(launch.properties).values
+    return (*start_options(launch.java, launch.jars), *token_options(settings))
 
 
 def _java(launch: Launch, classes: str, options: Sequence[str]) -> list[str]:

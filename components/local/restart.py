@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from components.local import quorum
-from components.local.process import Launch, check_room, start, stop
+from components.local.process import Launch, check_java, check_room, start, stop
 from components.local.readiness import CatchingUp, wait_for
 from components.local.record import Record, running
 from earshot.errors import EarshotError
@@ -54,6 +54,7 @@ def restart(
         if serving:
             _check_others(root, launch.id)
         check_room(launch)
+        check_java(launch)
     stop(launch.directory, grace(root))
     try:
         return started(start(launch, cluster_id))

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from components.local import process
-from components.local.process import Launch, check_room
+from components.local.process import Launch, check_java, check_room
 from components.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
@@ -449,3 +449,37 @@ def test_room_for_a_start_is_asked_for_and_given_back(
     with pytest.raises(EarshotError, match=r"cannot be written .No space left on device") as caught:
         check_room(wanted)
     assert caught.value.remedy.startswith("free space on that disk")
+
+
+def test_java_is_run_with_the_options_of_a_node(tmp_path: Path) -> None:
+    told = java(tmp_path, '#!/bin/sh\nprintf "%s\\n" "$@" >told\n')
+    check_java(launch(directory=tmp_path, java=told))
+    words = (tmp_path / "told").read_text().splitlines()
+    assert words[0] == "-Xmx256m" and words[-1] == "-version"
+    assert "kafka.Kafka" not in words
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "echo 'Error: Could not reserve enough space' >&2; exit 1",
+            "does not run with a heap of 256m: Error: Could not reserve enough space",
+        ),
+        ("exit 1", "does not run with a heap of 256m: it ended with status 1"),
+        ("exec sleep 60", "does not run with a heap of 256m: did not end within 0.05 s"),
+    ],
+)
+def test_a_java_that_does_not_run_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    if "sleep" in script:
+        monkeypatch.setattr(process, "FORMAT_SECONDS", 0.05)
+    bad = java(tmp_path, f"#!/bin/sh\n{script}\n")
+    with pytest.raises(EarshotError) as caught:
+        check_java(launch(directory=tmp_path, java=bad))
+    assert str(caught.value) == (
+        f"node 1: {bad}: {said}\n"
+        "  fix: see that JAVA_HOME names a Java that runs and that this machine has memory left, "
+        "then run the same command again"
+    )

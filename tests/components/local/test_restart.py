@@ -40,6 +40,8 @@ class NodeDouble:
     """By heap, why a node that was started with it does not come up."""
     full: bool = False
     """Whether the disk has no room left."""
+    mute: bool = False
+    """Whether Java does not run."""
     unstartable: tuple[str, ...] = ()
     """Heaps with which it cannot even be started."""
     done: list[str] = field(default_factory=list)
@@ -51,6 +53,11 @@ class NodeDouble:
         assert self.runs is not None
         if self.full:
             raise EarshotError("node 1", observed="cannot be written (No space left on device)")
+
+    def check_java(self, launch: Launch) -> None:
+        assert self.runs is not None
+        if self.mute:
+            raise EarshotError("node 1: /java", observed="does not run with a heap of 512m")
 
     def stop(self, directory: Path, grace: float) -> bool:
         self.done.append(f"stop {grace:.0f}")
@@ -82,7 +89,7 @@ class NodeDouble:
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     """A node that runs with a heap of 256m."""
     double = NodeDouble(launch(tmp_path, "256m"))
-    for name in ("running", "stop", "start", "wait_for", "check_room"):
+    for name in ("running", "stop", "start", "wait_for", "check_room", "check_java"):
         monkeypatch.setattr(restart, name, getattr(double, name))
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
@@ -196,6 +203,13 @@ def test_no_node_is_stopped_that_could_not_be_started_on_a_full_disk(
 ) -> None:
     node.full = True
     with pytest.raises(EarshotError, match="No space left"):
+        changed(tmp_path, node)
+    assert node.done == []
+
+
+def test_no_node_is_stopped_for_a_java_that_does_not_run(tmp_path: Path, node: NodeDouble) -> None:
+    node.mute = True
+    with pytest.raises(EarshotError, match="does not run with a heap of 512m"):
         changed(tmp_path, node)
     assert node.done == []
 
