@@ -86,10 +86,10 @@ def found(root: Path) -> QuorumMemory | None:
     )
 
 
-def cluster_ids(root: Path) -> dict[str, str]:
-    """By name of a node's directory, the id of the cluster that its data belongs to."""
+def stored(root: Path, key: str) -> dict[str, str]:
+    """By name of a node's directory, what Kafka's own file in its data has for ``key``."""
     settings = {meta.parent.parent.name: _settings(meta) for meta in _formatted(root)}
-    return {name: id for name, it in settings.items() if (id := it.values.get("cluster.id"))}
+    return {name: value for name, it in settings.items() if (value := it.values.get(key))}
 
 
 def _formatted(root: Path) -> list[Path]:

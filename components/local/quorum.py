@@ -160,13 +160,19 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
 
 
 def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
-    for name, id in on_disk.cluster_ids(root).items():
+    for name, id in on_disk.stored(root, "cluster.id").items():
         if id != memory.cluster_id:
             yield (
                 f"the data in {root / name} is of the cluster {id}, and cluster.json says "
                 f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; "
                 "if all nodes are of one other cluster, remove cluster.json, and it is made again "
                 "from their data"
+            )
+    for name, id in on_disk.stored(root, "node.id").items():
+        if name != f"node-{id}":
+            yield (
+                f"the data in {root / name} is of node {id}: the broker would refuse to start. "
+                f"Put {root / name / 'log'} back to where it was"
             )
 
 

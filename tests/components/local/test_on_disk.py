@@ -166,9 +166,9 @@ def test_only_folders_of_nodes_count(tmp_path: Path) -> None:
     other = tmp_path / "node-old" / "log"
     other.mkdir(parents=True)
     (other / "meta.properties").write_text("cluster.id=x\n")
-    assert on_disk.cluster_ids(tmp_path) == {"node-1": ID}
+    assert on_disk.stored(tmp_path, "cluster.id") == {"node-1": ID}
     formatted(tmp_path, 2, cluster_id="")
-    assert on_disk.cluster_ids(tmp_path) == {"node-1": ID}
+    assert on_disk.stored(tmp_path, "cluster.id") == {"node-1": ID}
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:

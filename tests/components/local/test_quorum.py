@@ -363,6 +363,19 @@ def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> N
     ]
 
 
+def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None:
+    memory = quorum.settle(tmp_path, planned())
+    for id, held in ((1, 2), (2, 1), (3, 3)):
+        log = quorum.node_directory(tmp_path, id) / "log"
+        log.mkdir(parents=True)
+        (log / "meta.properties").write_text(f"cluster.id={memory.cluster_id}\nnode.id={held}\n")
+    assert list(quorum.problems(tmp_path, planned())) == [
+        f"the data in {tmp_path / f'node-{id}'} is of node {held}: the broker would refuse to "
+        f"start. Put {tmp_path / f'node-{id}' / 'log'} back to where it was"
+        for id, held in ((1, 2), (2, 1))
+    ]
+
+
 def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
     quorum.settle(tmp_path, planned())
     moved = planned(controllers={"port": MOVED_CONTROLLERS})
