@@ -17,6 +17,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
 
+from earshot import cache
 from earshot.errors import EarshotError
 
 # On a terminal one line is redrawn; elsewhere (CI logs) each tick prints a new line.
@@ -50,11 +51,19 @@ def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
     except OSError as reason:  # a checkout of another user, a full disk
         if reason.filename is None:
             raise
-        print(f"{prefix}{reason.filename}: {reason.strerror}", file=sys.stderr)
+        print(f"{prefix}{reason.filename}: {reason.strerror}{_remedy(reason)}", file=sys.stderr)
         return EarshotError.exit_code
     except KeyboardInterrupt:
         print(f"\ninterrupted; {again}", file=sys.stderr)
         return INTERRUPTED
+
+
+def _remedy(reason: OSError) -> str:
+    """A line for a cache that cannot be written, as where HOME is read-only; empty for the rest."""
+    folder, failed = cache.root(), Path(reason.filename)
+    if not (failed.is_relative_to(folder) or folder.is_relative_to(failed)):
+        return ""
+    return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
 
 
 class Cancelled(Exception):

@@ -36,6 +36,22 @@ def test_a_checkout_that_cannot_be_written_is_one_message(
     assert capsys.readouterr().err == "/p/.earshot/setup.lock: Permission denied\n"
 
 
+@pytest.mark.parametrize("failed", ["/p", "/p/earshot", "/p/earshot/pulumi"])
+def test_a_cache_that_cannot_be_written_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failed: str
+) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError(13, "Permission denied", failed)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", "/p")
+    monkeypatch.setattr(command, "set_up", refused)
+    assert command.run(["setup"]) == 2
+    assert capsys.readouterr().err == (
+        f"{failed}: Permission denied\n"
+        "  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write\n"
+    )
+
+
 def test_interruption_is_no_trace(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
