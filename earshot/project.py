@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
+from earshot.reading import read_bytes
 from earshot.stack_files import PRIVATE, own_or_templates
 from earshot.yaml_document import read_yaml
 
@@ -127,7 +128,7 @@ class Project:
         if path is None:
             return ResolverPolicy()
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(read_bytes(path))
             if not isinstance(document, dict):
                 raise ValueError(f"it is a {type(document).__name__}")
             return read_policy(document.get("names", {}))
@@ -172,7 +173,7 @@ def stack_name(stack: str) -> str:
 
 def _read_yaml(path: Path, shown: str) -> object:
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_bytes(path).decode("utf-8")
     except OSError as reason:
         raise EarshotError(shown, observed=f"cannot be read ({reason.strerror})") from None
     except UnicodeDecodeError as reason:

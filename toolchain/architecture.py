@@ -8,7 +8,7 @@ from __future__ import annotations
 import grimp
 
 PACKAGES = ("earshot", "components", "policies", "toolchain")
-COMMON = frozenset({"errors", "cache", "earshot", "__main__"})
+COMMON = frozenset({"errors", "cache", "reading", "earshot", "__main__"})
 """Modules that nearly every room imports; the diagram leaves them out."""
 
 

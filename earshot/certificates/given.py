@@ -26,6 +26,7 @@ from earshot.certificates.in_aws import read_in_aws
 from earshot.certificates.places import is_in_aws, of_node
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
+from earshot.reading import read_bytes
 
 _UNUSABLE = (
     ValueError,
@@ -140,7 +141,7 @@ def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_bytes(Path(path))
     except OSError as reason:
         remedy = "put it there, or correct security.tls.from"
         observed = f"cannot be read ({reason.strerror})"

@@ -24,6 +24,7 @@ from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
 from earshot.lint.overrides import laid_over
 from earshot.lint.source_lines import SourceLines
+from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
 
@@ -168,7 +169,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
-            before = file.read_bytes().decode("utf-8")
+            before = read_bytes(file).decode("utf-8")
             after = fixed(before, str(file), checked)
         except (OSError, ValueError, EarshotError):
             continue  # reported where the file is checked

@@ -8,6 +8,7 @@ from pathlib import Path
 from earshot.cli.output import SUFFIXES, formats, show
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
+from earshot.reading import read_bytes
 from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
@@ -49,6 +50,6 @@ def _bytes(name: str) -> bytes:
     if is_url(name):
         return fetch(name)
     try:
-        return Path(name).read_bytes()
+        return read_bytes(Path(name))
     except OSError as reason:
         raise EarshotError(f"file {name}", observed=f"cannot be read ({reason.strerror})") from None

@@ -13,6 +13,7 @@ from typing import Any
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.address import Address, parse_address
 from earshot.project import Project, stack_name
+from earshot.reading import read_all
 from earshot.sources.files import text_of
 from earshot.validation.client_file import read_client_file
 from earshot.validation.contract import Contract, read_contract
@@ -120,7 +121,9 @@ def stack_contract(project: Project, stack: str) -> Contract:
 def _contract_in(name: str) -> Contract:
     if name == "-":
         try:
-            return read_contract(sys.stdin.read(), "stdin")
+            return read_contract(read_all(sys.stdin.buffer).decode("utf-8"), "stdin")
+        except OSError as reason:
+            raise EarshotError("stdin", observed=f"cannot be read ({reason.strerror})") from None
         except UnicodeDecodeError:
             raise EarshotError("stdin", observed="is no UTF-8 text") from None
     return read_contract(text_of(Path(name)), name)

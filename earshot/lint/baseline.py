@@ -16,6 +16,7 @@ from earshot.errors import EarshotError, SpecError
 from earshot.lint.files import relative
 from earshot.lint.ignores import Waiver, last_day
 from earshot.lint.model import Linted, Mistake
+from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"
 MAX_PROBLEMS = 20
@@ -86,7 +87,7 @@ def read_baseline(file: Path) -> frozenset[Recorded]:
     """The mistakes that ``file`` holds. Raises EarshotError."""
     shown = f"--baseline {file}"
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(read_bytes(file))
     except OSError as reason:
         raise EarshotError(
             shown,
@@ -94,7 +95,11 @@ def read_baseline(file: Path) -> frozenset[Recorded]:
             remedy=f"earshot lint PATH --write-baseline {file}",
         ) from None
     except (ValueError, RecursionError) as reason:  # no JSON, or no UTF-8 text
-        raise EarshotError(shown, observed=f"is no JSON ({reason})", allowed=_ALLOWED) from None
+        raise EarshotError(
+            shown,
+            observed=f"is no JSON ({str(reason).partition('; use sys.')[0]})",
+            allowed=_ALLOWED,
+        ) from None
     if not isinstance(document, Mapping):
         raise EarshotError(shown, observed="holds no JSON object", allowed=_ALLOWED)
     rows = document.get("mistakes")

@@ -176,22 +176,23 @@ def property_of_3(variable: str) -> str:
 
 def _logical_lines(text: str) -> Iterator[tuple[str, bool]]:
     """Lines and whether each is a comment; leading blanks cut, continued lines joined."""
-    whole, continued = "", False
+    parts: list[str] = []
+    """Of a line that goes on, in which none is empty."""
+    continued = False
     for line in _LINE.split(text):
         part = line.lstrip(" \t\f")
-        if not whole and part[:1] in ("#", "!"):
+        if not parts and part[:1] in ("#", "!"):
             continued = False  # a comment ends with its line
             yield part, True
             continue
-        whole += part
-        continued = bool((len(whole) - len(whole.rstrip("\\"))) % 2)
-        if continued:
-            whole = whole[:-1]
-        elif whole:
-            yield whole, False
-            whole = ""
+        continued = bool((len(part) - len(part.rstrip("\\"))) % 2)
+        if part := part[: len(part) - continued]:
+            parts.append(part)
+        if parts and not continued:
+            yield "".join(parts), False
+            parts = []
     if continued:
-        yield whole, False
+        yield "".join(parts), False
 
 
 def _line(key: str, value: str) -> str:

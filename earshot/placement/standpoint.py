@@ -14,6 +14,7 @@ from earshot.errors import EarshotError, SpecError
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
 from earshot.listeners.terms import Scope
+from earshot.reading import read_bytes
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"
@@ -121,11 +122,18 @@ def to_json(standpoints: Sequence[Standpoint]) -> str:
 def read_standpoints(file: Path) -> tuple[Standpoint, ...]:
     """The standpoints in ``file``; raises EarshotError."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_bytes(file).decode("utf-8")
     except (OSError, UnicodeDecodeError) as reason:
         raise EarshotError(f"file {file}", observed=f"cannot be read ({reason})") from None
     try:
         return Standpoints.model_validate_json(text).standpoints
     except ValidationError as error:
+        problems = error.errors()
+        if problems[0]["type"] == "json_invalid":
+            raise EarshotError(
+                f"file {file}",
+                observed=f"is no JSON ({problems[0]['msg']})",
+                allowed="a file of vantages, in JSON, as a stack on Docker hosts writes it",
+            ) from None
         source = f"{file} (standpoints of version 1)"
         raise SpecError.of(source, describe(error, Standpoints, None)[:20]) from None

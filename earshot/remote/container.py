@@ -16,6 +16,7 @@ from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
+from earshot.reading import read_bytes
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
 from earshot.remote.leftovers import labels_of, remove_leftovers
@@ -225,7 +226,7 @@ def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
     for key, value in client.items():
         if key.endswith(".location"):
             try:
-                files[key] = Path(value).expanduser().read_bytes()
+                files[key] = read_bytes(Path(value).expanduser())
             except OSError as reason:
                 observed = f"{value}: {reason.strerror}"
                 raise EarshotError(f"client property {key}", observed=observed) from None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from earshot.errors import EarshotError
+from earshot.reading import read_bytes
 from earshot.sources.dotenv import read_env_file
 from earshot.sources.substitution import Variables
 
@@ -19,16 +21,22 @@ def text_of(file: Path) -> str:
     A properties file that is no UTF-8 is in ISO-8859-1, as which Java reads every one.
     """
     try:
+        content = read_bytes(file)
         try:
-            return file.read_text(encoding="utf-8")
+            return _decoded(content, "utf-8")
         except UnicodeDecodeError:
             if file.suffix != PROPERTIES:
                 raise
-            return file.read_text(encoding="latin-1")
+            return _decoded(content, "latin-1")
     except OSError as reason:
         raise EarshotError(f"file {file}", observed=f"cannot be read ({reason.strerror})") from None
     except UnicodeDecodeError:
         raise EarshotError(f"file {file}", observed="is no UTF-8 text") from None
+
+
+def _decoded(content: bytes, encoding: str) -> str:
+    """Its text, with a plain newline at the end of each line."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding).read()
 
 
 def beside(file: Path) -> Callable[[str], str]:
@@ -41,7 +49,7 @@ def beside(file: Path) -> Callable[[str], str]:
             raise OSError(errno.EINVAL, "no file has such a name")
         if named.exists() and not named.is_file():  # a device or a pipe may never end
             raise OSError(errno.EINVAL, "it is no regular file")
-        return named.read_text(encoding="utf-8")
+        return _decoded(read_bytes(named), "utf-8")
 
     return read
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.properties import malformed_keys, read_properties
+from earshot.reading import read_bytes
 
 _TRIMMED = "".join(map(chr, range(33)))
 """What Kafka takes away around every value, as `String.trim` does."""
@@ -16,7 +17,7 @@ _TRIMMED = "".join(map(chr, range(33)))
 def read_client_file(file: Path, source: str) -> dict[str, str]:
     """The properties in ``file``. Raises EarshotError, which calls the file ``source``."""
     try:
-        data = file.read_bytes()
+        data = read_bytes(file)
     except OSError as reason:
         raise EarshotError(source, observed=f"cannot be read ({reason.strerror})") from None
     text = data.decode("latin-1")  # as Java reads it

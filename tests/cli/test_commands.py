@@ -64,6 +64,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path)
 
 
+def piped(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content))
+
+
 def save(project: Project, report: str) -> Path:
     file = project.report_file("local")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -456,9 +460,9 @@ class TestTarget:
         assert found.report_file is None
 
     def test_of_a_file_on_stdin(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(self.contract(project).to_json()))
+        monkeypatch.setattr(sys, "stdin", piped(self.contract(project).to_json().encode()))
         assert target(None, "-", None).contract == self.contract(project)
-        monkeypatch.setattr(sys, "stdin", io.StringIO("{"))
+        monkeypatch.setattr(sys, "stdin", piped(b"{"))
         with pytest.raises(EarshotError, match=r"^stdin: is no JSON"):
             target(None, "-", None)
 
@@ -644,7 +648,12 @@ def test_an_unknown_key_of_an_address_in_a_contract_is_one_error(
 
 
 @pytest.mark.parametrize(
-    ("stdin", "message"), [("<&-", "error: stdin: "), ("< bytes", "error: stdin: is no UTF-8 text")]
+    ("stdin", "message"),
+    [
+        ("<&-", "error: stdin: "),
+        ("< bytes", "error: stdin: is no UTF-8 text"),
+        ("< /dev/zero", "error: stdin: cannot be read (it holds more than 64 MiB)"),
+    ],
 )
 def test_a_contract_on_stdin_that_is_none_is_one_error(
     tmp_path: Path, stdin: str, message: str

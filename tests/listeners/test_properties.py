@@ -36,6 +36,8 @@ from tests.listeners.clusters import any_properties, odd_properties, plans
         ("a=x\\\\\nb=1\n", {"a": "x\\", "b": "1"}),
         ("# note \\\na=1\n", {"a": "1"}),
         ("a=x\\\n# y\n", {"a": "x# y"}),
+        ("a=\\\\\\\n\\\\\nb=1\n", {"a": "\\\\", "b": "1"}),
+        ("\\\n# a=1\nb=1\\\n\n", {"b": "1"}),
         ("a\\ b\\=c=1\n", {"a b=c": "1"}),
         ("a=\\u00e9\\t\\z\n", {"a": "é\tz"}),
         ("a=1\x85b=2\u2028c=3\n", {"a": "1\x85b=2\u2028c=3"}),

@@ -75,6 +75,17 @@ def test_rubbish_is_named(text: str, observed: str, tmp_path: Path) -> None:
         read_standpoints(file)
 
 
+def test_what_is_no_json_is_said_to_be_none(tmp_path: Path) -> None:
+    file = tmp_path / "vantages.json"
+    file.write_text("password: secret")
+    with pytest.raises(EarshotError) as error:
+        read_standpoints(file)
+    assert error.value.line == (
+        f"file {file}: is no JSON (Invalid JSON: expected value at line 1 column 1); "
+        "allowed: a file of vantages, in JSON, as a stack on Docker hosts writes it"
+    )
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(EarshotError, match="cannot be read"):
         read_standpoints(tmp_path / "none.json")
