@@ -266,9 +266,10 @@ def without_topic(facts: Observed, failure: Failure, given: float) -> Observed:
 
     Only a cluster that had time to answer is said to have no quorum.
     """
-    if failure.error != "timeout":
-        return replace(facts, prevented=NO_TOPIC, refusal=refusal(failure))
-    if given < QUORUM_PATIENCE:
+    if failure.error == "timeout" and given >= QUORUM_PATIENCE:
+        text = f"brokers answer, but no topic can be created: {failure.text}"
+        return replace(facts, produced=Failure("no-quorum", text))
+    cause = refusal(failure)
+    if cause is None:
         return replace(facts, prevented=f"no topic could be created here: {failure.text}")
-    text = f"brokers answer, but no topic can be created: {failure.text}"
-    return replace(facts, produced=Failure("no-quorum", text))
+    return replace(facts, prevented=NO_TOPIC, refusal=cause)

@@ -93,9 +93,8 @@ def _prove(
     try:
         created = topic.create(pairs)
         if isinstance(created, Failure):
-            cause = None if created.error == "timeout" else refusal(created)
             reason = f"no topic with two replicas could be created: {created.text}"
-            unknown = (Verdict.INCONCLUSIVE, cause, reason)
+            unknown = (Verdict.INCONCLUSIVE, refusal(created), reason)
             results = tuple(_result(pair, contract, *unknown) for pair in pairs)
         else:
             outcomes = _send(pairs, created, reached, client, end)

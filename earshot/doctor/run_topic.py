@@ -19,6 +19,7 @@ from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import admin_client, steer
+from earshot.validation.refusals import UNANSWERED
 from earshot.validation.shared_topic import ends, share_topic, shared_name
 from earshot.validation.topic import (
     Replicas,
@@ -119,7 +120,7 @@ class RunTopic:
                 break
             except TopicError as error:
                 self._created = error.failure
-                if error.failure.error != "timeout":
+                if error.failure.error not in UNANSWERED:
                     break
                 self._admin = None  # whom it knows has not answered
         return self._created

@@ -138,7 +138,7 @@ def _prove(
         created = topic.create([(cell.broker,) for cell in living])
         if isinstance(created, Failure):
             reason = f"no topic could be created for Spark's records: {created.text}"
-            cause = None if created.error == "timeout" else refusal(created)
+            cause = refusal(created)
             return without_spark(cells, reason, cause), Findings()
         routes = [
             Route(cell.listener, cell.broker, cell.address, partition)

@@ -8,6 +8,9 @@ from typing import Final
 from earshot.validation.client import Failure
 from earshot.validation.result import Cause
 
+UNANSWERED: Final = frozenset({"timeout", "disconnected", "refused", "unreachable"})
+"""Errors of a request that nobody answered: who was asked is gone, or waits for others."""
+
 EXPECTED: Final = "the cluster creates a topic whose name begins with __earshot-"
 
 _POLICY: Final = (
@@ -44,8 +47,15 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def refusal(failure: Failure) -> Cause:
-    """The cause of ``failure``, which a request to create a topic ended with."""
-    other = ("topic-refused", "see the log of the active controller for this time")
-    kind, remedy = KINDS.get(failure.error, other)
+def refusal(failure: Failure) -> Cause | None:
+    """The cause of ``failure``, which a request to create a topic ended with.
+
+    None where nobody answered it.
+    """
+    if failure.error in UNANSWERED:
+        return None
+    kind, remedy = KINDS.get(
+        failure.error,
+        ("topic-refused", "see the log of the active controller for this time"),
+    )
     return Cause(kind=kind, observed=failure.text, expected=EXPECTED, remedy=remedy)

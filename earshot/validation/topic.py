@@ -19,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from earshot.validation.client import Failure, failure_of
+from earshot.validation.refusals import UNANSWERED
 
 PREFIX: Final = "__earshot-"
 CLOCK_SLACK: Final = 120
@@ -105,10 +106,10 @@ def undeletable(admin: AdminClient, name: str, timeout: float = 2.0) -> Failure 
     """Why a topic called ``name``, which is not there yet, would stay; None where it could go.
 
     Asked by deleting it: a controller says first whether topics are deleted at all, and then
-    whether there is this one. Raises TopicError where nobody says so in time.
+    whether there is this one. Raises TopicError where nobody says so.
     """
     failure = delete_topic(admin, name, timeout)
-    if failure is not None and failure.error == "timeout":
+    if failure is not None and failure.error in UNANSWERED:
         raise TopicError(failure)
     return failure if failure is not None and failure.error in KEPT else None
 

@@ -93,7 +93,8 @@ def test_what_an_address_of_the_users_is_stands_in_a_note(
 
 
 @pytest.mark.parametrize(
-    ("error", "given", "verdict"), [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip")]
+    ("error", "given", "verdict"),
+    [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip"), ("disconnected", 10.0, "skip")],
 )
 def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
     at = Address("127.0.0.1", 9092)
@@ -101,7 +102,7 @@ def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, ve
     found = without_topic(facts, Failure(error, "said so"), given)
     if verdict == "skip":
         assert found.prevented == "no topic could be created here: said so"
-        assert found.produced is None
+        assert (found.produced, found.refusal) == (None, None)
     else:
         assert isinstance(found.produced, Failure) and found.produced.error == verdict
 

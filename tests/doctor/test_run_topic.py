@@ -86,8 +86,11 @@ def test_one_client_does_everything_and_looks_each_time_who_is_there(
     assert steps(cluster.asked, 1) == wanted
 
 
-def test_a_client_that_got_no_answer_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = ClusterDouble(Failure("timeout", "none"))
+@pytest.mark.parametrize("error", ["timeout", "disconnected"])
+def test_a_client_that_got_no_answer_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    cluster = ClusterDouble(Failure(error, "none"))
     topic = topic_on(cluster, monkeypatch)
     assert isinstance(topic.create([(1,)]), Partitions)
     assert steps(cluster.asked, 1) == ["steer", "undeletable", "create"]

@@ -28,10 +28,24 @@ from earshot.validation.refusals import KINDS, refusal
 )
 def test_every_refusal_says_what_to_do(code: int, kind: str, remedy: str) -> None:
     cause = refusal(failure_of(KafkaError(code, "its own words")))
-    assert cause.kind == kind
+    assert cause is not None and cause.kind == kind
     assert cause.observed == "its own words"
     assert cause.expected == "the cluster creates a topic whose name begins with __earshot-"
     assert remedy in cause.remedy
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError._TIMED_OUT,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+    ],
+)
+def test_who_does_not_answer_refuses_nothing(code: int) -> None:
+    text = "Failed while waiting for response from broker: Local: Broker transport failure"
+    assert refusal(failure_of(KafkaError(code, text))) is None
 
 
 def test_the_runbook_names_them_all() -> None:
