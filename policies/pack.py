@@ -26,11 +26,12 @@ from pulumi_policy import (
 
 from components.gate import APPROVAL_TYPE, GATE_TYPE
 from earshot.checks import containers, instance_stack
+from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.grouped import SHOWN, grouped, several
+from earshot.rules.grouped import grouped
 from earshot.rules.registry import Rule
 from policies.evaluation import Evaluation, part, plain
 from policies.evaluations import EVALUATED, Evaluations

@@ -16,9 +16,9 @@ from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names, readable
 from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.rules.finding import Finding
-from earshot.rules.grouped import numbered
 from earshot.sources.compose import Compose, Service
 from earshot.sources.compose_brokers import brokers_in
 from earshot.sources.kafka_broker import KafkaBroker

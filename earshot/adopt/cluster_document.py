@@ -11,9 +11,9 @@ from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.facts.container import Container, is_loopback
 from earshot.facts.settings import controller_names, readable
 from earshot.listeners.grammar import read_listeners
+from earshot.listeners.listed import numbered, shortened
 from earshot.listeners.terms import CLIENT_SCOPES, DEFAULT_KAFKA, Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.grouped import numbered, shortened
 from earshot.sources.container import version_of
 from earshot.sources.kafka_broker import KafkaBroker
 from earshot.sources.parsed_listener import ParsedListener

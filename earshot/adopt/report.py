@@ -8,9 +8,10 @@ from typing import Any
 
 from earshot.adopt.adoption import Adoption, Question, Understood
 from earshot.listeners.address import bracketed
+from earshot.listeners.listed import numbered, shortened
 from earshot.report.terminal import Terminal, columns
 from earshot.report.visible import visible
-from earshot.rules.grouped import grouped, numbered, shape, shortened
+from earshot.rules.grouped import grouped, shape
 
 HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "because")
 

@@ -16,8 +16,8 @@ from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS
 from earshot.listeners.address import MAX_PORT, Address
+from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding, LineToWrite
-from earshot.rules.grouped import shortened
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092

@@ -14,6 +14,7 @@ from typing import Any
 from earshot.certificates.names import SubjectNames
 from earshot.doctor.probe import Contact, Handshake
 from earshot.listeners.address import Address
+from earshot.listeners.listed import numbered
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
@@ -206,7 +207,6 @@ def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
 def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | None:
     target, own = facts.target, answer is facts.own
     name, broker, expected = target.listener, target.broker, ""
-    listed = ", ".join(f"{id} at {address}" for id, address in sorted(answer.brokers.items()))
     live = answer.brokers.get(broker)
     if facts.surplus:
         error, seen = "unexpected", f"{name} lists broker {broker} at {target.address}"
@@ -217,17 +217,18 @@ def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | N
         expected = f"cluster {facts.cluster_id}{whose}"
     elif own and facts.answers_as:
         error = "crossed"
-        seen = f"{answer.asked} is answered by listener {facts.answers_as}: {listed}"
+        seen = f"{answer.asked} is answered by listener {facts.answers_as}: {answer.listed}"
     elif live is None and (facts.elsewhere or own):
         error = "missing" if facts.elsewhere else "unlisted"
-        seen = f"{name} lists {listed}, and no broker {broker}"
+        listed = f"{answer.listed}, and no broker {broker}"
+        seen = f"{name} lists {listed if answer.brokers else 'no broker at all'}"
         if facts.elsewhere:
             seen += f"; {', '.join(facts.elsewhere)} lists it"
     elif live is not None and live != target.address:
         error, seen = "drift", f"broker {broker} advertises {live} to clients of {name}"
     elif live is not None and (sharing := answer.sharing(broker)):
-        together = " and ".join(map(str, sorted((broker, *sharing))))
-        error, seen = "shared", f"brokers {together} advertise one address to {name}: {live}"
+        together = numbered("broker", (broker, *sharing))
+        error, seen = "shared", f"{together} advertise one address to {name}: {live}"
     else:
         return None
     return FailedStage(Stage.METADATA, error, seen, expected)

@@ -174,9 +174,10 @@ def _seed_note(address: Address, name: str | None, sighting: Sighting, expected:
     found = sighting.answer.cluster_id
     if expected is not None and found not in (expected, NOT_SAID):
         return f"{address} belongs to cluster {found}, not to {expected} of the contract"
-    listed = ", ".join(f"{id} at {it}" for id, it in sorted(sighting.answer.brokers.items()))
+    listed = sighting.answer.listed
+    said = f"broker {listed}" if listed else "no broker"
     led = f"is listener {name}" if name else "is none of the contract's listeners"
-    return f"{address} {led}; it advertises broker {listed}"
+    return f"{address} {led}; it advertises {said}"
 
 
 def _by_address(

@@ -142,7 +142,8 @@ def targets_seen(
 ) -> list[CellTarget]:
     """Without a contract: a target per broker that ``answers`` advertise.
 
-    Seeds that answer with the same addresses lead to one listener, named after them.
+    Seeds that answer with the same addresses lead to one listener, named after them. One that
+    names no broker, or does not answer, is a target itself.
     """
     groups: dict[tuple[tuple[int, Address], ...], list[Address]] = {}
     for answer in answers:
@@ -151,13 +152,13 @@ def targets_seen(
     for brokers, asked in groups.items():
         name = ",".join(map(str, asked))
         found += [CellTarget(name, protocol, id, address) for id, address in brokers]
-    answered = set(chain(*groups.values()))
-    silent = [seed for seed in seeds if seed not in answered]
-    return found + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in silent]
+    listing = {answer.asked for answer in answers if answer.brokers}
+    rest = [seed for seed in seeds if seed not in listing]
+    return found + [CellTarget(str(seed), protocol, UNKNOWN, seed) for seed in rest]
 
 
 UNKNOWN = -1
-"""The broker id of a seed that gave no metadata, as librdkafka writes it."""
+"""The broker id of a seed that named no broker, as librdkafka writes it."""
 
 
 def facts_of(

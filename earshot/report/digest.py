@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from earshot.listeners.listed import SHOWN, numbered
 from earshot.listeners.terms import Scope
 from earshot.validation.result import (
     Cause,
@@ -24,6 +25,8 @@ from earshot.validation.terms import Verdict
 
 gravity = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP, Verdict.PASS).index
 """The gravest has the lowest number."""
+MOST_NAMED = 10
+"""Cells with one cause whose addresses are all written out; of more, the first ones are."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +66,24 @@ def _of_cells(cells: list[Cell]) -> Problem:
     first, *others = cells
     # `EXTERNAL, broker 2 (host:9093), from host`: the cell that stands for all
     title = f"{first.listener}, {cell_name(first)}, from {first.vantage}"
-    likewise = ", ".join(map(cell_name, others))
-    known = (*facts(first), *([("likewise", likewise)] if others else []))
+    shown = others if len(others) <= MOST_NAMED else others[:SHOWN]
+    likewise = [cell_name(cell) for cell in shown]
+    if rest := [cell.broker for cell in others[len(shown) :]]:
+        likewise.append(numbered("broker", rest))
+    known = (*facts(first), *([("likewise", ", ".join(likewise))] if others else []))
     return Problem(first.verdict, title, known, first.stages, tuple(cells))
 
 
 def _of_pairs(pairs: list[Replication]) -> Problem:
     first = pairs[0]
-    leaders = sorted({pair.leader for pair in pairs})
-    followers = sorted({pair.follower for pair in pairs})
+    leaders = {pair.leader for pair in pairs}
+    followers = {pair.follower for pair in pairs}
     # `replication from broker 3 to brokers 1, 2, through INTERNAL`
-    title = f"replication from {_several(leaders)} to {_several(followers)}"
+    title = f"replication from {numbered('broker', leaders)} to {numbered('broker', followers)}"
     if len(leaders) > 1 and len(followers) > 1:
-        title = f"replication between {_several(sorted({*leaders, *followers}))}"
+        title = f"replication between {numbered('broker', leaders | followers)}"
     title += f", through {first.listener}" if first.listener else ""
     return Problem(first.verdict, title, replication_facts(first))
-
-
-def _several(ids: list[int]) -> str:
-    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
 def facts(cell: Cell) -> Facts:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding
-from earshot.rules.grouped import shape, shortened
+from earshot.rules.grouped import shape
 from earshot.rules.registry import Rule
 
 

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from earshot.listeners.listed import SHOWN, numbered, several
 from earshot.listeners.terms import Role
 from earshot.rules.finding import Finding
 
-SHOWN = 3
-"""So many of what is alike are written out: texts, names of containers. Ids all are."""
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
@@ -117,32 +116,3 @@ def _nodes(findings: Sequence[Finding]) -> list[str]:
     ids = {role: [it.node for it in findings if it.role is role] for role in Role}
     known = {role: [id for id in listed if id is not None] for role, listed in ids.items()}
     return [numbered(str(role), listed) for role, listed in known.items() if listed]
-
-
-def numbered(noun: str, ids: Iterable[int]) -> str:
-    """`broker 1`, `brokers 1, 2`, `brokers 1 to 3, 7`: every one of them."""
-    known = sorted(set(ids))
-    return f"{noun}{'s' if len(known) > 1 else ''} {', '.join(_runs(known))}"
-
-
-def _runs(ids: Sequence[int]) -> list[str]:
-    """`1 to 3`, `7`: each run of at least three as one."""
-    runs: list[list[int]] = []
-    for id in ids:
-        if runs and id == runs[-1][-1] + 1:
-            runs[-1].append(id)
-        else:
-            runs.append([id])
-    listed = ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run) for run in runs)
-    return [text for texts in listed for text in texts]
-
-
-def several(noun: str, items: Sequence[str]) -> str:
-    """`container a`, `containers a, b`, `containers a, b, c and 97 more`."""
-    return f"{noun}{'s' if len(items) > 1 else ''} {shortened(items)}"
-
-
-def shortened(items: Sequence[str]) -> str:
-    """The first of ``items``, and how many more there are."""
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{', '.join(items[:SHOWN])}{more}"

@@ -12,8 +12,8 @@ from earshot.facts.brokers import Bootstrap, Broker
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Arrival, Deployment, End, Way
 from earshot.listeners.address import Address
+from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding, Severity
-from earshot.rules.grouped import shortened
 from earshot.rules.registry import Rule
 
 _REASONS = {

@@ -9,8 +9,8 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
 from earshot.facts.deployment import Arrival, Deployment, End, Way
 from earshot.listeners.address import Address
+from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding
-from earshot.rules.grouped import shortened
 from earshot.rules.kl015_clients import failure
 from earshot.rules.registry import Rule
 

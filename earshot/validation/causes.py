@@ -103,7 +103,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         given=True),
     _tcp("refused", "refused", _CONNECTS,
         "start {who}; if it runs in a container or on another machine, it must not advertise "
-        "{host}, which leads every client to itself", names=_LOOPBACK),
+        "{host}, which leads every client to itself",
+        names=(*_LOOPBACK, NameKind.ANY_ADDRESS)),
     _tcp("refused", "refused", _CONNECTS,
         "start {who}; if it runs, see that {listener} binds port {port} on an interface "
         "behind {host} and that the port is published there"),
@@ -161,6 +162,9 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _metadata("missing", "missing", "{who} at {address}",
         "give {who} the listener {listener} (`pulumi up` restores it): without it, clients "
         "of {listener} get LISTENER_NOT_FOUND for the partitions that it leads"),
+    _metadata("unlisted", "unlisted", "the cluster's brokers, with their addresses",
+        "see the log of the broker there: it answers, but knows of no broker that clients can "
+        "use (it is fenced, still starting, or shutting down)", given=True),
     _metadata("unlisted", "unlisted", "{who} at {address}",
         "see the log of {who}: it answers, but the cluster does not list it (it is fenced, "
         "still starting, or shutting down)"),

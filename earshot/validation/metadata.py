@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
@@ -30,6 +31,8 @@ NO_TOPIC: Final = "__earshot-nothing"
 NOT_SAID: Final = ""
 FIRST_PATIENCE: Final = 0.25
 """Seconds of the first try for metadata; each further one waits twice as long."""
+MOST_LISTED: Final = 10
+"""Brokers of an answer that are all written out."""
 DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
 """Errors that no further attempt will change."""
 
@@ -44,6 +47,12 @@ class MetadataAnswer:
     brokers: Mapping[int, Address]
     """Advertised address by broker id."""
     seconds: float
+
+    @property
+    def listed(self) -> str:
+        """`1 at host:9092, 2 at host:9093`; of many, the first ones."""
+        texts = [f"{id} at {address}" for id, address in sorted(self.brokers.items())]
+        return shortened(texts) if len(texts) > MOST_LISTED else ", ".join(texts)
 
     def sharing(self, broker: int) -> tuple[int, ...]:
         """Other brokers at the same host:port as ``broker``: clients reach one of them only."""

@@ -107,6 +107,7 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         # it answers with something else than expected
         ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),
         ({"own": answer(HERE, "", "localhost:9093")}, Stage.METADATA, "unlisted"),
+        ({"own": answer(HERE)}, Stage.METADATA, "unlisted"),
         ({"own": answer(HERE, HERE, HERE)}, Stage.METADATA, "shared-address"),
         ({"cluster_id": "D"}, Stage.METADATA, "foreign-cluster"),
         ({"cluster_id": "D", "promised": True}, Stage.METADATA, "another-cluster"),
@@ -187,7 +188,7 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
         ),
         (
             {"own": answer(HERE, HERE, HERE, HERE)},
-            "brokers 1 and 2 and 3 advertise one address to EXTERNAL: localhost:9092",
+            "brokers 1 to 3 advertise one address to EXTERNAL: localhost:9092",
             "a host:port of its own for every broker",
         ),
         (
@@ -337,6 +338,19 @@ def test_a_seed_that_never_said_who_it_is() -> None:
     assert cell.cause.observed.startswith("nope.invalid does not exist for this machine")
     assert "-1" not in cell.cause.observed + cell.cause.expected + cell.cause.remedy
     assert cell.cause.remedy.startswith("correct the bootstrap address")
+
+
+def test_a_seed_that_names_no_broker() -> None:
+    seed = CellTarget("b.example.com:1", Protocol.PLAINTEXT, -1, address("b.example.com:1"))
+    empty = answer("b.example.com:1")
+    cell = diagnose(Observed(seed, HEALTHY.contact, own=empty, cluster_id="C"), "host")
+    assert cell.failed_stage is Stage.METADATA and cell.cause is not None
+    assert cell.cause.observed == "b.example.com:1 lists no broker at all"
+    assert cell.cause.expected == "the cluster's brokers, with their addresses"
+    assert cell.cause.remedy == (
+        "see the log of the broker there: it answers, but knows of no broker that clients can use "
+        "(it is fenced, still starting, or shutting down)"
+    )
 
 
 def test_a_broker_may_be_number_zero() -> None:

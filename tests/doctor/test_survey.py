@@ -208,14 +208,16 @@ def test_an_expected_shared_address_fails_both() -> None:
 
 
 def test_without_a_contract_listeners_are_named_by_address() -> None:
-    seeds = [address("s:1"), address("s:2"), address("s:3"), address("s:4")]
+    seeds = [address(f"s:{number}") for number in range(1, 6)]
     answers = [answer("s:1", "a:1", "a:2"), answer("s:2", "b:1"), answer("s:3", "a:1", "a:2")]
+    answers.append(answer("s:5"))
     targets = targets_seen(seeds, PLAIN, answers)
     assert [(item.listener, item.broker, str(item.address)) for item in targets] == [
         ("s:1,s:3", 1, "a:1"),
         ("s:1,s:3", 2, "a:2"),
         ("s:2", 1, "b:1"),
         ("s:4", -1, "s:4"),
+        ("s:5", -1, "s:5"),
     ]
 
 

@@ -92,11 +92,26 @@ def test_a_shortcoming_says_who_is_concerned() -> None:
         assert found.facts == (("stage", "replication"), ("reason", "late"))
         return found.title
 
-    assert title(*range(6)) == "replication between brokers 1, 2, 3"
+    assert title(*range(6)) == "replication between brokers 1 to 3"
     assert title(0, 2) == "replication between brokers 1, 2"
     assert title(1, 3) == "replication from brokers 1, 2 to broker 3"
     assert title(0) == "replication from broker 1 to broker 2"
     assert between_brokers(samples.report([], replication=late)) == "between brokers"
+
+
+def test_many_cells_of_one_cause_are_named_by_their_brokers() -> None:
+    at = Address("kafka.example.com", 9092)
+    cause = Cause(kind="refused", observed="o", expected="e", remedy="r")
+    failed = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
+
+    def likewise(last: int) -> str:
+        changes = [{"broker": id, "address": at} for id in range(1, last + 1)]
+        cells = [failed.model_copy(update=item) for item in changes]
+        (found,) = problems(samples.report(cells))
+        return dict(found.facts)["likewise"]
+
+    assert likewise(11).count("(") == 10
+    assert likewise(100) == (f"broker 2 ({at}), broker 3 ({at}), broker 4 ({at}), brokers 5 to 100")
 
 
 def test_pairs_that_differ_in_anything_but_their_brokers_stay_apart() -> None:

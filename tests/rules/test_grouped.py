@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding, FindingState, LineToWrite, Severity
-from earshot.rules.grouped import grouped, numbered, several, shape
+from earshot.rules.grouped import grouped, shape
 
 RULE = next(rule for rule in RULES if rule.id == "KL011")
 
@@ -113,7 +112,6 @@ def test_no_broker_is_left_out_of_the_first_line() -> None:
     ids = [1, 3, 5, *range(7, 101), 200]
     (group,) = grouped(map(finding, ids))
     assert group.subject == "brokers 1, 3, 5, 7 to 100, 200, listener EXTERNAL (scope external)"
-    assert numbered("broker", range(1, 12, 2)) == "brokers 1, 3, 5, 7, 9, 11"
 
 
 def test_a_name_that_two_dns_servers_lack_is_two_findings() -> None:
@@ -199,33 +197,6 @@ def test_as_many_texts_as_are_shown_leave_no_more() -> None:
         "  5 are there",
         "  expected: a name",
     ]
-
-
-@pytest.mark.parametrize(
-    ("items", "text"),
-    [
-        (["a"], "container a"),
-        (["a", "b"], "containers a, b"),
-        (["a", "b", "c"], "containers a, b, c"),
-        (["a", "b", "c", "d"], "containers a, b, c and 1 more"),
-    ],
-)
-def test_so_many_are_named(items: list[str], text: str) -> None:
-    assert several("container", items) == text
-
-
-@pytest.mark.parametrize(
-    ("ids", "text"),
-    [
-        ([7], "broker 7"),
-        ([2, 1], "brokers 1, 2"),
-        ([1, 2, 3], "brokers 1 to 3"),
-        ([3, 3], "broker 3"),
-        ([0, 1, 2, 4, 5], "brokers 0 to 2, 4, 5"),
-    ],
-)
-def test_runs_of_at_least_three_ids_are_one(ids: list[int], text: str) -> None:
-    assert numbered("broker", ids) == text
 
 
 def test_of_names_that_hold_each_other_the_longest_is_taken_out() -> None:

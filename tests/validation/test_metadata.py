@@ -34,6 +34,13 @@ from tests.doubles.answers import address, answer, contract
 TWO = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["localhost:9092", "localhost:9093"])
 
 
+def test_of_many_brokers_the_first_ones_are_listed() -> None:
+    assert answer("a:1", "b:1", "b:2").listed == "1 at b:1, 2 at b:2"
+    ten, more = (answer("a:1", *(f"b:{port}" for port in range(1, n + 1))) for n in (10, 100))
+    assert ten.listed.count(" at ") == 10
+    assert more.listed == "1 at b:1, 2 at b:2, 3 at b:3 and 97 more"
+
+
 def test_sharing() -> None:
     assert answer("x:1", "h:1", "h:2", "h:1", "h:1").sharing(1) == (3, 4)
     assert answer("x:1", "h:1", "h:2").sharing(2) == ()
