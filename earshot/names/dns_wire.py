@@ -40,7 +40,12 @@ def question(name: str, kind: dns.rdatatype.RdataType) -> bytes:
 
 @lru_cache(maxsize=256)  # each name is asked for two families
 def _name(name: str) -> bytes:
-    return dns.name.from_text(f"{name}.").to_wire() or b""
+    return absolute(name).to_wire() or b""
+
+
+def absolute(name: str) -> dns.name.Name:
+    """``name``, which may end in a dot; raises DNSException where there can be no such name."""
+    return dns.name.from_text(name)  # below the root in any case
 
 
 def addresses(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:

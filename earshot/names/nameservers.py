@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 import dns.exception
+import dns.message
 import dns.nameserver
 import dns.rcode
 import dns.rdatatype
@@ -185,7 +186,9 @@ class _Server:
         resolver = dns.resolver.Resolver(configure=False)
         resolver.nameservers = [dns.nameserver.Do53Nameserver(*self._address)]
         resolver.timeout = _first_wait(seconds)
-        answer = resolver.resolve(f"{name}.", family, lifetime=max(seconds, 0.0), search=False)
+        answer = resolver.resolve(
+            dns_wire.absolute(name), family, lifetime=max(seconds, 0.0), search=False
+        )
         return [str(record) for record in answer]
 
 
@@ -200,8 +203,12 @@ def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
     for _, _, _, reason, response in error.kwargs.get("errors", ()):
         if response is not None:
             answered = True
-            reason = f"answered {dns.rcode.to_text(response.rcode())}"
+            if response.rcode() != dns.rcode.NOERROR:
+                reason = f"answered {dns.rcode.to_text(response.rcode())}"
         elif isinstance(reason, OSError):
             reason = reason.strerror or type(reason).__name__
+        elif isinstance(reason, dns.message.Truncated):
+            answered = True
+            reason = "its answer is too long for UDP"
         reasons.append(str(reason))
     return "; ".join(dict.fromkeys(reasons)) or str(error), answered

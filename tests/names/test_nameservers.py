@@ -378,3 +378,17 @@ def test_what_a_server_did_is_told_once() -> None:
     assert failures(*attempts) == (told, False)
     assert failures(("failed", refused), *attempts) == (f"answered REFUSED; {told}", True)
     assert failures() == ("nothing more", False)
+
+
+def test_an_answer_that_cannot_be_used_says_why() -> None:
+    answered = dns.message.make_response(dns.message.make_query("a.", "A"))
+    endless = dns.message.ChainTooLong()
+    assert failures((endless, answered)) == ("The CNAME chain is too long.", True)
+    cut, unreached = dns.message.Truncated(message=answered), OSError(errno.ECONNREFUSED, "refused")
+    told = ("its answer is too long for UDP; refused", True)
+    assert failures((cut, None), (unreached, None)) == told
+
+
+def test_a_dot_at_the_end_of_a_name_changes_nothing(server: str) -> None:
+    dotted, plain = (DnsResolver([server]).resolve(it, 5.0) for it in (f"{NAME}.", NAME))
+    assert dotted.ok and dotted.addresses == plain.addresses
