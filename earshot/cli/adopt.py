@@ -47,7 +47,7 @@ def run(
     texts = [(text_of(item), str(item)) for item in laid_over(file)]
     over = [item for item in texts if is_compose(*item)]
     if output is not None:
-        read = (file, *(Path(name) for _, name in over), *((env_file,) if env_file else ()))
+        read = (file, *(Path(name) for _, name in over), env_file or file.with_name(".env"))
         refuse_read((output,), read)
     adoption = _adopt(file, over, env_file, services, read_scopes(scopes))
     adoption = _less_ignored(adoption, file, over)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from earshot import cache
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
+from earshot.cli.output import refuse_read, save
 from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
@@ -17,8 +17,8 @@ OWNER_ALONE = 0o600
 def run(stack: str, user: str, listener: str, output: Path) -> int:
     """Writes Kafka's client properties of ``user`` for ``listener`` to ``output``; the exit code.
 
-    Raises EarshotError for a stack without `security`, and for a user or a listener that it does
-    not have.
+    Raises EarshotError for a stack without `security`, for a user or a listener that it does not
+    have, and for a file of the stack as ``output``.
     """
     project = Project.find()
     cluster = project.read_cluster(stack)
@@ -37,17 +37,16 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         allowed = ", ".join(listeners)
         raise EarshotError("--listener", observed=f"found {listener!r}", allowed=allowed)
     chosen = listeners[listener]
+    folder = project.credentials_file(stack).parent
+    files = folder.iterdir() if folder.is_dir() else ()
+    refuse_read((output,), (project.stack_file(stack), project.contract_file(stack), *files))
     text = client_properties(
-        Store(project.credentials_file(stack).parent),
+        Store(folder),
         user,
         cluster.mechanism(listener, security),
         chosen.protocol,
         chosen.bootstrap,
         certified=cluster.asks_for_certificates(listener),
     )
-    try:
-        cache.write(output, text, OWNER_ALONE)
-    except OSError as reason:
-        observed = f"cannot be written ({reason.strerror})"
-        raise EarshotError(f"--output {output}", observed=observed) from None
+    save(output, text, OWNER_ALONE)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, show
+from earshot.cli.output import SUFFIXES, formats, refuse_read, show
 from earshot.cli.target import target
 from earshot.doctor.doctor import examine
 from earshot.doctor.survey import USUAL_DEADLINE
@@ -37,6 +37,7 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     named = target(*looked_at)
+    refuse_read([*files], [*named.files, *filter(None, [client_config])])
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     report = examine(

@@ -70,6 +70,7 @@ def run(
     written = [*output, *([baseline] if baseline else [])]
     if any(file.is_file() for file in written):
         refuse_read(written, (*choose(paths).files, *choice.together))
+        refuse_read(output, (choice.baseline,) if choice.baseline else ())
     known: frozenset[Recorded] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline

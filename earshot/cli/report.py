@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from earshot.cli.output import SUFFIXES, formats, show
+from earshot.cli.output import SUFFIXES, formats, refuse_read, show
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
 from earshot.reading import read_bytes
@@ -29,6 +29,7 @@ def run(
             observed="neither --stack nor a file is given",
             remedy="earshot report --stack local, or earshot report FILE...",
         )
+    refuse_read([*targets], [Path(name) for name in named if not is_url(name)])
     report = merge([Source(name, read_report(_bytes(name), name)) for name in named])
     show(report, targets, format)
     return report.exit_code

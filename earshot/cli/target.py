@@ -29,6 +29,8 @@ class Target:
     bootstrap: tuple[Address, ...]
     project: Project | None = None
     stack: str | None = None
+    files: tuple[Path, ...] = ()
+    """What it is read from, and what belongs to it: nothing that a result may replace."""
 
     def client_properties(self, file: Path | None) -> dict[str, str]:
         """Those in ``file``, else the validator's where the stack has made some, else none.
@@ -61,10 +63,19 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
         what = "--stack and --contract"
         raise EarshotError(what, observed="are both given", allowed="one of them")
     addresses = parse_bootstrap(bootstrap) if bootstrap is not None else ()
+    if contract is not None:
+        files = () if contract == "-" else (Path(contract),)
+        return Target(_contract_in(contract), addresses, files=files)
     if stack is not None:
         project = Project.find()
-        return Target(stack_contract(project, stack), addresses, project, stack_name(stack))
-    return Target(_contract_in(contract) if contract is not None else None, addresses)
+        own = (
+            project.stack_file(stack),
+            project.contract_file(stack),
+            project.credentials_file(stack),
+        )
+        found = stack_contract(project, stack)
+        return Target(found, addresses, project, stack_name(stack), own)
+    return Target(None, addresses)
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:

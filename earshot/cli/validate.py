@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from earshot.cli.discovery import NoBrokerAnswered, discover
-from earshot.cli.output import SUFFIXES, formats, save, show
+from earshot.cli.output import SUFFIXES, formats, refuse_read, save, show
 from earshot.cli.progress import steps
 from earshot.cli.target import Target, target
 from earshot.config.cluster import ValidationSpec
@@ -65,6 +65,8 @@ def run(
     files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
     named = target(*looked_at)
+    read = filter(None, (client_config, standing.vantages))
+    refuse_read([*files], [*named.files, *read])
     client = named.client_properties(client_config)
     options = replace(_options(effort, _defaults(named)), client=client, incarnations=lives)
     standpoints = _standpoints(standing, named, bool(client))

@@ -221,6 +221,18 @@ def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
     assert not Path("out.yaml").exists()
 
 
+def test_a_file_of_variables_beside_it_is_not_written_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(".env").write_text("A=1\n")
+    assert run(["adopt", "two_listeners.yml", "-o", ".env"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "error: output .env: is a file that is read\n  allowed: another file\n",
+    )
+    assert Path(".env").read_text() == "A=1\n"
+
+
 @pytest.mark.parametrize("output", ["two_listeners.yml", "link.yml", "used.env"])
 def test_a_file_that_is_read_is_not_written_over(
     folder: Path, output: str, capsys: pytest.CaptureFixture[str]

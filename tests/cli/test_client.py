@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,7 +90,10 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> Non
         ),
         (command(user="z"), "--user: found 'z'\n  allowed: validator, app\n"),
         (command(listener="X"), "--listener: found 'X'\n  allowed: INTERNAL, EXTERNAL\n"),
-        ([*command()[:-1], ".earshot"], "--output .earshot: cannot be written (Is a directory)\n"),
+        (
+            [*command()[:-1], ".earshot"],
+            "file .earshot: cannot be written (Is a directory)\n",
+        ),
     ],
 )
 def test_what_there_is_not_is_named(
@@ -97,3 +102,33 @@ def test_what_there_is_not_is_named(
     assert run(arguments) == 2
     assert capsys.readouterr().err == f"error: {told}"
     assert not Path("c.properties").exists()
+
+
+def test_into_a_pipe_the_text_is_written(project: Project) -> None:
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(Path("pipe").read_text)
+        assert run([*command()[:-1], "pipe"]) == 0
+        assert "SASL_SSL" in read.result()
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Pulumi.s.yaml",
+        ".earshot/stacks/s/contract.json",
+        ".earshot/stacks/s/kafka/security/app.pem",
+        "link",
+    ],
+)
+def test_what_belongs_to_the_stack_is_not_written_over(
+    project: Project, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("link").symlink_to("Pulumi.s.yaml")
+    before = Path(output).read_text()
+    assert run([*command()[:-1], output]) == 2
+    assert capsys.readouterr().err == (
+        f"error: output {output}: is a file that is read\n  allowed: another file\n"
+    )
+    assert Path(output).read_text() == before

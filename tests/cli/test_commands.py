@@ -339,6 +339,17 @@ class TestReport:
         assert run(["report", "--stack", "local"]) == code
         assert capsys.readouterr().out.startswith("earshot ")
 
+    def test_a_report_is_not_written_over(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        kept = save(project, as_json(samples.all_pass()))
+        for arguments in (["--stack", "local"], [str(kept)]):
+            assert run(["report", *arguments, "-o", str(kept)]) == 2
+            assert capsys.readouterr().err == (
+                f"error: output {kept}: is a file that is read\n  allowed: another file\n"
+            )
+        assert kept.read_text() == as_json(samples.all_pass())
+
     def test_several_files_become_one(
         self, project: Project, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -608,6 +619,25 @@ class TestDoctor:
             f"  allowed: {', '.join(contract.scopes)}\n"
         )
         assert asked == []
+
+    @pytest.mark.parametrize("command", ["doctor", "validate"])
+    @pytest.mark.parametrize("read", ["c.json", "client.properties"])
+    def test_what_it_reads_is_not_written_over(
+        self,
+        command: str,
+        read: str,
+        asked: list[tuple[object, dict[str, object]]],
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        Path("c.json").write_text(docker_contract().to_json())
+        Path("client.properties").write_text("security.protocol=SSL\n")
+        before = Path(read).read_text()
+        options = ["--contract", "c.json", "--client-config", "client.properties"]
+        assert run([command, *options, "--format", "json", "-o", read]) == 2
+        assert capsys.readouterr().err == (
+            f"error: output {read}: is a file that is read\n  allowed: another file\n"
+        )
+        assert (asked, Path(read).read_text()) == ([], before)
 
 
 def test_doctor_of_a_port_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:

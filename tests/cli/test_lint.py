@@ -559,6 +559,16 @@ def test_a_file_that_is_checked_is_not_written_over(
     assert Path("a.yml").read_text() == "kafka KL017\n"
 
 
+def test_a_baseline_is_not_written_over_by_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.yml", "kafka KL017\n")
+    assert run(["lint", "a.yml", "--write-baseline", "known.json"]) == 0
+    capsys.readouterr()
+    assert run(["lint", "a.yml", "--baseline", "known.json", "-o", "known.json"]) == 2
+    assert capsys.readouterr().err == (
+        "error: output known.json: is a file that is read\n  allowed: another file\n"
+    )
+
+
 def test_another_file_is_written_over(capsys: pytest.CaptureFixture[str]) -> None:
     write("a.yml", "kafka KL017\n")
     write("a.json", "old")
