@@ -18,6 +18,7 @@ from earshot.spark.attempts import Attempts, Key, Route, RouteFailure, RouteProb
 from earshot.spark.cluster import met_strangers, strangers
 from earshot.spark.executors import NoExecutors, is_reached, probe
 from earshot.spark.session import Session
+from earshot.validation.client import connecting
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Delivery, Vantage
 from earshot.validation.verdict import Share, Tally, verdict_of
@@ -68,7 +69,7 @@ class Entrance:
     def options(self) -> dict[str, str]:
         return {
             **FAIL_FAST,
-            **{f"kafka.{key}": value for key, value in self.client.items()},
+            **{f"kafka.{key}": value for key, value in connecting(self.client).items()},
             "kafka.bootstrap.servers": self.bootstrap,
             "kafka.security.protocol": str(self.protocol),
         }

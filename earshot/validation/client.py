@@ -21,11 +21,6 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.jaas import read_jaas
 
-OWNED: Final = frozenset(
-    {"bootstrap.servers", "group.id", "partition.assignment.strategy", "error_cb", "logger"}
-)
-"""Properties that a probe sets itself or has no use for; none of them is about security."""
-
 FAST: Final[Mapping[str, Any]] = {
     "client.id": "earshot",
     "reconnect.backoff.ms": 50,
@@ -54,13 +49,28 @@ _JAVAS_OWN: Final = (
 )
 """How Java does TLS; it says nothing about whom to trust or who the client is."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
+_CONNECTING: Final = ("client.", "broker.", "api.version.", "socket.", "connections.")
+_PATIENCE: Final = frozenset({"request.timeout.ms", "default.api.timeout.ms"})
+
+
+def connecting(client: Mapping[str, str]) -> dict[str, str]:
+    """Those of ``client`` that say how a client connects, as whom, and how long it waits.
+
+    What an application sets besides is for its own records: a `transactional.id`, a serializer,
+    how long it collects them. A probe that took it over would fail where the cluster is well.
+    """
+    return {
+        key: value
+        for key, value in client.items()
+        if key.startswith((*_SECURITY, *_CONNECTING)) or key in _PATIENCE
+    }
 
 
 def translate(client: Mapping[str, str]) -> dict[str, Any]:
-    """Kafka's client properties in librdkafka's words; what it names alike passes unchanged.
+    """The `connecting` ones of Kafka's client properties in librdkafka's words.
 
-    What only Java's clients know is left out, unless it is about security: serializers, say.
-    Raises EarshotError for what librdkafka has no counterpart of (a JKS store).
+    What it names alike passes unchanged. What only Java's clients know is left out, unless it is
+    about security. Raises EarshotError for what librdkafka has no counterpart of (a JKS store).
     """
     for key in ("ssl.truststore", "ssl.keystore"):
         kind = client.get(f"{key}.type", "JKS").upper()
@@ -72,8 +82,8 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
                 remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
             )
     values: dict[str, Any] = {}
-    for key, value in client.items():
-        if key in OWNED or key in _STORE_TYPES or key in _JAVAS_OWN:
+    for key, value in connecting(client).items():
+        if key in _STORE_TYPES or key in _JAVAS_OWN:
             continue
         if not (key.startswith(_SECURITY) or _is_known(key)):
             continue
@@ -166,6 +176,9 @@ _PEER: Final = re.compile(r"(?:^|://)(?P<name>[^\s/]+)/(?:bootstrap|-?\d+): ")
 """How librdkafka begins an error of a connection: `ssl://host:port/id: `, and without the protocol
 where that is PLAINTEXT."""
 
+_ELAPSED: Final = re.compile(r" \(after \d+ms in state [^)]*?(?:\(s\)[^)]*)?\)")
+"""How librdkafka ends it: the same error of two brokers differs in nothing else."""
+
 _WORDS: Final = {
     KafkaError._RESOLVE: "unresolvable",
     KafkaError._AUTHENTICATION: "authentication",
@@ -203,7 +216,7 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
         error = error.args[0]
     if not isinstance(error, KafkaError):
         return Failure("client", str(error))
-    code, text = error.code(), error.str()
+    code, text = error.code(), _ELAPSED.sub("", error.str())
     lowered = text.lower()
     word = _WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
     if code in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):

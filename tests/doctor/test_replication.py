@@ -29,6 +29,7 @@ from earshot.doctor.replication import (
 from earshot.doctor.run_topic import Partitions, ReachedBrokers
 from earshot.doctor.survey import targets_of
 from earshot.listeners.address import Address
+from earshot.validation import client
 from earshot.validation.client import FAST, Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
@@ -295,6 +296,8 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> type[TopicDouble]:
         made: ClassVar[list[TopicDouble]] = []
 
     monkeypatch.setattr(replication, "RunTopic", Double)
+    # a double of a topic leaves it to the cluster
+    monkeypatch.setattr(client, "FAST", {**client.FAST, "allow.auto.create.topics": True})
     return Double
 
 
@@ -335,8 +338,7 @@ def cells_of(contract: Contract, *failed: tuple[str, int]) -> list[Cell]:
 
 
 def proof(contract: Contract, cells: Sequence[Cell], end: Deadline | None = None) -> Proof:
-    client = {"allow.auto.create.topics": "true"}  # the double of a topic leaves it to the cluster
-    with proving(contract, cells, client, "0a1b", end or Deadline(30)) as proven:
+    with proving(contract, cells, {}, "0a1b", end or Deadline(30)) as proven:
         return proven.result(30)
 
 

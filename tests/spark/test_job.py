@@ -15,3 +15,10 @@ def test_options_fail_fast_unless_the_user_says_otherwise() -> None:
     chosen = Entrance("a:1", Protocol.SSL, given).options
     assert chosen["kafka.request.timeout.ms"] == "60000"
     assert chosen["kafka.security.protocol"] == "SSL"
+
+
+def test_what_an_application_sets_for_its_own_records_is_left_out() -> None:
+    """Spark refuses a serializer, and a producer with transactions sends nothing."""
+    plain = Entrance("a:1", Protocol.SSL).options
+    given = {"key.serializer": "x", "transactional.id": "t", "interceptor.classes": "a.B"}
+    assert Entrance("a:1", Protocol.SSL, given).options == plain

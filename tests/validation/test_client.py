@@ -56,11 +56,14 @@ JAAS = (
         # what an application's file holds besides
         ({"key.serializer": "x", "schema.registry.url": "http://x", "buffer.memory": "1"}, {}),
         ({"partition.assignment.strategy": "org.apache.kafka.RangeAssignor"}, {}),
+        ({"transactional.id": "t", "acks": "0", "linger.ms": "900000"}, {}),
+        ({"group.protocol": "consumer", "session.timeout.ms": "6000"}, {}),
+        ({"queue.buffering.max.messages": "1"}, {}),
         ({"stats_cb": "x", "default.topic.config": "x"}, {}),  # no texts, for librdkafka's client
         ({"ssl.protocol": "TLSv1.3", "ssl.enabled.protocols": "TLSv1.3"}, {}),
         (
-            {"client.dns.lookup": "use_all_dns_ips", "acks": "all", "broker.address.family": "v4"},
-            {"client.dns.lookup": "use_all_dns_ips", "acks": "all", "broker.address.family": "v4"},
+            {"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"},
+            {"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"},
         ),
         (
             {"sasl.login.callback.handler.class": "x"},  # for librdkafka to refuse
@@ -164,6 +167,18 @@ def test_protocol_of_properties() -> None:
 def test_a_stable_word_for_every_error(code: int, text: str, word: str) -> None:
     error = KafkaError(code, text)
     assert failure_of(error) == failure_of(KafkaException(error)) == Failure(word, text)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        " (after 14ms in state APIVERSION_QUERY)",
+        " (after 0ms in state CONNECT, 5 identical error(s) suppressed)",
+    ],
+)
+def test_the_same_error_of_two_brokers_is_one_text(end: str) -> None:
+    said = "ssl://b:1/bootstrap: Receive failed: SSL alert number 42"
+    assert failure_of(KafkaError(KafkaError._TRANSPORT, said + end)).text == said
 
 
 def test_other_exceptions_keep_their_text() -> None:
