@@ -35,7 +35,14 @@ class Project:
     @classmethod
     def find(cls, start: Path | None = None) -> Project:
         """The project that ``start`` (default: the current folder) lies in. Raises EarshotError."""
-        folder = (start or Path.cwd()).absolute()
+        try:
+            folder = (start or Path.cwd()).absolute()
+        except FileNotFoundError:
+            raise EarshotError(
+                "the current folder",
+                observed="was removed",
+                remedy="change into the project's folder",
+            ) from None
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
                 return cls(candidate)

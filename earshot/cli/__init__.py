@@ -92,4 +92,8 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 def _say(message: str) -> None:
     from earshot.report.visible import visible
 
-    print(visible(message), file=sys.stderr)
+    try:
+        print(visible(message), file=sys.stderr, flush=True)
+    except OSError:  # nobody reads it, and the exit code stands
+        # the interpreter flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -40,6 +40,8 @@ def run(
         return _steps(stack, against)
     if check and prints_document:
         raise _beside("--check", "--format json or --render, which print nothing but a document")
+    if json and render is not None:
+        raise _beside("--render", "--format json, which prints another document")
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))

@@ -79,13 +79,13 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
 
 
 def parse_bootstrap(text: str) -> tuple[Address, ...]:
-    """`host:port,host:port`; raises EarshotError.
+    """`host:port,host:port`, each once; raises EarshotError.
 
     A broker may be called what earshot would not advertise: Compose makes names with underscores,
     and Kafka's clients take them, and a trailing dot too.
     """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(map(_seed, parts)) or (parse_address(text),)
+    seeds = dict.fromkeys(_seed(part.strip()) for part in text.split(",") if part.strip())
+    return tuple(seeds) or (parse_address(text),)
 
 
 def _seed(text: str) -> Address:

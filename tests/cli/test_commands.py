@@ -218,6 +218,18 @@ class TestGeneral:
 
 
 class TestPlan:
+    def test_one_document_is_printed(
+        self, project: Project, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["plan", "--stack", "local", "--format", "json", "--render", "1"]) == 2
+        assert capsys.readouterr() == (
+            "",
+            (
+                "error: --render: stands beside --format json, which prints another document\n"
+                "  fix: leave one of them out\n"
+            ),
+        )
+
     def test_shows_every_socket(self, project: Project, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["plan", "--stack", "local"]) == 0
         output = capsys.readouterr().out
@@ -576,7 +588,7 @@ class TestDoctor:
     def test_addresses_are_looked_at(
         self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(["doctor", "--bootstrap", "a:1,b:2"]) == 1
+        assert run(["doctor", "--bootstrap", "a:1, b:2,a:1"]) == 1
         addresses = (Address("a", 1), Address("b", 2))
         usual = {"client": {}, "bootstrap": (), "deadline": 10.0, "produce": True}
         assert asked == [(addresses, usual)]
@@ -704,17 +716,30 @@ def test_a_stdout_that_is_full_is_one_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, said)
 
 
+def test_a_stderr_that_is_full_leaves_the_exit_code(tmp_path: Path) -> None:
+    assert shell("rules KL999 2> /dev/full", tmp_path).returncode == 2
+
+
+def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = shell("doctor -s local", tmp_path, "cd gone && rmdir ../gone && ")
+    said = "error: the current folder: was removed\n  fix: change into the project's folder\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("words", ["--help", "plan --help", "lint --help"])
 def test_a_reader_of_the_help_may_go_away(tmp_path: Path, words: str) -> None:
     done = shell(f"{words} 2>&1 | true; exit ${{PIPESTATUS[0]}}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def shell(words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`earshot` as a shell starts it."""
+def shell(
+    words: str, folder: Path, before: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """`earshot` as a shell starts it, after what it does ``before``."""
     start = f"{sys.executable} -c 'from earshot.cli import main; main()'"
     return subprocess.run(
-        ["bash", "-c", f"{start} {words}"],
+        ["bash", "-c", f"{before}{start} {words}"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **variables},
         capture_output=True,
