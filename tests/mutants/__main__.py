@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path, PurePosixPath
 
+import pytest
+
 from tests.mutants import reach, runs
 from tests.mutants.choice import Choice
 from tests.mutants.confined import INSIDE, confined, copy
@@ -132,11 +134,12 @@ def _map(work: Path, directory: Path) -> None:
     for file in _files():
         (root / file).write_text(reach.noting(file, (ROOT / file).read_text()))
     directory.mkdir(exist_ok=True)
+    directory.chmod(0o1777)  # tests start processes of other users
     site.mkdir()
     (site / "sitecustomize.py").write_text(reach.SITE)
     environment = {reach.DIRECTORY: str(directory), "PYTHONPATH": f"{site}:{root}"}
     log = work / "mapped.log"
-    runs.run(
+    code = runs.run(
         root,
         ["tests", "--ignore=tests/mutants"],
         log,
@@ -144,7 +147,8 @@ def _map(work: Path, directory: Path) -> None:
         [reach.Reach(directory)],
         environment,
     )
-    if not (directory / reach.SESSION).is_file():
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        (directory / reach.SESSION).unlink(missing_ok=True)  # of the tests until then
         raise SystemExit(f"the unit tests did not run to their end:\n{log.read_text()[-3000:]}")
 
 

@@ -27,8 +27,11 @@ test, directory = os.environ.get("PYTEST_CURRENT_TEST"), os.environ.get("{DIRECT
 if test and directory:
     builtins.{RAN} = set()
     def write():
-        with open(f"{{directory}}/child-{{uuid.uuid4()}}.json", "w") as file:
-            json.dump({{"test": test.rpartition(" ")[0], "runs": sorted(builtins.{RAN})}}, file)
+        try:
+            with open(f"{{directory}}/child-{{uuid.uuid4()}}.json", "w") as file:
+                json.dump({{"test": test.rpartition(" ")[0], "runs": sorted(builtins.{RAN})}}, file)
+        except OSError:  # of another user, or in a place of its own
+            pass
     atexit.register(write)
 """
 

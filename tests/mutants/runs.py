@@ -19,6 +19,7 @@ from toolchain.paths import ROOT
 
 OPTIONS = (
     *("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-m", "not e2e"),
+    "--tb=native",  # any other parses sources, in which Python 3.11 fails beside other threads
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # loaded already, by `load`
 )
 MARK = "EARSHOT_MUTANTS_RUN"
