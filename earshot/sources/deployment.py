@@ -178,7 +178,7 @@ def released(image: str) -> tuple[int, int] | None:
     if not is_known(image):
         return None
     family = family_of(image)
-    if family in (Family.UNKNOWN, Family.WURSTMEISTER) or "@" in image:
+    if family in (Family.UNKNOWN, Family.WURSTMEISTER):
         return release_of(image)
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag in ("", "latest"):

@@ -153,6 +153,7 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
         ([0.3, 0.05, 0.02, 0.04, 0.03, 0.001], 2),
         ([0.3, 0.05, 0.04, 0.03, 0.02, 0.001], 4),
         ([0.001, 0.0101, 0.2, 0.2, 0.2], 1),
+        ([0.001, 0.01, 0.005], 2),
     ],
 )
 def test_the_quickest_record_but_the_first_is_timed(

@@ -11,6 +11,7 @@ import pytest
 from earshot.doctor import survey
 from earshot.doctor.diagnosis import Observed, diagnose, ready
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
+from earshot.doctor.spoken import Spoken
 from earshot.doctor.survey import (
     ListenerAddress,
     Sighting,
@@ -418,6 +419,49 @@ def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) ->
     with ThreadPoolExecutor(1) as pool:
         look([(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool)
     assert looked == [("e:1", None), ("e:2", "context")]
+
+
+class Left(Unmoved):
+    """So much is left of what a step may take."""
+
+    def __init__(self, left: float) -> None:
+        super().__init__(10)
+        self._left = left
+
+    def left(self, limit: float | None = None) -> float:
+        return self._left
+
+
+@pytest.mark.parametrize(
+    ("error", "left", "asked"),
+    [
+        ("tls", survey.PATIENCE, True),
+        ("tls", 0.9, False),
+        *((error, 2.0, False) for error in sorted(survey.CERTAIN)),
+    ],
+)
+def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
+    error: str, left: float, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+
+    def spoken(peer: tuple[str, int], limit: float) -> Spoken:
+        looked.append((peer, limit))
+        return Spoken(False, ())
+
+    attempts = tuple(Attempt(it, "", 0.0) for it in ("192.0.2.1", "192.0.2.2"))
+    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1", "192.0.2.2", "192.0.2.3"))
+    contact = Contact(address("e:1"), lookup, attempts, security=Failure(error, "met"))
+    monkeypatch.setattr(survey, "tls_context", lambda values: "context")
+    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
+    monkeypatch.setattr(survey, "reach", lambda *given: contact)
+    monkeypatch.setattr(survey, "spoken", spoken)
+    place = (address("e:1"), Protocol.SSL)
+    with ThreadPoolExecutor(1) as pool:
+        found = look([place], {}, Left(left), pool)[place]
+    other = Failure("protocol", "it speaks PLAINTEXT, and this client SSL")
+    assert found.contact.security == (other if asked else contact.security)
+    assert looked == ([(("192.0.2.2", 1), left)] if asked else [])
 
 
 REFUSING, SLOW, MADE = (Attempt("192.0.2.1", error, 0.0) for error in ("refused", "timeout", ""))

@@ -179,6 +179,15 @@ def test_the_defaults_of_the_image_are_known() -> None:
             "confluentinc/cp-kafka:7.5.0",
             "A://0.0.0.0:29092,B://0.0.0.0:9092",
         ),
+        *(
+            ({"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092"}, image, "A://0.0.0.0:29092")
+            for image in ("apache/kafka:4.1.1", "x")
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092"},
+            "wurstmeister/kafka:2",
+            "PLAINTEXT://:9092",
+        ),
         ({"KAFKA_CFG_NODE_ID": "1"}, "bitnami/kafka:4", "PLAINTEXT://:9092"),
         ({"KAFKA_PORT": "9099", "KAFKA_BROKER_ID": "1"}, "x", "PLAINTEXT://:9099"),
     ],

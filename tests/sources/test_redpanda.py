@@ -59,6 +59,7 @@ def endpoints(text: str, files: dict[str, str] | None = None) -> tuple[Endpoint,
             (Endpoint("a", Address("0.0.0.0", 1), None),),
         ),
         ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
+        ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
         ("redpanda start", None),
     ],
 )

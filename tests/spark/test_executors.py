@@ -200,6 +200,26 @@ def test_what_takes_too_long_is_cancelled() -> None:
     assert cancelled.is_set()
 
 
+def test_nobody_waits_for_executors_after_the_deadline() -> None:
+    returned, ended = threading.Event(), threading.Event()
+
+    class Stuck(Cluster):
+        def parallelize(self, items: range, slices: int) -> Any:
+            def collect() -> None:
+                returned.wait(5)
+                ended.set()
+
+            return SimpleNamespace(mapPartitions=lambda look: SimpleNamespace(collect=collect))
+
+        def cancelAllJobs(self) -> None:
+            pass
+
+    with pytest.raises(NoExecutors):
+        probe(cast(Any, Stuck(2)), [ROUTE], (), Deadline(0.1))
+    assert not ended.is_set()
+    returned.set()
+
+
 def test_what_an_executor_met_stands_in_its_vantage() -> None:
     it = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"], "stage": "tcp"}
     reached = [it | {"error": "timed out", "cluster_id": ""}]
