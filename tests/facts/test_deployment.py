@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,3 +232,27 @@ def test_a_network_that_is_shared_by_way_of_another_has_one_owner() -> None:
     found = owners(containers)
     assert found == {"vpn": "vpn", "kafka": "vpn", "app": "vpn", "ring": "back", "back": "ring"}
     assert sharing(found)["vpn"] == ["vpn", "kafka", "app"]
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        (Container("other", networks=(JoinedNetwork("back", ("other",)),)), True),
+        (replace(APP, networks=(JoinedNetwork("front"),)), False),
+        (replace(APP, network_mode="host"), False),
+        (replace(APP, open_networks=True), False),
+        (replace(APP, unknown=("extends",)), False),
+        (replace(APP, profiles=("test",)), False),
+        (replace(APP, extra_hosts={"a": "192.0.2.1"}), False),
+    ],
+)
+def test_services_that_are_alike_have_one_outlook(other: Container, alike: bool) -> None:
+    found = deployed(other=other)
+    assert (found.outlook("app") == found.outlook("other")) is alike
+    assert found.outlook(HOST) == HOST
+
+
+def test_services_with_hosts_of_their_own_are_never_alike() -> None:
+    app = replace(APP, extra_hosts={"a": "192.0.2.1"})
+    found = deployed(app, other=app)
+    assert (found.outlook("app"), found.outlook("other")) == ("app", "other")

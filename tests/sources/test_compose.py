@@ -291,6 +291,15 @@ def test_an_env_file_that_is_no_text_is_said_to_be_none() -> None:
     )
 
 
+def test_an_env_file_of_another_folder_has_a_path() -> None:
+    files = {"sub/base.yml": "services: {k: {env_file: [{format: raw}]}}"}
+    with pytest.raises(EarshotError) as caught:
+        one("extends: {file: sub/base.yml, service: k}", files=files)
+    assert str(caught.value) == (
+        "c.yml: services.k.env_file[0]: sub/ cannot be read (No such file or directory)"
+    )
+
+
 def test_files_of_another_folder_are_sought_there() -> None:
     files = {
         "sub/base.yml": """
