@@ -475,6 +475,24 @@ services:
         assert run(["lint", ".", "--fix"]) == 2
         assert capsys.readouterr().err.count("a.yml") == 1
 
+    def test_what_is_not_fixed_keeps_no_other_file_from_it(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("docker-compose.override.yml", "services: {kafka: {restart: always}}")
+        write("docker-compose.yml", self.TEXT)
+        write("kafka.yml", "a: [kafka")
+        write("server.properties", "listeners=PLAINTEXT://:9092")
+        write("z.yml", self.TEXT)
+        assert run(["lint", ".", "--fix"]) == 2
+        told = capsys.readouterr().err.splitlines()
+        assert told[:2] == [
+            "not fixed: docker-compose.yml, for docker-compose.override.yml is laid over it; "
+            "fix each by hand",
+            "fixed: z.yml, 1 mistake",
+        ]
+        assert Path("docker-compose.yml").read_text() == self.TEXT
+        assert "PLAINTEXT://kafka" in Path("z.yml").read_text()
+
     def test_a_file_without_a_mistake_is_not_written_again(self) -> None:
         write("a.yml", self.TEXT.replace("PLAINTEXT://localhost:9092", "PLAINTEXT://kafka:9092"))
         before = Path("a.yml").stat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from json import loads
 
 from hypothesis import given
@@ -14,8 +15,11 @@ from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
 
 def test_what_is_not_known_is_null() -> None:
-    (found,) = loads(json(outcome(Linted("a", "b", (NOTE,)))))["files"][0]["mistakes"]
-    assert (found["line"], found["column"], found["ignored"]) == (None, None, None)
+    bare = replace(NOTE.finding, container="", node=None, listener=None, scope=None)
+    shown = Linted("a", "b", (replace(NOTE, finding=bare),))
+    (found,) = loads(json(outcome(shown)))["files"][0]["mistakes"]
+    null = " ".join(key for key, value in found.items() if value is None)
+    assert null == "ignored expired line column container node listener scope"
     assert (found["level"], found["state"]) == ("note", "unknown")
 
 
