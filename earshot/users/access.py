@@ -90,7 +90,7 @@ class UserAccess:
 
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
         """``settings`` are librdkafka's, of a client that may change both."""
-        given = {**settings, "bootstrap.servers": bootstrap, "log_level": 0}
+        given = {**settings, "bootstrap.servers": bootstrap}
         self._admin = AdminClient(given, logger=_SILENT)
 
     def allow(self, wanted: Iterable[Grant]) -> None:
@@ -160,7 +160,7 @@ def await_logins(brokers: Mapping[int, str], client: Mapping[str, Any]) -> None:
 
 
 def _refused(address: str, client: Mapping[str, Any]) -> str:
-    given = {**client, "bootstrap.servers": address, "log_level": 0}
+    given = {**client, "bootstrap.servers": address}
     try:
         AdminClient(given, logger=_SILENT).list_topics(timeout=2)
     except KafkaException as error:
