@@ -72,8 +72,8 @@ def listeners_in(text: str) -> tuple[Endpoint, ...]:
     """
     binds, advertised = _of_file(text)
     return tuple(
-        Endpoint(name, (binds or {}).get(name) or address, address)
-        for name, address in (advertised or {}).items()
+        Endpoint(name, binds.get(name) or address, address)
+        for name, address in advertised.items()
         if address is not None
     )
 
@@ -90,13 +90,13 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
     if not binds or None in binds.values():
         return None
     return tuple(
-        Endpoint(name, bind, (advertised or {}).get(name))
+        Endpoint(name, bind, advertised.get(name))
         for name, bind in binds.items()
         if bind is not None
     )
 
 
-def _listed(text: str) -> Listed | None:
+def _listed(text: str) -> Listed:
     """`internal://0.0.0.0:9092,external://0.0.0.0:19092`, or one without a name."""
     found: Listed = {}
     for entry in text.split(","):
@@ -106,21 +106,21 @@ def _listed(text: str) -> Listed | None:
     return found
 
 
-def _of_file(text: str) -> tuple[Listed | None, Listed | None]:
-    """`kafka_api` and `advertised_kafka_api` of a redpanda.yaml; None for what it does not have."""
+def _of_file(text: str) -> tuple[Listed, Listed]:
+    """`kafka_api` and `advertised_kafka_api` of a redpanda.yaml; empty where it has none."""
     try:
         document = read_yaml_texts(text, "redpanda.yaml", unique=False) if text else None
     except EarshotError:
-        return None, None
+        return {}, {}
     node = document.get("redpanda") if isinstance(document, Mapping) else None
     if not isinstance(node, Mapping):
-        return None, None
+        return {}, {}
     return _items(node.get("kafka_api")), _items(node.get("advertised_kafka_api"))
 
 
-def _items(value: object) -> Listed | None:
+def _items(value: object) -> Listed:
     listed = value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
-    return dict(_item(item) for item in listed if isinstance(item, Mapping)) or None
+    return dict(_item(item) for item in listed if isinstance(item, Mapping))
 
 
 def _item(item: Mapping[str, object]) -> tuple[str, Address | None]:

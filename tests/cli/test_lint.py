@@ -484,12 +484,10 @@ services:
         write("server.properties", "listeners=PLAINTEXT://:9092")
         write("z.yml", self.TEXT)
         assert run(["lint", ".", "--fix"]) == 2
-        told = capsys.readouterr().err.splitlines()
-        assert told[:2] == [
+        assert capsys.readouterr().err.startswith(
             "not fixed: docker-compose.yml, for docker-compose.override.yml is laid over it; "
-            "fix each by hand",
-            "fixed: z.yml, 1 mistake",
-        ]
+            "fix each by hand\nfixed: z.yml, 1 mistake\nerror: "
+        )
         assert Path("docker-compose.yml").read_text() == self.TEXT
         assert "PLAINTEXT://kafka" in Path("z.yml").read_text()
 

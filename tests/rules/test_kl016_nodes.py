@@ -137,3 +137,11 @@ def test_what_brokers_advertise_alike_fails_for_each_of_the_others() -> None:
         ("k3", "k1, k2, k4 localhost:9099 is the asking broker itself"),
         ("k4", "k1, k2, k3 localhost:9092 is the asking broker itself"),
     ]
+
+
+def test_brokers_that_share_a_network_reach_each_other_at_localhost() -> None:
+    first = node("k1", 1, Address("localhost", 9092))
+    other = node("k2", 2, Address("localhost", 9094), listens=9094, has_controller=False)
+    shared = Container("k2", network_mode="service:k1")
+    assert list(checked(first, replace(other, container=shared))) == []
+    assert [item.container for item in checked(first, other)] == ["k1", "k2"]
