@@ -167,13 +167,11 @@ def _working_directory(process: psutil.Process) -> os.stat_result | None:
         link = f"/proc/{process.pid}/cwd"
         # open the link itself: another directory may have the name in its text by now
         opened = os.open(link if os.path.lexists(link) else process.cwd(), os.O_DIRECTORY)
+        try:
+            descriptor = Path(f"/proc/self/fd/{opened}")
+            path = descriptor.readlink() if descriptor.is_symlink() else Path(process.cwd())
+            return None if path.name.startswith("hsperfdata_") else os.fstat(opened)
+        finally:
+            os.close(opened)
     except (OSError, psutil.Error):
         return None
-    try:
-        descriptor = Path(f"/proc/self/fd/{opened}")
-        path = descriptor.readlink() if descriptor.is_symlink() else Path(process.cwd())
-        return None if path.name.startswith("hsperfdata_") else os.fstat(opened)
-    except (OSError, psutil.Error):
-        return None
-    finally:
-        os.close(opened)

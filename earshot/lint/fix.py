@@ -185,7 +185,7 @@ class _Source:
             before = self.lines[row][: item.start_mark.column]
             is_line = re.fullmatch(r"\s*-\s+", before) and item.end_mark.line == row
             if not named and is_line and not line.replaces:
-                new = _written(f"{line.setting}={line.value}", item.style or "", False)
+                new = _written(f"{line.setting}={line.value}", item.style, False)
                 return self._below(row, f"{before}{new}")
         raise _NotCertainError
 
@@ -250,7 +250,7 @@ class _Source:
         return start, end
 
 
-def _written(value: str, quotes: str, is_flow: bool) -> str:
+def _written(value: str, quotes: str | None, is_flow: bool) -> str:
     """``value`` as a scalar: plain where it is safe, in ``quotes`` where there are some."""
     if quotes in ('"', "'"):
         if not _QUOTED.fullmatch(value):

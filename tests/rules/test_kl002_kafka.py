@@ -54,6 +54,8 @@ def test_has_nothing_against_a_sound_node(base: str, version: str) -> None:
     [
         (BROKER, {"process.roles": "broker,broker"}, "4.1.1", "R1a", True),
         (BROKER, {"process.roles": "broker,broker"}, "4.2.0", "R1a", False),
+        (BROKER, {"broker.id.generation.enable": "maybe"}, "3.9.2", "Z5", True),
+        (BROKER, {"zookeeper.metadata.migration.enable": "maybe"}, "3.9.2", "Z5", True),
         (BROKER, {"process.roles": ""}, "3.9.2", "R1c", True),
         (BROKER, {"process.roles": ""}, "4.1.1", "R1c", False),
         (BROKER, {"process.roles": ""}, "4.2.0", "R1c", True),

@@ -290,6 +290,21 @@ def test_one_whose_directory_is_gone_is_known_by_its_command_line(tmp_path: Path
         assert runs_from(found, tmp_path) is False
 
 
+def test_without_a_proc_the_directory_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(one: psutil.Process) -> str:
+        raise psutil.AccessDenied(one.pid)
+
+    with node(tmp_path / "node-1") as child:
+        monkeypatch.setattr(os.path, "lexists", lambda _: False)
+        found = psutil.Process(child.pid)
+        (tmp_path / "node-1").rename(tmp_path / "moved")
+        assert runs_from(found, tmp_path / "moved") is True
+        monkeypatch.setattr(psutil.Process, "cwd", refused)
+        assert runs_from(found, tmp_path / "moved") is None
+
+
 def test_ticks_and_the_start_of_the_kernel_are_its_own_words(tmp_path: Path) -> None:
     text = Path("/proc/self/stat").read_text()
     assert start_ticks(os.getpid()) == int(text.rpartition(")")[2].split()[19])
