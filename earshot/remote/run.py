@@ -186,8 +186,9 @@ def _all(turns: Sequence[_Turn], end: Deadline) -> dict[str, Report]:
         done = here | {name: future.result() for name, future in there.items()}
         return {turn.name: done[turn.name] for turn in turns}
     finally:
+        pool.shutdown(wait=False, cancel_futures=True)
         end.stop.set()  # of whatever is under way when this is interrupted
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
 
 
 def _failed(contract: Contract, standpoint: Standpoint, what: str, error: EarshotError) -> Report:

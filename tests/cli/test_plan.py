@@ -152,11 +152,11 @@ def test_errors_come_before_warnings_and_those_before_what_is_not_known() -> Non
     assert text.endswith("  note  accepted\n") and "rules:" not in text
 
 
-@pytest.mark.parametrize("of_grade", [{}, {"severity": Severity.WARNING}])
+@pytest.mark.parametrize("severity", [Severity.ERROR, Severity.WARNING])
 def test_where_there_is_anything_wrong_it_is_not_said_that_nothing_was_found(
-    of_grade: dict[str, Severity],
+    severity: Severity,
 ) -> None:
-    finding = rule.RULE.finding("says a", "b", listener="A", **of_grade)
+    finding = rule.RULE.finding("says a", "b", listener="A", severity=severity)
     text = findings_text(PlanCheck((finding,), ()), Terminal())
     assert "listener A: says a [KL003]" in text and "rules:" not in text
     assert findings_text(PlanCheck((), ()), Terminal()) == "rules: nothing found\n"

@@ -350,6 +350,8 @@ def test_two_containers_of_one_name_are_told_apart() -> None:
         (({"context": "a", "host": "ssh://a"}, {"context": "b", "host": "ssh://a"}), True),
         ((None, {"host": "unix:///var/run/docker.sock"}), False),
         (({"host": "ssh://a"}, {"host": UNKNOWN}), True),
+        ((None, {"host": UNKNOWN}), True),
+        ((None, {"context": UNKNOWN, "host": "unix:///var/run/docker.sock"}), True),
     ],
 )
 def test_engines_are_told_apart_by_their_providers(

@@ -182,6 +182,27 @@ def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None
     assert world.log == ["open waits", "close waits"]
 
 
+def test_after_an_interrupt_nobody_else_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def there(
+        name: str, contract: Contract, options: ValidationOptions, end: Deadline, say: run.Say
+    ) -> Report:
+        asked.append(name)
+        assert end.stop.wait(30)
+        return seen_from(name, contract, Verdict.PASS)
+
+    monkeypatch.setattr(run, "AT_ONCE", 1)
+    monkeypatch.setattr(container, "validate_on", there)
+    other = Standpoint(name="other", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
+    world.errors["host"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        validate_from([other, *PLACES[:2]], docker_contract(), OPTIONS)
+    assert len(asked) <= 1
+
+
 NOWHERE = Standpoint(
     name="internal", scope=Scope.INTERNAL, kind=Kind.NOBODY, reason="not run: no validator"
 )
