@@ -308,6 +308,18 @@ def test_what_was_said_of_a_container_is_not_said_at_the_end() -> None:
     assert set(before["kafka1"]) == {"kl002"} and end == {}
 
 
+def test_a_broker_that_does_not_start_is_named_once_though_its_image_is_known_at_the_end() -> None:
+    bad = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"})
+    program = registered()
+    name = "confluentinc/cp-kafka:8.0.0"
+    image = program.add(REMOTE_IMAGE, "image", {"name": name}, imageId=ID)
+    program.add(CONTAINER_TYPE, "kafka1", {**bad, "image": image["imageId"]})
+    before, end = program.run(Pack(), preview=False)
+    assert set(before["kafka1"]) == {"kl002"} and end == {}
+    told = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"}, image=name)
+    assert mandatory(Pack().analyze(CONTAINER_TYPE, told)) == {"kl014"}
+
+
 @pytest.mark.parametrize(
     ("image", "changed"),
     [("confluentinc/cp-kafka:8.0.0", {}), (ID, {"EARSHOT_IMAGE": "confluentinc/cp-kafka:8.0.0"})],

@@ -122,6 +122,11 @@ def test_who_is_sent_where_nobody_listens_is_found() -> None:
     assert told(good) == []
     inside = good.replace("internal://redpanda:9092", "internal://localhost:9092")
     assert told(inside) == [("KL015", "redpanda", "internal", [])]
+    (found,) = mistakes(services(inside))
+    assert found.remedy == (
+        "advertise internal under the name that these containers have for redpanda, and give "
+        "clients elsewhere a listener of their own"
+    )
     outside = good.replace("external://localhost", "external://redpanda")
     assert told(outside) == [("KL017", "redpanda", "external", [])]
     lines = ["redpanda: ports: 19092:19092 in place of 19093:19092"]
