@@ -30,8 +30,15 @@ Done = list[tuple[Any, ...]]
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch) -> Done:
-    """What clients do, in order; B's broker 2 takes nothing, and A's is slow."""
+def slow() -> threading.Event:
+    """Until then A's broker 2 takes nothing."""
+    return threading.Event()
+
+
+@pytest.fixture
+def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
+    """What clients do, in order; B's broker 2 takes nothing, and A's is slow: until what its
+    broker 1 took is read, if not sooner."""
     seen: Done = []
 
     def produce(
@@ -52,11 +59,11 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Done:
         end: Deadline,
     ) -> Iterator[tuple[int, float | Failure]]:
         seen.append(("read", *(str(leader) for leader, _ in sent), values["bootstrap.servers"]))
+        if str(sent[0][0]) == "a1:9092":
+            slow.set()
         for _, it in sent:
             yield it.partition, 0.1
 
-    slow = threading.Event()
-    threading.Timer(0.1, slow.set).start()
     monkeypatch.setattr(exchange, "produce", produce)
     monkeypatch.setattr(exchange, "consume", consume)
     monkeypatch.setattr(records, "identify", lambda *given: None)
@@ -70,8 +77,11 @@ def exchanged(workers: int = 4, waiting: Mapping[int, Observed] = FOUR) -> dict[
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_nothing_is_read_before_everything_is_sent(workers: int, done: Done) -> None:
+def test_nothing_is_read_before_everything_is_sent(
+    workers: int, done: Done, slow: threading.Event
+) -> None:
     """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
+    threading.Timer(0.1, slow.set).start()
     found = exchanged(workers)
     a, b = "a1:9092,a2:9092", "b1:9092,b2:9092"
     assert sorted(done[:4]) == [
@@ -99,8 +109,9 @@ def test_what_is_slow_is_not_waited_for_and_read_later(
 
 
 def test_who_takes_no_record_may_be_another_broker(
-    done: Done, monkeypatch: pytest.MonkeyPatch
+    done: Done, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    slow.set()
     monkeypatch.setattr(records, "identify", lambda *given: 1)
     assert exchanged()[3].produced == Failure(
         "misrouted", "b2:9092 leads to broker 1, not to broker 2"
