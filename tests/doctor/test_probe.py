@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import socket
 import ssl
 import threading
@@ -274,11 +275,14 @@ def test_verification_switched_off(tls_port: int) -> None:
     assert isinstance(security, Handshake) and security.days_left is None
 
 
-@pytest.mark.parametrize("greeting", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n"])
-def test_a_listener_without_tls(greeting: bytes) -> None:
+@pytest.mark.parametrize(
+    ("greeting", "reason"), [(b"", r".+"), (b"HTTP/1.0 400 Bad Request\r\n\r\n", r"[A-Z_]+")]
+)
+def test_a_listener_without_tls(greeting: bytes, reason: str) -> None:
     with server(greeting=greeting) as port:
         security = handshake("broker-1.test", port)
     assert isinstance(security, Failure) and security.error == "protocol"
+    assert re.fullmatch(reason, security.text)
 
 
 def test_a_missing_authority_file_is_the_users_error() -> None:
