@@ -87,6 +87,15 @@ class TestGeneral:
         assert run([command, "--help"]) == 0
         assert f"earshot {command} " in capsys.readouterr().out.lower().split("usage:")[1]
 
+    @pytest.mark.parametrize("command", [[], ["plan"]])
+    def test_help_has_a_short_name(
+        self, command: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run([*command, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert run([*command, "-h"]) == 0
+        assert capsys.readouterr().out == text
+
     def test_help_fits_a_terminal_of_80_columns(self) -> None:
         for item in app.registered_commands:
             assert item.callback is not None
