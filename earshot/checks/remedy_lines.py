@@ -11,7 +11,7 @@ from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Deployment
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address, bracketed
-from earshot.listeners.images import broker_property, variable_of
+from earshot.listeners.images import variable_of
 from earshot.rules.finding import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
