@@ -20,7 +20,7 @@ from earshot.doctor.probe import (
     resolve,
     tls_context,
 )
-from earshot.doctor.spoken import spoken
+from earshot.doctor.spoken import Spoken, spoken
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis
@@ -116,12 +116,18 @@ def _look(
 
 def _understood(contact: Contact, protocol: Protocol, met: Failure, end: Deadline) -> Contact:
     """``contact``, with what its listener speaks instead of ``protocol`` where it does."""
+    if met.error == "no-login":  # it need not be asked, and may want to see a certificate first
+        return _speaks(contact, protocol, Spoken(protocol.tls, ()))
     left = end.left(SPOKEN_LIMIT)
     # these errors come from a server that speaks the expected protocol
     if "certificate" in met.error or met.error == "mechanism" or left < PATIENCE:
         return contact
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
-    other = spoken((ip, contact.address.port), left).other_than(protocol)
+    return _speaks(contact, protocol, spoken((ip, contact.address.port), left))
+
+
+def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
+    other = actual.other_than(protocol)
     if not other:
         return contact
     return replace(contact, security=Failure("protocol", f"{other}, and this client {protocol}"))
@@ -227,12 +233,11 @@ def _surplus(
     targets: Sequence[CellTarget],
     answers: Mapping[str, Sequence[MetadataAnswer]],
 ) -> list[Observed]:
-    known = [broker.id for broker in contract.brokers]
+    found = []
     models = {target.listener: target for target in reversed(targets)}
-    return [
-        Observed(
-            replace(models[name], broker=id, address=address), via=_best(group, id), surplus=True
-        )
-        for name, group in answers.items()
-        for id, address in unexpected(group, known).items()
-    ]
+    for name, group in answers.items():
+        known = [broker.id for broker in contract.brokers if name in broker.advertised]
+        for id, address in unexpected(group, known).items():
+            target = replace(models[name], broker=id, address=address)
+            found.append(Observed(target, via=_best(group, id), surplus=True))
+    return found

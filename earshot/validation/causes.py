@@ -180,8 +180,8 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",
         "see what {address} is mapped or forwarded to: it should lead to the port that "
         "{listener} binds"),
-    _metadata("unexpected", "unexpected", "no {who}: the contract does not know it",
-        "export the contract again (`pulumi up`), or stop that broker"),
+    _metadata("unexpected", "unexpected", "no {who} at {listener}: the contract has none there",
+        "export the contract again (`pulumi up`), or take that broker away from {listener}"),
     _produce("misrouted", "misrouted", "{address} leads to {who}",
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
     _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",

@@ -225,6 +225,8 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
         word = next(word for part, word in _TRANSPORT_WORDS.items() if part in lowered)
     elif word == "authentication" and "unsupported sasl mechanism" in lowered:
         word = "mechanism"  # the broker has not enabled it
+    elif word == "authentication" and "request not valid in current sasl state" in lowered:
+        word = "no-login"  # the listener asks for none
     return Failure(word, text)
 
 

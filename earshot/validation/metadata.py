@@ -33,7 +33,7 @@ FIRST_PATIENCE: Final = 0.25
 """Seconds of the first try for metadata; each further one waits twice as long."""
 MOST_LISTED: Final = 10
 """Brokers of an answer that are all written out."""
-DECISIVE: Final = frozenset({"authentication", "tls", "protocol"})
+DECISIVE: Final = frozenset({"authentication", "no-login", "tls", "protocol"})
 """Errors that no further attempt will change."""
 
 

@@ -159,7 +159,7 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
         (
             {"contact": None, "own": None, "via": OTHER, "surplus": True},
             "EXTERNAL lists broker 1 at localhost:9092",
-            "no broker 1: the contract does not know it",
+            "no broker 1 at EXTERNAL: the contract has none there",
         ),
         (
             {"cluster_id": "D"},

@@ -191,6 +191,26 @@ def test_what_a_cluster_lists_that_does_not_say_its_id_counts() -> None:
     assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
 
 
+def test_a_broker_with_a_listener_more_gets_a_cell() -> None:
+    fewer = contract(INTERNAL=INTERNAL, EXTERNAL=["e:1", ""])
+    sightings = {it: item for it, item in seen().items() if str(it[0]) != "e:2"}
+    found = facts_of(targets_of(fewer), sightings, {}, fewer)
+    cells = {(it.target.listener, it.target.broker): diagnose(it, "host") for it in found}
+    cause = cells["EXTERNAL", 2].cause
+    assert cause is not None and cause.observed == "EXTERNAL lists broker 2 at e:2"
+
+
+def test_a_login_that_a_listener_asks_nobody_for_is_another_protocol(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Told without asking it: a listener with mutual TLS answers no one without a certificate."""
+    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
+    contact = Contact(address("e:1"), lookup, (Attempt("192.0.2.1", "", 0.0),))
+    monkeypatch.setattr(survey, "spoken", lambda *given: pytest.fail("asked"))
+    found = survey._understood(contact, Protocol.SASL_SSL, Failure("no-login", "x"), Deadline(10))
+    assert found.security == Failure("protocol", "it speaks SSL, and this client SASL_SSL")
+
+
 def test_an_unexpected_broker_gets_a_cell() -> None:
     more = {"e1": sighting("e:1", answer("e:1", *EXTERNAL, "e:3"))}
     found = facts(seen(**more))

@@ -157,6 +157,14 @@ def test_protocol_of_properties() -> None:
             ),
             "mechanism",
         ),
+        (
+            KafkaError._AUTHENTICATION,
+            (
+                "SASL PLAIN mechanism handshake failed: Broker: Request not valid in current SASL "
+                "state: broker's supported mechanisms: "
+            ),
+            "no-login",
+        ),
         (KafkaError._SSL, "SSL handshake failed", "tls"),
         (KafkaError._MSG_TIMED_OUT, "Local: Message timed out", "timeout"),
         (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", "unreachable"),
