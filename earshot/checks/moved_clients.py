@@ -81,7 +81,7 @@ def moved_to(
     no address where a broker has none of ``ports``."""
     lines = []
     for item in clients:
-        rest = [broker for broker in brokers if broker.is_broker]
+        rest = list(brokers)
         new = []
         for address in item.addresses:
             way = whole.deployment.way(item.service, address)

@@ -14,7 +14,6 @@ from earshot.checks.moved_clients import bootstrapped, known_as, misled, moved_t
 from earshot.checks.remedy_lines import RemedyLines, Whole, advertised_text, port_line, with_entry
 from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
-from earshot.facts.deployment import GATEWAYS
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding, LineToWrite
@@ -118,7 +117,7 @@ def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLine
         yield from _with_own_listener(whole, members, listener, (), between=True)
         return
     for port in ports:
-        if port.host_port is not None and (host in GATEWAYS or "." in host):
+        if port.host_port is not None and "." in host:  # a name that others have, too
             yield _advertised(whole, broker, listener, Address(host, port.host_port))
     yield _advertised(whole, broker, listener, Address(broker.service, endpoint.bind.port))
 

@@ -38,7 +38,7 @@ class _Error:
         kind, said = (telling or self.exceptions[-1:])[0]
         text = f"{kind}: {said}" if said else kind
         cause, reason = self.exceptions[-1]
-        return text if not reason or reason in text else f"{text} ({cause}: {reason})"
+        return text if reason in text else f"{text} ({cause}: {reason})"
 
 
 def cause_of_end(log: str, console: str = "") -> str:

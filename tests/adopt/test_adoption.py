@@ -449,6 +449,7 @@ def test_unlike_ports_of_one_listener_become_the_first_ones() -> None:
     internal, outside = adoption.document["listeners"]
     assert internal["advertised"] == {1: "k1:19092", 2: "k2:19092"}
     assert outside["published"] == {1: 9092, 2: 9093} and outside["port"] == 9092
+    assert outside["advertised"] == {1: "localhost:9092", 2: "localhost:9093"}
     assert (
         "listener INSIDE: broker 2 on 19092 now, as the first, and not on 19093; clients in "
         "its network must follow"

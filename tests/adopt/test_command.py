@@ -262,3 +262,21 @@ def test_what_docker_compose_lays_over_a_file_counts(
     Path("docker-compose.override.yml").write_text("volumes: {}\n")  # no service: nothing to lay
     run(["adopt", "docker-compose.yml", "--format", "json"])
     assert over not in json.loads(capsys.readouterr().out)["notes"]
+
+
+@pytest.mark.parametrize(("comment", "mistakes"), [("", ["KL002"]), ("ignore=KL002 old", [])])
+def test_a_comment_in_properties_ignores_a_mistake_too(
+    comment: str, mistakes: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.properties").write_text(
+        "node.id=1\nprocess.roles=broker,controller\nlisteners=A://:1,C://:2\n"
+        "listener.security.protocol.map=A:PLAINTEXT,C:PLAINTEXT\n"
+        "inter.broker.listener.name=A\ncontroller.listener.names=C\n"
+        "controller.quorum.voters=1@localhost:2\n"
+        f"# earshot: {comment}\nadvertised.listeners=A://0.0.0.0:1\n"
+    )
+    run(["adopt", "a.properties", "-f", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert [item["rule"] for item in found["mistakes"]] == mistakes
+    ignored = [item for item in found["notes"] if item.endswith(": ignored: old")]
+    assert len(ignored) == 1 - len(mistakes)

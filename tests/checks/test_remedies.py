@@ -779,3 +779,23 @@ def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:
         f"port, or publish the port no more (no lines are shown: {reason})"
     )
     assert lines == []
+
+
+MACHINE = "PLAINTEXT://host.docker.internal"
+
+
+def test_brokers_that_reach_each_other_by_way_of_the_machine_keep_doing_so() -> None:
+    brokers = "".join(
+        f"""
+  kafka{id}:
+    image: confluentinc/cp-kafka:7.5.0
+    ports: ["{port}:9092"]
+    environment:
+      KAFKA_BROKER_ID: {id}
+      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+      KAFKA_LISTENERS: PLAINTEXT://:9092
+      KAFKA_ADVERTISED_LISTENERS: {MACHINE}:{advertised}"""
+        for id, port, advertised in ((1, 29092, 29093), (2, 29093, 29093))
+    )
+    line = f"kafka1: KAFKA_ADVERTISED_LISTENERS: {MACHINE}:29092"
+    assert told(f"services:{brokers}\n") == [(f"advertise {MACHINE}:29092", [line], True)]

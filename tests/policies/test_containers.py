@@ -402,7 +402,9 @@ def test_a_name_that_leads_to_another_machine_is_advice(
     props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners}, image="apache/kafka:4.1.1")
     address = "192.0.2.10" if leads_here else "198.51.100.7"
     with dns_server({"kafka.example.com": (address,)}) as server:
-        found = Pack({"resolvers": {"external": [server]}}).analyze(CONTAINER_TYPE, props)
+        policy = {"resolvers": {"external": [server]}}
+        found = Pack(policy).analyze(CONTAINER_TYPE, props)
+        elsewhere = Pack(policy).analyze(CONTAINER_TYPE, props, provider={"host": "ssh://a"})
     text = (
         "container kafka1, listener HOST (scope external): advertises kafka.example.com, which "
         "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]\n"
@@ -411,6 +413,7 @@ def test_a_name_that_leads_to_another_machine_is_advice(
         "  source: https://kafka.apache.org/protocol#protocol_partitioning"
     )
     assert found == ({} if leads_here else {"advice": [text]})
+    assert elsewhere == {}, "what addresses another machine has is not known here"
 
 
 @pytest.mark.parametrize("host", ["somewhere", "host.docker.internal", "192.0.2.7"])

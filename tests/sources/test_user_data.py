@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earshot.listeners.properties import NodeSettings
 from earshot.listeners.render import settings
 from earshot.sources.user_data import UserDataFile, broker_files, decoded, speaks_of_brokers
 from earshot.user_data.render import PROPERTIES, user_data
@@ -279,3 +280,15 @@ def test_a_literal_that_is_given_once_is_known(assigned: str, value: str) -> Non
 def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
     assert broker_files("#!/bin/sh\ncat > f <<X\nnode.id=1\nbootstrap.servers=$B\nX\n") == ()
     assert speaks_of_brokers("an advertised.listeners b") and not speaks_of_brokers("listeners")
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "shown"),
+    [
+        ("ssl.key.password", "$(cat /key)", "***"),
+        ("advertised.listeners", "A://$IP:9092", "A://$IP:9092"),
+        ("advertised.listeners", "$(ask --password planted)", "$(ask --password ***"),
+    ],
+)
+def test_no_secret_is_shown_of_what_an_instance_computes(key: str, text: str, shown: str) -> None:
+    assert UserDataFile("f", NodeSettings({}), {key: text}).shown(key) == shown
