@@ -29,7 +29,8 @@ def test_the_plan_is_remembered_once_it_was_proved_and_no_longer_than_the_nodes(
     state: Path,
 ) -> None:
     provider = CompleteChangeProvider()
-    provider.create(props(state))
+    made = provider.create(props(state))
+    assert (made.id, made.outs) == ("complete", props(state))
     assert memory.recall(state) == memory.ChangeMemory(complete=BEFORE)
     news = props(state, plan=RENAMED.model_dump(mode="json"), done=1.0)
     provider.update("complete", props(state), news)

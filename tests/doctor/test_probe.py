@@ -202,8 +202,9 @@ def test_a_good_certificate(tls_port: int, certificate: Path) -> None:
     assert security.cipher and security.names == ("broker-1.test", "127.0.0.9")
 
 
-def test_a_certificate_for_other_names(tls_port: int, certificate: Path) -> None:
-    security = handshake("broker-2.test", tls_port, ssl_ca_location=str(certificate))
+@pytest.mark.parametrize("host", ["broker-2.test", "127.0.0.1"])
+def test_a_certificate_for_other_names(tls_port: int, certificate: Path, host: str) -> None:
+    security = handshake(host, tls_port, ssl_ca_location=str(certificate))
     assert isinstance(security, Failure) and security.error == "certificate-name"
     assert security.text == "the certificate is for broker-1.test, 127.0.0.9"
 

@@ -87,3 +87,17 @@ def test_any_settings_are_read_or_unreadable(values: dict[str, str], complete: b
         except Unreadable:
             continue
         assert value is not None
+
+
+@pytest.mark.parametrize(
+    ("values", "version", "roles"),
+    [
+        ({}, (3, 9), ("broker",)),
+        ({}, (4, 0), ("",)),
+        ({"process.roles": "controller"}, (3, 9), ("controller",)),
+    ],
+)
+def test_a_node_without_roles_is_a_broker_as_long_as_there_is_zookeeper(
+    values: dict[str, str], version: tuple[int, int], roles: tuple[str, ...]
+) -> None:
+    assert ForeignSettings(values, version, complete=True).roles == roles

@@ -334,3 +334,8 @@ def test_no_shape_ends_in_a_trace(documents: list[object]) -> None:
     ]
     for found in (read_manifest(documents), read_manifest(shaped)):
         assert len(found.brokers) <= len(found.containers)
+
+
+def test_a_container_of_a_resource_without_a_name_is_called_by_its_kind() -> None:
+    (found,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
+    assert found.name == "Pod/c"
