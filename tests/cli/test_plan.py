@@ -15,6 +15,7 @@ from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
 from earshot.rules.finding import FindingState, Severity
 from tests.config import aws_documents
+from tests.doubles.dns_server import dns_server
 
 LISTENERS = [
     {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
@@ -126,6 +127,27 @@ def test_containers_are_checked_with_their_published_ports(
     output = capsys.readouterr().out
     assert "error: containers kafka-1, kafka-2, kafka-3, brokers 1 to 3, listener OUT" in output
     assert "[KL003]" in output and "[KL006]" not in output
+
+
+def test_whose_address_a_name_has_is_not_told_where_no_host_is_known(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listeners = [
+        {"name": "IN", "port": 19092, "scopes": ["internal"]},
+        {
+            "name": "OUT",
+            "port": 9092,
+            "scopes": ["external"],
+            "published": {1: 39092, 2: 39093, 3: 39094},
+        },
+    ]
+    hosts = [{"external": "kafka.example.com"}]
+    stack(project, placement="docker", hosts=hosts, listeners=listeners)
+    with dns_server({"kafka.example.com": ("198.51.100.7",)}) as server:
+        configured(project, json.dumps({"names": {"resolvers": {"external": [server]}}}))
+        assert run(["plan", "-s", "mine", "--check"]) == 0
+    output = capsys.readouterr().out
+    assert "[KL019]" in output and "KL012" not in output
 
 
 def test_what_aws_has_yet_to_name_is_not_known_and_no_error(

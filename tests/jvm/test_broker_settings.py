@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from earshot.errors import EarshotError
+from earshot.jvm import broker_settings
 from earshot.jvm.archive import start_options
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars
@@ -74,6 +75,13 @@ def test_each_node_gets_kafka_s_own_answer() -> None:
         metadata_version=27,
     )
     assert [id for id, text in answer.refusals.items() if lacks_class(text)] == [4, 5, 6]
+
+
+def test_an_answer_is_by_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = '{"refusals": {"2": "no"}, "metadata_version": 27}'
+    monkeypatch.setattr(broker_settings, "_ask", lambda question, deadline: (said, ""))
+    java = java_double(tmp_path, "exit 1")
+    assert ask_kafka(java, (), {1: GOOD, 2: GOOD}) == ParserAnswer({2: "no"}, metadata_version=27)
 
 
 @pytest.mark.e2e
