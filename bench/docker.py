@@ -91,7 +91,7 @@ class Bench:
     def _watched_up(self, options: Sequence[str]) -> tuple[float, float, float]:
         """When the preview was over, all brokers were ready, and all was done."""
         updating = ready = 0.0
-        told: list[str] = []
+        reported: list[str] = []
         with subprocess.Popen(
             ["pulumi", "up", "--yes", "--non-interactive", "--color", "never", *options],
             cwd=self.stack.folder,
@@ -103,13 +103,15 @@ class Bench:
         ) as running:
             assert running.stdout is not None
             for line in running.stdout:
-                told.append(line)
+                reported.append(line)
                 if line.startswith("Updating"):
                     updating = time.monotonic()
                 elif "DockerReadiness cluster created" in line:
                     ready = time.monotonic()
         # the preview announces creations in the same words, but before
-        assert running.returncode == 0 and 0 < updating < ready, self.stack.told("".join(told))
+        assert running.returncode == 0 and 0 < updating < ready, self.stack.reported(
+            "".join(reported)
+        )
         return updating, ready, time.monotonic()
 
     def by_hand(self) -> float:

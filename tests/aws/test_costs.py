@@ -17,12 +17,12 @@ LARGE = Footprint(
 )
 
 
-def told(footprint: Footprint) -> list[tuple[str, int | None, str]]:
+def reported(footprint: Footprint) -> list[tuple[str, int | None, str]]:
     return [(item.what, item.count, item.formula) for item in bill(footprint)]
 
 
 def test_a_small_stack() -> None:
-    assert told(SMALL) == [
+    assert reported(SMALL) == [
         ("broker instances", 1, "1 x 730 h x broker-hour"),
         ("root volumes of brokers", 1, "1 x 16 GiB x gp3-gib-month"),
         ("data volumes of brokers", 1, "1 x 100 GiB x gp3-gib-month"),
@@ -32,7 +32,7 @@ def test_a_small_stack() -> None:
 
 
 def test_a_large_stack() -> None:
-    assert told(LARGE) == [
+    assert reported(LARGE) == [
         ("broker instances", 3, "3 x 730 h x broker-hour"),
         ("root volumes of brokers", 3, "3 x 16 GiB x gp3-gib-month"),
         ("data volumes of brokers", 3, "3 x 500 GiB x gp3-gib-month"),

@@ -82,8 +82,8 @@ def java_accepts(listed: Sequence[tuple[object, Issued, str]], folder: Path) -> 
     """What a Java client says of each, all of them in one JVM."""
     lines = [f"{in_base64(authority().certificate)} {in_base64(plain().key)}"]
     for _, made, asked in listed:
-        told = base64.b64encode(asked.encode()).decode()
-        lines.append(f"{in_base64(made.certificate)} {told}")
+        reported = base64.b64encode(asked.encode()).decode()
+        lines.append(f"{in_base64(made.certificate)} {reported}")
     file = folder / "cases.txt"
     file.write_text("\n".join(lines))
     source = Path(__file__).with_name("HostNames.java")
@@ -102,22 +102,22 @@ def compared(count: int, folder: Path) -> Mapping[tuple[bool, bool, bool], int]:
     listed = list(cases(random.Random(SEED), count))
     servers = {id(made): server_context(made) for _, made, _ in listed[::HOSTS]}
     client = client_context(authority())
-    told: Counter[tuple[bool, bool, bool]] = Counter()
+    reported: Counter[tuple[bool, bool, bool]] = Counter()
     wrong = []
     for (patterns, made, asked), java in zip(listed, java_accepts(listed, folder), strict=True):
         ours = SubjectNames.of_hosts(patterns).cover(asked)
         openssl = accepted(client, servers[id(made)], asked)
-        told[ours, openssl, java] += 1
+        reported[ours, openssl, java] += 1
         if ours is not (openssl and java):
             wrong.append((patterns, asked, ours, openssl, java))
     assert wrong == [], wrong
-    return told
+    return reported
 
 
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_java_and_openssl_accept_what_is_covered(tmp_path: Path) -> None:
-    told = compared(CERTIFICATES, tmp_path)
-    print(f"seed {SEED}: (covered, OpenSSL, Java): {dict(told)}")
-    assert told[True, True, True] > CERTIFICATES // 10
-    assert sum(told.values()) == CERTIFICATES * HOSTS
+    reported = compared(CERTIFICATES, tmp_path)
+    print(f"seed {SEED}: (covered, OpenSSL, Java): {dict(reported)}")
+    assert reported[True, True, True] > CERTIFICATES // 10
+    assert sum(reported.values()) == CERTIFICATES * HOSTS

@@ -151,7 +151,7 @@ PLAIN_TEXTS = (
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (
             without("ca.pem"),
@@ -209,10 +209,10 @@ PLAIN_TEXTS = (
     ],
 )
 def test_what_cannot_be_used_is_named_once(
-    folder: Path, change: Callable[[Path], None], told: str
+    folder: Path, change: Callable[[Path], None], reported: str
 ) -> None:
     change(folder)
-    assert refusal(folder) == told
+    assert refusal(folder) == reported
 
 
 def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:

@@ -88,9 +88,9 @@ def test_nothing_is_asked_where_nothing_lies_in_aws() -> None:
 
 
 def test_what_is_no_text_of_the_region_is_named(held: None) -> None:
-    told = "not found in eu-central-1 with these credentials\n"
-    told += "  fix: put it there, or correct security.tls.from or its region"
-    assert refusal("ssm:/kafka/1", "ssm:/a", "ssm:/b") == f"ssm:/a and 1 more: {told}"
+    reported = "not found in eu-central-1 with these credentials\n"
+    reported += "  fix: put it there, or correct security.tls.from or its region"
+    assert refusal("ssm:/kafka/1", "ssm:/a", "ssm:/b") == f"ssm:/a and 1 more: {reported}"
     assert refusal("secretsmanager:a") == (
         "secretsmanager:a: cannot be used: An error occurred (ResourceNotFoundException) when "
         "calling the GetSecretValue operation: Secrets Manager can't find the specified secret.\n"
@@ -162,8 +162,10 @@ def test_a_region_is_needed() -> None:
 
 def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    told = refusal(PLACE)
-    assert told == f"{PLACE}: cannot be used: Unable to locate credentials\n  fix: {CREDENTIALS}"
+    reported = refusal(PLACE)
+    assert (
+        reported == f"{PLACE}: cannot be used: Unable to locate credentials\n  fix: {CREDENTIALS}"
+    )
 
 
 def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_a_name_in_aws_is_told_by_its_scheme(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "reported"),
     [
         *(
             (text, "found a text of its own; allowed: where it lies, as a path or a name in AWS")
@@ -75,5 +75,5 @@ def test_a_name_in_aws_is_told_by_its_scheme(place: str) -> None:
         ),
     ],
 )
-def test_what_is_no_place_is_refused(place: str, told: str) -> None:
-    assert problem(place) == told
+def test_what_is_no_place_is_refused(place: str, reported: str) -> None:
+    assert problem(place) == reported

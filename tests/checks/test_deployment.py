@@ -59,7 +59,7 @@ def found(image: str, env: Mapping[str, str | None], **keys: object) -> tuple[Fi
     return mistakes(services(compose(image, env, **keys)))
 
 
-def told(image: str, env: Mapping[str, str | None], **keys: object) -> list[tuple[str, str]]:
+def reported(image: str, env: Mapping[str, str | None], **keys: object) -> list[tuple[str, str]]:
     return [(item.rule, item.observed) for item in found(image, env, **keys)]
 
 
@@ -80,7 +80,7 @@ def told(image: str, env: Mapping[str, str | None], **keys: object) -> list[tupl
     ],
 )
 def test_what_starts(image: str, env: dict[str, str | None]) -> None:
-    assert told(image, env) == []
+    assert reported(image, env) == []
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_zookeeper_on_a_kafka_that_has_none(image: str, kafka: int) -> None:
     ],
 )
 def test_zookeeper_on_a_kafka_that_may_have_it(image: str, more: dict[str, str]) -> None:
-    assert told(image, ZOOKEEPER | more) == []
+    assert reported(image, ZOOKEEPER | more) == []
 
 
 def test_a_forgotten_zookeeper_beside_kraft_is_no_refusal() -> None:
-    assert told(APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}) == []
+    assert reported(APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}) == []
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_what_cp_kafka_asks_for(image: str, env: dict[str, str | None], missing:
     ],
 )
 def test_what_is_missing_may_come_from_elsewhere(keys: dict[str, object]) -> None:
-    assert told(CP8, KRAFT | {"CLUSTER_ID": None}, **keys) == []
+    assert reported(CP8, KRAFT | {"CLUSTER_ID": None}, **keys) == []
 
 
 def test_an_empty_cluster_id_is_for_the_script_of_the_image() -> None:
-    assert told(CP8, KRAFT | {"CLUSTER_ID": ""}) == []
+    assert reported(CP8, KRAFT | {"CLUSTER_ID": ""}) == []
     (one,) = found(CP7, KRAFT | {"CLUSTER_ID": ""})
     assert one.observed == f"does not set CLUSTER_ID, and {CP7} refuses to start"
 
@@ -185,10 +185,10 @@ def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | N
         "set KAFKA_ZOOKEEPER_CONNECT, or take an image of 7.4 or later, whose script knows KRaft",
     )
     assert (
-        told(image, KRAFT, command="bash -c '/tmp/update_run.sh && /etc/confluent/docker/run'")
+        reported(image, KRAFT, command="bash -c '/tmp/update_run.sh && /etc/confluent/docker/run'")
         == []
     )
-    assert told(image, KRAFT, volumes=["./configure:/etc/confluent/docker/configure"]) == []
+    assert reported(image, KRAFT, volumes=["./configure:/etc/confluent/docker/configure"]) == []
 
 
 BY_SERVERS = KRAFT | {
@@ -208,20 +208,21 @@ def test_a_controller_that_lists_no_voters_is_not_formatted(image: str) -> None:
         needed,
     )
     assert one.source == "https://github.com/apache/kafka/pull/18844"
-    assert told(image, BY_SERVERS | {needed: "1@kafka:9093"}) == []
-    assert told(image, BY_SERVERS, command="sh -c '/format.sh && /etc/kafka/docker/run'") == []
+    assert reported(image, BY_SERVERS | {needed: "1@kafka:9093"}) == []
+    assert reported(image, BY_SERVERS, command="sh -c '/format.sh && /etc/kafka/docker/run'") == []
     broker = {
         "KAFKA_PROCESS_ROLES": "broker",
         "KAFKA_LISTENERS": "PLAINTEXT://:9092",
         "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "controller:9093",
     }
-    assert told(image, BY_SERVERS | broker) == []
+    assert reported(image, BY_SERVERS | broker) == []
 
 
 def test_bitnami_4_formats_a_controller_that_lists_no_voters() -> None:
     env = {name.replace("KAFKA_", "KAFKA_CFG_"): value for name, value in BY_SERVERS.items()}
     assert (
-        told("bitnami/kafka:4.0", {**env, "KAFKA_KRAFT_CLUSTER_ID": "abcdefghijklmnopqrstuv"}) == []
+        reported("bitnami/kafka:4.0", {**env, "KAFKA_KRAFT_CLUSTER_ID": "abcdefghijklmnopqrstuv"})
+        == []
     )
 
 
@@ -230,7 +231,7 @@ def test_bitnami_4_formats_a_controller_that_lists_no_voters() -> None:
 )
 def test_the_name_of_an_image_that_is_built_tells_nothing(image: str) -> None:
     for env in (ZOOKEEPER | {"KAFKA_PORT": "9092"}, CONTROLLER, {"KAFKA_NODE_ID": "1"}):
-        assert told(image, env, build=".") == []
+        assert reported(image, env, build=".") == []
 
 
 def test_a_variable_with_a_misspelt_name_is_named_where_it_is_missing() -> None:
@@ -268,7 +269,7 @@ def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() 
 
 
 def test_a_variable_that_nobody_has_set_may_leave_nothing_on_a_controller() -> None:
-    assert told(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
+    assert reported(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
 
 
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE])
@@ -285,9 +286,9 @@ def test_a_controller_alone_that_advertises_by_the_images_variable(image: str) -
 
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE, "apache/kafka:4.2.0"])
 def test_a_controller_alone_may_set_what_it_advertises_to_nothing(image: str) -> None:
-    assert told(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": ""}) == []
+    assert reported(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": ""}) == []
     somewhere = "CONTROLLER://${HOST}:9093"
-    assert len(told(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": somewhere})) == 1
+    assert len(reported(image, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": somewhere})) == 1
 
 
 @pytest.mark.parametrize(
@@ -313,10 +314,10 @@ def test_images_hand_over_what_is_set_to_nothing(image: str, name: str, is_refus
     env = KRAFT | {name: ""}
     if name == "KAFKA_LISTENERS":
         env = env | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://k:9092,CONTROLLER://k:9093"}
-    found = told(image, env)
+    found = reported(image, env)
     assert bool(found) is is_refused, found
     assert all(rule == "KL002" for rule, _ in found)
-    assert told(image, env, command="sleep infinity") == []
+    assert reported(image, env, command="sleep infinity") == []
 
 
 @pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
@@ -327,7 +328,7 @@ def test_variables_that_cp_kafka_refuses(name: str) -> None:
         "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
         f"take {name} away",
     )
-    assert told("example/kafka", ZOOKEEPER | {name: "x"}) == []
+    assert reported("example/kafka", ZOOKEEPER | {name: "x"}) == []
 
 
 BITNAMI_SASL: dict[str, str | None] = {
@@ -351,7 +352,7 @@ BITNAMI_SASL: dict[str, str | None] = {
 )
 def test_the_mechanism_that_bitnami_asks_for(tag: str, missing: str) -> None:
     image = f"bitnami/kafka:{tag}"
-    assert told(image, BITNAMI_SASL) == []
+    assert reported(image, BITNAMI_SASL) == []
     (one,) = found(image, BITNAMI_SASL | {missing: None})
     assert (one.rule, one.observed, one.expected, one.remedy, one.source) == (
         "KL014",
@@ -374,7 +375,7 @@ def test_the_mechanism_that_bitnami_asks_for(tag: str, missing: str) -> None:
 )
 def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object]) -> None:
     lacking: dict[str, str | None] = {name: None for name in BITNAMI_SASL if "MECHANISM" in name}
-    assert told(f"bitnami/kafka:{tag}", BITNAMI_SASL | lacking, **keys) == []
+    assert reported(f"bitnami/kafka:{tag}", BITNAMI_SASL | lacking, **keys) == []
 
 
 @pytest.mark.parametrize(
@@ -383,8 +384,8 @@ def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object])
 def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
     env = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
     image = "bitnami/kafka:3.9"
-    assert told(image, env) == []
-    said = told(image, env | {"KAFKA_CFG_NODE_ID": None, name: "1"})
+    assert reported(image, env) == []
+    said = reported(image, env | {"KAFKA_CFG_NODE_ID": None, name: "1"})
     expected = ("KL014", f"does not set KAFKA_CFG_NODE_ID, and {image} refuses to start")
     assert said == ([expected] if asked else [])
 
@@ -412,9 +413,9 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
         "move OUTER to another port",
     )
     apart = "INNER://kafka:9092,OUTER://localhost:29092"
-    assert told(CP7, env | {"KAFKA_ADVERTISED_LISTENERS": apart}) == []
+    assert reported(CP7, env | {"KAFKA_ADVERTISED_LISTENERS": apart}) == []
     bound = {"KAFKA_LISTENERS": "INNER://:9092,OUTER://:9093"}
-    assert told(CP7, env | bound, ports=["9092:9093"]) == []
+    assert reported(CP7, env | bound, ports=["9092:9093"]) == []
 
 
 @pytest.mark.parametrize(
@@ -453,7 +454,7 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
     ],
 )
 def test_what_kafka_refuses(change: dict[str, str], observed: str) -> None:
-    assert told(APACHE, KRAFT | change) == [("KL002", observed)]
+    assert reported(APACHE, KRAFT | change) == [("KL002", observed)]
 
 
 def test_of_a_broker_that_does_not_start_nothing_more_is_said() -> None:
@@ -466,7 +467,9 @@ def test_of_a_broker_that_does_not_start_nothing_more_is_said() -> None:
 
 def test_the_first_refusal_alone_is_told() -> None:
     env = ZOOKEEPER | {"KAFKA_PORT": "1", "KAFKA_ADVERTISED_HOST": "x"}
-    assert told(CP7, env) == [("KL014", f"sets KAFKA_ADVERTISED_HOST, and {CP7} refuses to start")]
+    assert reported(CP7, env) == [
+        ("KL014", f"sets KAFKA_ADVERTISED_HOST, and {CP7} refuses to start")
+    ]
 
 
 # what passes validation, and stops Kafka a step later; `tests/judge` asks for that step too

@@ -48,7 +48,7 @@ def written(external: str) -> UserDataFile:
     return UserDataFile("f", NodeSettings({**values, "inter.broker.listener.name": "INTERNAL"}))
 
 
-def told(
+def reported(
     external: str,
     *others: RegisteredResource,
     hostnames: bool | None = True,
@@ -78,22 +78,22 @@ def key(host: str) -> tuple[str, Scope, str]:
 
 
 def test_a_name_is_looked_up_where_its_clients_would() -> None:
-    found, asked = told(PUBLIC, table={PUBLIC: ("198.51.100.1",)})
+    found, asked = reported(PUBLIC, table={PUBLIC: ("198.51.100.1",)})
     assert found.evidence[key(PUBLIC)].kind is EvidenceKind.LIVE
     assert asked.resolvers[SERVER].asked == {PUBLIC: 1}
 
 
 def test_what_aws_gives_no_vpc_without_the_attribute_is_not_believed() -> None:
-    found, _ = told(PUBLIC, hostnames=False, table={PUBLIC: ("198.51.100.1",)})
+    found, _ = reported(PUBLIC, hostnames=False, table={PUBLIC: ("198.51.100.1",)})
     evidence = found.evidence[key(PUBLIC)]
     assert (evidence.kind, evidence.lookup) == (EvidenceKind.NONE, None)
     assert evidence.why == "enableDnsHostnames of the VPC: off, so that AWS gives no such name"
 
 
 def test_an_attribute_that_is_not_known_leaves_it_undecided() -> None:
-    found, _ = told(PUBLIC, hostnames=None)
+    found, _ = reported(PUBLIC, hostnames=None)
     assert found.undecided == {key(PUBLIC): "the DNS attributes of its VPC are not known here"}
-    found, _ = told(PUBLIC, hostnames=None, table={PUBLIC: ("198.51.100.1",)})
+    found, _ = reported(PUBLIC, hostnames=None, table={PUBLIC: ("198.51.100.1",)})
     assert found.undecided == {}, "who was asked knows it"
 
 
@@ -101,13 +101,13 @@ def test_a_record_that_is_still_to_be_made_is_not_asked_for_and_one_that_is_ther
     host = "b1.example.com"
     zone = made(ZONE, "z", zoneId="Z1", name="example.com")
     props = {"zoneId": "Z1", "name": host, "type": "A", "records": ["198.51.100.1"]}
-    found, asked = told(host, zone, made(RECORD, "r", **props, fqdn=None))
+    found, asked = reported(host, zone, made(RECORD, "r", **props, fqdn=None))
     assert found.evidence[key(host)].kind is EvidenceKind.DECLARED
     assert found.evidence[key(host)].why == (
         "record b1.example.com in zone example.com; not looked up: the record is still to be made"
     )
     assert not asked.resolvers[SERVER].asked
-    found, asked = told(host, zone, made(RECORD, "r", **props, fqdn=host))
+    found, asked = reported(host, zone, made(RECORD, "r", **props, fqdn=host))
     assert found.evidence[key(host)].kind is EvidenceKind.NONE, "it should be there, and is not"
     assert found.evidence[key(host)].why == f"{SERVER} does not resolve it"
     assert asked.resolvers[SERVER].asked == {host: 1}
@@ -117,7 +117,7 @@ def test_why_nothing_declares_a_name_is_told_with_what_was_answered() -> None:
     host = "b1.example.com"
     zone = made(ZONE, "z", zoneId="Z1", name="example.com", vpcs=[{"vpcId": "vpc-1"}])
     record = made(RECORD, "r", zoneId="Z1", name=host, fqdn=host, type="A", records=["10.0.0.1"])
-    found, _ = told(host, zone, record)
+    found, _ = reported(host, zone, record)
     assert found.evidence[key(host)].why == (
         f"{SERVER} does not resolve it; its one record is in zone example.com, which is private"
     )
@@ -184,10 +184,10 @@ def test_what_the_interface_says_of_a_name_for_clients_beyond(
     found = of_ec2(host, "external", **changed)
     evidence = found.evidence["CLIENTS", Scope.EXTERNAL, host]
     silence = "no resolver of scope external can be asked from here"
-    told = f"{why}; not looked up: {silence}"
+    reported = f"{why}; not looked up: {silence}"
     if kind is EvidenceKind.NONE:
-        told = f"{silence}, and nothing declares the name; {why}"
-    assert (evidence.kind, evidence.why, found.undecided) == (kind, told, {})
+        reported = f"{silence}, and nothing declares the name; {why}"
+    assert (evidence.kind, evidence.why, found.undecided) == (kind, reported, {})
 
 
 @pytest.mark.parametrize(
@@ -270,11 +270,11 @@ def test_a_name_of_several_nodes_is_declared_by_the_one_that_has_it() -> None:
 
 def test_a_record_that_is_not_known_yet_leaves_a_name_undecided() -> None:
     host = "b1.example.com"
-    found, _ = told(host, made(RECORD, "r", zoneId="Z1", name=None, type="A", records=[]))
+    found, _ = reported(host, made(RECORD, "r", zoneId="Z1", name=None, type="A", records=[]))
     assert found.undecided == {
         key(host): "a record or a zone is not known yet, or its VPC is not known here"
     }
-    found, _ = told(host, made(RECORD, "r", zoneId="Z1", name=None, type="A", records=[]),
+    found, _ = reported(host, made(RECORD, "r", zoneId="Z1", name=None, type="A", records=[]),
                     table={host: ("198.51.100.1",)})  # fmt: skip
     assert found.undecided == {}
 
@@ -290,7 +290,7 @@ def test_what_a_private_zone_keeps_is_believed_of_who_was_asked() -> None:
     host = "b1.example.com"
     zone = made(ZONE, "z", zoneId="Z1", name="example.com", vpcs=[{"vpcId": "vpc-1"}])
     record = made(RECORD, "r", zoneId="Z1", name=host, fqdn=host, type="A", records=["10.0.0.1"])
-    found, _ = told(host, zone, record, table={host: ("198.51.100.1",)})
+    found, _ = reported(host, zone, record, table={host: ("198.51.100.1",)})
     assert found.evidence[key(host)].kind is EvidenceKind.LIVE
 
 

@@ -16,32 +16,34 @@ PLAN = cluster(node(1), node(2))
 VALUES = settings(PLAN, node(1))
 
 
-def told(changed: Mapping[str, str]) -> list[str]:
+def reported(changed: Mapping[str, str]) -> list[str]:
     values = {key: value for key, value in {**VALUES, **changed}.items() if value}
     return list(disagreements(PLAN, UserDataFile("f", NodeSettings(values))))
 
 
 def test_what_is_rendered_agrees_in_any_order() -> None:
-    assert told({}) == []
+    assert reported({}) == []
     turned = ", ".join(reversed(VALUES["advertised.listeners"].split(",")))
-    assert told({"advertised.listeners": turned}) == []
+    assert reported({"advertised.listeners": turned}) == []
 
 
 @pytest.mark.parametrize("key", ["listeners", "advertised.listeners"])
 @pytest.mark.parametrize("value", ["A://b9.example.com:9092", "A:/x", ""])
 def test_other_listeners_are_told_with_both_texts(key: str, value: str) -> None:
-    (text,) = told({key: value})
+    (text,) = reported({key: value})
     assert f"node 1: f has {key}={value or '(nothing)'}," in text
     assert text.endswith(VALUES[key])
 
 
 def test_a_node_that_the_plan_has_not() -> None:
-    assert told({"node.id": "7"}) == ["f sets up node 7, and the plan that was checked has 1, 2"]
+    assert reported({"node.id": "7"}) == [
+        "f sets up node 7, and the plan that was checked has 1, 2"
+    ]
 
 
 def test_a_list_that_cannot_be_read_to_its_end_agrees_with_no_other() -> None:
     text = VALUES["listeners"] + ",X:/x"
-    (said,) = told({"listeners": text})
+    (said,) = reported({"listeners": text})
     assert said == (
         f"node 1: f has listeners={text}, and the plan that was checked {VALUES['listeners']}"
     )

@@ -51,8 +51,8 @@ COMBINED = {
 def test_a_voter_where_kafka_places_none_is_said_once() -> None:
     item = written("10.0.0.11", controller_quorum_voters="1@0.0.0.0:9093", **COMBINED)
     (found,) = InstanceRun().evaluate("i", [item], POLICY)
-    told = "controller.quorum.voters: places voter 1 at 0.0.0.0:9093; Kafka does not start"
-    assert (found.rule, found.observed) == ("KL002", told)
+    reported = "controller.quorum.voters: places voter 1 at 0.0.0.0:9093; Kafka does not start"
+    assert (found.rule, found.observed) == ("KL002", reported)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_rules_that_must_know_all_settings_say_why_they_are_not_asked(
     assert skipped_rules(one) == reasons
 
 
-def told(run: InstanceRun, holder: str, *files: UserDataFile) -> list[str]:
+def reported(run: InstanceRun, holder: str, *files: UserDataFile) -> list[str]:
     return [f"{it.rule} {it.observed}" for it in run.evaluate(holder, files, POLICY)]
 
 
@@ -117,15 +117,15 @@ def test_what_kafka_refuses_is_said_once_and_as_lint_says_it() -> None:
     (wanted,) = mistakes_in_user_data([broken])
     assert found == replace(wanted, node=1)
     zookeeper = written(**ZOOKEEPER, listener_security_protocol_map="")
-    assert [text[:5] for text in told(InstanceRun(), "a", zookeeper)] == ["KL002"]
+    assert [text[:5] for text in reported(InstanceRun(), "a", zookeeper)] == ["KL002"]
     # what stands before, or what the instance computes, may add the protocol
     part = UserDataFile("f", zookeeper.settings, whole=False)
-    assert told(InstanceRun(), "a", part) == []
+    assert reported(InstanceRun(), "a", part) == []
 
 
 def test_an_address_that_kafka_refuses_is_no_second_mistake() -> None:
-    assert [text[:5] for text in told(InstanceRun(), "a", written("0.0.0.0"))] == ["KL002"]
-    assert [text[:5] for text in told(InstanceRun(), "a", written("127.0.0.1"))] == ["KL003"]
+    assert [text[:5] for text in reported(InstanceRun(), "a", written("0.0.0.0"))] == ["KL002"]
+    assert [text[:5] for text in reported(InstanceRun(), "a", written("127.0.0.1"))] == ["KL003"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_address_that_kafka_refuses_is_no_second_mistake() -> None:
     ],
 )  # fmt: skip
 def test_what_kafka_takes_is_no_mistake(changed: dict[str, str]) -> None:
-    assert told(InstanceRun(), "a", written(**changed)) == []
+    assert reported(InstanceRun(), "a", written(**changed)) == []
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_loopback_is_right_for_a_broker_that_is_alone(
         alone |= {"controller_listener_names": "", "controller_quorum_voters": ""}
     listeners = changed.get("listeners", "INTERNAL://:9092").replace("INTERNAL", "PLAINTEXT")
     one = written(**{**changed, **alone, "listeners": listeners})
-    assert [text[:5] for text in told(InstanceRun(), "a", one)] == rules
+    assert [text[:5] for text in reported(InstanceRun(), "a", one)] == rules
 
 
 def test_the_settings_that_kafka_comes_with_pass() -> None:
@@ -186,7 +186,7 @@ def test_the_settings_that_kafka_comes_with_pass() -> None:
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
     }
-    assert told(InstanceRun(), "a", UserDataFile("f", NodeSettings(values))) == []
+    assert reported(InstanceRun(), "a", UserDataFile("f", NodeSettings(values))) == []
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_the_settings_that_kafka_comes_with_pass() -> None:
 )
 def test_an_address_is_taken_by_the_first_instance(one: str, other: str, clash: bool) -> None:
     run = InstanceRun()
-    assert not [text for text in told(run, "urn::a", written(one)) if text.startswith("KL004")]
+    assert not [text for text in reported(run, "urn::a", written(one)) if text.startswith("KL004")]
     found = [it for it in run.evaluate("urn::b", [written(other)], POLICY) if it.rule == "KL004"]
     assert bool(found) is clash
     for item in found:
@@ -219,14 +219,14 @@ def test_loopback_is_each_instances_own_and_the_same_one_may_come_again() -> Non
         found = run.evaluate(holder, [written("localhost")], POLICY)
         assert "KL004" not in {item.rule for item in found}
     for _ in range(2):
-        assert told(run, "c", written("b3.example.com")) == []
+        assert reported(run, "c", written("b3.example.com")) == []
     assert [item.holder for item in run.brokers] == ["a", "b", "c"]
 
 
 def test_what_an_instance_showed_is_kept_with_it() -> None:
     run = InstanceRun()
     files = (written("b1.example.com"), written("b2.example.com", "g", node_id="2"))
-    assert told(run, "a", *files) == []
+    assert reported(run, "a", *files) == []
     assert run.brokers == tuple(InstanceBroker("a", item) for item in files)
 
 

@@ -171,13 +171,13 @@ def test_a_secret_is_not_absent() -> None:
     "servers", ["kafka:9093", "kafka:9093,kafka:29092", "PLAINTEXT://kafka:9093"]
 )
 def test_a_client_that_asks_for_a_port_that_its_service_does_not_have(servers: str) -> None:
-    told = "; ".join(
+    reported = "; ".join(
         f"{item.rpartition('/')[2]} is the Service kafka, which has no port but 9092"
         for item in servers.split(",")
     )
     assert found(client(servers), SERVICE) == [
         (
-            f"container app/main: KAFKA_BOOTSTRAP_SERVERS: {told} - expected kafka:9092 - "
+            f"container app/main: KAFKA_BOOTSTRAP_SERVERS: {reported} - expected kafka:9092 - "
             "bootstrap to a port of the Service, or give the Service this port [KL015] "
             "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
         )

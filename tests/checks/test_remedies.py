@@ -33,7 +33,7 @@ MAP = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"
 EXAMPLES = [path for id in ("KL015", "KL016", "KL017") for path in files(id)]
 
 
-def told(text: str) -> list[tuple[str, list[str], bool]]:
+def reported(text: str) -> list[tuple[str, list[str], bool]]:
     """Each finding's remedy and lines, and whether it is the only way."""
     return [
         (item.remedy, [str(line) for line in item.lines], item.is_only_way)
@@ -54,7 +54,7 @@ services:
       {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
   ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
 """
-    assert told(text) == [
+    assert reported(text) == [
         (
             "give clients in containers a listener of their own",
             [
@@ -87,7 +87,7 @@ services:
       {MAP}: EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
   ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
 """
-    ((_, lines, is_only_way),) = told(text)
+    ((_, lines, is_only_way),) = reported(text)
     assert not is_only_way
     assert lines == [
         "kafka: KAFKA_ADVERTISED_LISTENERS: EXTERNAL://kafka:9092,HOST://localhost:9092",
@@ -115,9 +115,9 @@ services:
   ui: {{image: ui, command: [run, --bootstrap-server, "kafka:9092"]}}
 """
     line = "ui: command: kafka:19092 in place of kafka:9092"
-    assert told(text) == [("bootstrap ui to INSIDE", [line], True)]
+    assert reported(text) == [("bootstrap ui to INSIDE", [line], True)]
     other = "  app: {image: app, environment: {KAFKA_BROKERS: 'kafka:19092,kafka:19092'}}\n"
-    assert told(text + other) == told(text), "one that begins there already stays as it is"
+    assert reported(text + other) == reported(text), "one that begins there already stays as it is"
 
 
 SEPARATE = """
@@ -159,7 +159,7 @@ def test_a_client_that_knows_one_broker_by_name_begins_with_that_one() -> None:
         for id in (1, 2)
     )
     client = '  ui: {image: ui, environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka2:9999"}}'
-    assert told(f"services:{brokers}\n{client}\n") == [
+    assert reported(f"services:{brokers}\n{client}\n") == [
         ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka2:9092"], True)
     ]
 
@@ -174,13 +174,13 @@ services:
   two: {broker}two:9095"}}
   ui: {{image: ui, environment: {{KAFKA_BOOTSTRAP_SERVERS: "one:9092,two:9092"}}}}
 """
-    ((_, lines, _),) = told(text)
+    ((_, lines, _),) = reported(text)
     assert lines == ["ui: KAFKA_BOOTSTRAP_SERVERS: one:9094,two:9095"]
 
 
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
-    assert told(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
+    assert reported(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
 
 
 def test_of_a_broker_whose_listeners_nobody_knows_no_lines_are_told() -> None:
@@ -190,7 +190,7 @@ services:
   ui: {image: ui, environment: {KAFKA_BROKERS: "nobody:9092"}}
 """
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    assert told(text) == [(remedy, [], False)]
+    assert reported(text) == [(remedy, [], False)]
 
 
 def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
@@ -199,7 +199,7 @@ def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
         other = other.replace(f"  {name}:", f"  {name}2:").replace(f"@{name}:", f"@{name}2:")
     other = other.replace("//kafka:", "//kafka2:")
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    assert told(SEPARATE + other) == [(remedy, [], False)]
+    assert reported(SEPARATE + other) == [(remedy, [], False)]
 
 
 def test_to_a_listener_with_another_protocol_an_address_alone_leads_nobody() -> None:
@@ -217,14 +217,14 @@ services:
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092,{others}
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
-    ((_, lines, _),) = told(text)
+    ((_, lines, _),) = reported(text)
     protocols = ",".join(f"{name}:{name}" for name in listeners)
     assert lines[2:] == [
         f"kafka: {MAP}: {protocols},INTERNAL:PLAINTEXT",
         "ui: KAFKA_BROKERS: kafka:29092",
     ]
     mapped = text.replace("KAFKA_BROKER_ID", f"{MAP}: {protocols}\n      KAFKA_BROKER_ID")
-    assert [lines for _, lines, _ in told(mapped)] == [lines]
+    assert [lines for _, lines, _ in reported(mapped)] == [lines]
 
 
 def test_a_listener_with_tls_or_passwords_would_need_more_than_lines() -> None:
@@ -240,7 +240,7 @@ services:
       {MAP}: SECURE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
-    assert [lines for _, lines, _ in told(text)] == [[]]
+    assert [lines for _, lines, _ in reported(text)] == [[]]
 
 
 def test_two_right_answers_are_no_only_way() -> None:
@@ -255,7 +255,7 @@ services:
 """
     line = "kafka: KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9094"
     either = "publish 9092:9092, or advertise PLAINTEXT://localhost:9094"
-    assert told(text) == [(either, [line], False)]
+    assert reported(text) == [(either, [line], False)]
 
 
 def test_of_a_configuration_in_one_variable_the_address_alone_is_shown() -> None:
@@ -274,7 +274,7 @@ services:
         sasl.jaas.config: hunter2
 """
     line = "ui: CONFIGURATION: kafka:9092 in place of localhost:9092"
-    assert told(text) == [("bootstrap ui to PLAINTEXT", [line], True)]
+    assert reported(text) == [("bootstrap ui to PLAINTEXT", [line], True)]
 
 
 def test_a_list_over_several_lines_is_told_on_one() -> None:
@@ -291,7 +291,7 @@ services:
       {MAP}: "PLAINTEXT:PLAINTEXT, CONTROLLER:PLAINTEXT"
   ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
 """
-    ((_, lines, _),) = told(text)
+    ((_, lines, _),) = reported(text)
     assert lines[1:3] == [
         "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092",
         f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
@@ -345,17 +345,17 @@ def test_of_two_that_publish_one_port_the_second_gets_the_next_that_is_free() ->
         "kafka2: KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9093",
     ]
     remedy = "publish another port of the machine, and advertise that one"
-    assert told(TWO) == [(remedy, lines, False)], "which of the two moves is a choice"
+    assert reported(TWO) == [(remedy, lines, False)], "which of the two moves is a choice"
     web = "  web: {image: web, ports: ['9093:80']}\n"
-    ((_, (line, _), _),) = told(TWO + web)
+    ((_, (line, _), _),) = reported(TWO + web)
     assert line == "kafka2: ports: 9094:9092 in place of 9092:9092"
 
 
 def test_above_the_last_port_is_none_that_is_free() -> None:
     last = TWO.replace("9092:9092", "65534:9092").replace("localhost:9092", "localhost:65534")
-    ((_, (line, _), _),) = told(last)
+    ((_, (line, _), _),) = reported(last)
     assert line == "kafka2: ports: 65535:9092 in place of 65534:9092"
-    assert [lines for _, lines, _ in told(last.replace("65534", "65535"))] == [[]]
+    assert [lines for _, lines, _ in reported(last.replace("65534", "65535"))] == [[]]
 
 
 def test_each_of_several_findings_has_its_own_lines() -> None:
@@ -371,19 +371,19 @@ services:
       KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
 {clients}"""
-    assert told(text) == [
+    assert reported(text) == [
         ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_BROKERS: kafka:9092"], True),
         ("bootstrap app to PLAINTEXT", ["app: KAFKA_BROKERS: kafka:9092"], True),
     ]
     both = text[: text.index("  ui:")] + (
         '  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111", KAFKA_SERVERS: "kafka:2222"}}'
     )
-    assert [lines for _, lines, _ in told(both)] == [
+    assert [lines for _, lines, _ in reported(both)] == [
         ["ui: KAFKA_BROKERS: kafka:9092"],
         ["ui: KAFKA_SERVERS: kafka:9092"],
     ]
     alike = text.replace("kafka:2222", "kafka:1111")
-    assert [lines for _, lines, _ in told(alike)] == [
+    assert [lines for _, lines, _ in reported(alike)] == [
         ["ui: KAFKA_BROKERS: kafka:9092"],
         ["app: KAFKA_BROKERS: kafka:9092"],
     ]
@@ -409,7 +409,7 @@ services:
 """
     remedy = "give node 2 the role controller, or take it off the voters"
     voters = "KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093"
-    assert told(text) == [
+    assert reported(text) == [
         (remedy, [], False),
         (
             "list each voter where its controller listener is",
@@ -455,7 +455,7 @@ def test_voters_are_listed_anew_on_the_nodes_of_their_cluster(
     nodes: list[tuple[str, int, str]], expected: list[str]
 ) -> None:
     text = "services:" + "".join(node(*item) for item in nodes)
-    assert told(text) == [("list each voter where its controller listener is", expected, True)]
+    assert reported(text) == [("list each voter where its controller listener is", expected, True)]
 
 
 def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between_them() -> None:
@@ -478,7 +478,7 @@ def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between
             f"kafka{id}: {MAP}: PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT",
             f"kafka{id}: KAFKA_INTER_BROKER_LISTENER_NAME: INTERNAL",
         ]
-    assert told(text) == [("give other brokers a listener of their own", lines, True)] * 2
+    assert reported(text) == [("give other brokers a listener of their own", lines, True)] * 2
 
 
 @pytest.mark.parametrize("most", [0, 3, 4, 7, 8, 11, 12, 40])
@@ -514,7 +514,7 @@ services:
       KAFKA_LISTENERS: PLAINTEXT://:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
 """
-    ((_, _, is_only_way),) = told(text)
+    ((_, _, is_only_way),) = reported(text)
     assert not is_only_way
 
 
@@ -532,7 +532,7 @@ services:
       KAFKA_LISTENERS: PLAINTEXT://:9092
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
 """
-    ((_, lines, is_only_way),) = told(text)
+    ((_, lines, is_only_way),) = reported(text)
     moved = [
         "kafka: ports: 65001:9092 in place of 9092:9092",
         f"kafka: {ADVERTISED}: PLAINTEXT://localhost:65001",
@@ -566,7 +566,7 @@ services:
       KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{host}:9092
 """
-    ((_, told_lines, is_only_way),) = told(text)
+    ((_, told_lines, is_only_way),) = reported(text)
     assert (told_lines, is_only_way) == (lines, False)
 
 
@@ -582,7 +582,7 @@ services:
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
   ui: {image: ui, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9092"}}
 """
-    lines = [lines for _, lines, _ in told(text)]
+    lines = [lines for _, lines, _ in reported(text)]
     assert lines[1] == [f"kafka: {ADVERTISED}: PLAINTEXT://localhost:9292"]
 
 
@@ -673,7 +673,7 @@ def test_the_remedies_of_examples_are_as_on_disk() -> None:
     """Of every finding what to do, `only` where nothing else helps, and the lines to write."""
     shown = []
     for path in EXAMPLES:
-        if found := told(path.read_text()):
+        if found := reported(path.read_text()):
             shown.append("/".join(path.parts[-3:]))
         for remedy, lines, is_only_way in found:
             shown.append(f"  {'only: ' if is_only_way else ''}{remedy}")
@@ -749,7 +749,7 @@ SCRAM = f"{LOGIN}: ScramLoginModule required"
 
 
 def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
-    ((remedy, lines, _),) = told(secured("SASL_PLAINTEXT", f"{SCRAM};"))
+    ((remedy, lines, _),) = reported(secured("SASL_PLAINTEXT", f"{SCRAM};"))
     assert "no lines" not in remedy
     assert lines[2:4] == [
         f"kafka: {MAP}: CLIENTS:SASL_PLAINTEXT,EXTERNAL:SASL_PLAINTEXT",
@@ -773,7 +773,7 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
     ],
 )
 def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:
-    ((remedy, lines, _),) = told(text)
+    ((remedy, lines, _),) = reported(text)
     assert remedy == (
         "give these clients a listener of their own that advertises localhost and its published "
         f"port, or publish the port no more (no lines are shown: {reason})"
@@ -798,4 +798,4 @@ def test_brokers_that_reach_each_other_by_way_of_the_machine_keep_doing_so() -> 
         for id, port, advertised in ((1, 29092, 29093), (2, 29093, 29093))
     )
     line = f"kafka1: KAFKA_ADVERTISED_LISTENERS: {MACHINE}:29092"
-    assert told(f"services:{brokers}\n") == [(f"advertise {MACHINE}:29092", [line], True)]
+    assert reported(f"services:{brokers}\n") == [(f"advertise {MACHINE}:29092", [line], True)]

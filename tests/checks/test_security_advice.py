@@ -65,7 +65,7 @@ def test_who_is_far_away_sends_in_clear_text(host: str, clear: bool, with_passwo
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({}, ["KL019"]),
         ({"sasl.enabled.mechanisms": "PLAIN"}, ["KL020"]),
@@ -74,9 +74,9 @@ def test_who_is_far_away_sends_in_clear_text(host: str, clear: bool, with_passwo
         ({"listener.security.protocol.map": "A:${PROTOCOL}"}, []),
     ],
 )
-def test_what_is_certain_is_told(changes: dict[str, str], told: list[str]) -> None:
+def test_what_is_certain_is_told(changes: dict[str, str], reported: list[str]) -> None:
     found = advice_on_settings(BrokerSettings({**KRAFT, **changes}, True, None))
-    assert [item.rule for item in found] == told
+    assert [item.rule for item in found] == reported
     assert not any(item.is_certain_error for item in found)
 
 
@@ -101,7 +101,7 @@ def test_what_image_or_script_may_set_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "told"),
+    ("host", "reported"),
     [
         ("localhost", []),
         ("kafka", []),
@@ -109,9 +109,9 @@ def test_what_image_or_script_may_set_is_not_known() -> None:
         ("b1.example.com", [("KL020", "warning", 10)]),
     ],
 )
-def test_a_compose_file(tmp_path: Path, host: str, told: list[tuple[str, str, int]]) -> None:
+def test_a_compose_file(tmp_path: Path, host: str, reported: list[tuple[str, str, int]]) -> None:
     found = said(tmp_path, COMPOSE.replace("HOST", host), "compose.yml")
-    assert [item for item in found if item[0] > "KL018"] == told
+    assert [item for item in found if item[0] > "KL018"] == reported
 
 
 def test_of_a_broker_with_a_mistake_nothing_more_is_said(tmp_path: Path) -> None:

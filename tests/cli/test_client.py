@@ -79,7 +79,7 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (
             command(stack="plain"),
@@ -97,10 +97,10 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project) -> Non
     ],
 )
 def test_what_there_is_not_is_named(
-    project: Project, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    project: Project, arguments: list[str], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
-    assert capsys.readouterr().err == f"error: {told}"
+    assert capsys.readouterr().err == f"error: {reported}"
     assert not Path("c.properties").exists()
 
 

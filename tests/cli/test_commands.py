@@ -460,10 +460,10 @@ class TestRules:
             assert re.search(rf"^ *{name}:? ", shown, re.MULTILINE)
         assert not re.search(r"^ *(id|title):? ", shown, re.MULTILINE)
         example = example_of("KL011")
-        told = [f"  {line}" for line in example.bad.splitlines()]
-        told = ["", "bad:", *told, "", "good:"]
-        told += [f"  {line}" for line in example.good.splitlines()]
-        assert rest[-len(told) :] == told
+        lines = [f"  {line}" for line in example.bad.splitlines()]
+        lines = ["", "bad:", *lines, "", "good:"]
+        lines += [f"  {line}" for line in example.good.splitlines()]
+        assert rest[-len(lines) :] == lines
 
     def test_an_unknown_id_lists_the_known(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["rules", "KL999"]) == 2

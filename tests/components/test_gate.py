@@ -25,7 +25,7 @@ from components.gate import (
 )
 from earshot.placement.local import plan_local
 from tests.config.read import read_local
-from tests.doubles.pack import Answer, Engine, approving, saying, silent, told
+from tests.doubles.pack import Answer, Engine, approving, reported, saying, silent
 from tests.policies.calls import UNKNOWN, floats
 
 CHECKED: dict[str, Any] = {
@@ -118,7 +118,7 @@ def test_behind_a_gate_that_was_checked_the_broker_is_registered(preview: bool) 
     shown = engine.inputs(GATE_TYPE)
     assert shown.keys() == {"placement", "plan", "addresses", "containers"}
     assert (shown["placement"], shown["addresses"]) == ("local", {"1": ["::1"]})
-    known_by = told(shown)
+    known_by = reported(shown)
     assert engine.inputs(APPROVAL_TYPE) == {"digest": known_by, "approved_digest": "nobody"}
     assert engine.inputs(GATE_APPROVAL_TYPE)["digest"] == known_by
     assert engine.inputs(BROKER) == {"gate": known_by}
@@ -141,7 +141,7 @@ def test_without_an_answer_for_just_this_gate_nothing_is_registered_behind_it(
 
 
 def test_the_answer_of_an_earlier_run_does_for_the_same_gate_alone() -> None:
-    earlier = saying(told(run(Engine(approving)).inputs(GATE_TYPE)))
+    earlier = saying(reported(run(Engine(approving)).inputs(GATE_TYPE)))
     assert BROKER in run(Engine(earlier)).types
     for changed in ({"brokers": 1}, {"extra": {"num.io.threads": "4"}}):
         engine = Engine(earlier)
@@ -155,7 +155,7 @@ def test_containers_are_checked_alike_as_values_and_as_outputs() -> None:
     later = run(Engine(approving), containers={1: pulumi.Output.from_input(CONTAINER)})
     none = run(Engine(approving))
     shown = [it.inputs(APPROVAL_TYPE)["digest"] for it in (now, later, none)]
-    assert shown[0] == shown[1] == told(now.inputs(GATE_TYPE))
+    assert shown[0] == shown[1] == reported(now.inputs(GATE_TYPE))
     assert shown[2] != shown[0]
     assert now.inputs(GATE_TYPE)["containers"] == {"1": floats(CONTAINER)}
 

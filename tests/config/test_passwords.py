@@ -83,7 +83,7 @@ def test_a_stack_file_is_checked_without_decrypting_anything(written: object) ->
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "reported"),
     [
         ({"ap": {"secure": "v1:abc"}}, NO_USER),
         ({"app": "hunter2hunter2"}, f"'app': {PLAIN}"),
@@ -91,10 +91,10 @@ def test_a_stack_file_is_checked_without_decrypting_anything(written: object) ->
         ("hunter2hunter2", f"USER: {PLAIN}"),
     ],
 )
-def test_a_stack_file_has_secrets_of_users_alone(written: object, told: str) -> None:
+def test_a_stack_file_has_secrets_of_users_alone(written: object, reported: str) -> None:
     with pytest.raises(SpecError) as caught:
         check_encrypted(written, spec(), SOURCE)
-    assert str(caught.value) == f"{SOURCE}: {told}"
+    assert str(caught.value) == f"{SOURCE}: {reported}"
 
 
 def test_a_password_that_is_given_has_no_number() -> None:

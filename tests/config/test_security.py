@@ -81,7 +81,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         (
             {"controllers": {"protocol": "SASL_SSL"}},
@@ -252,8 +252,8 @@ def test_without_security_protocols_are_the_users_own() -> None:
         ),
     ],
 )
-def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], told: str) -> None:
-    assert refusal(secured(**changes)) == told
+def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], reported: str) -> None:
+    assert refusal(secured(**changes)) == reported
 
 
 def asking(internal: str | None, external: str | None, **changes: Any) -> dict[str, Any]:
@@ -315,8 +315,8 @@ def test_listeners_without_tls_are_named_all_at_once() -> None:
         for port, (name, scope) in enumerate(names.items(), 9092)
     ]
     plain = {"protocol": "SASL_PLAINTEXT"}
-    told = refusal(secured(listeners=listeners, controllers=plain))
-    assert [line.split(":")[0].strip(" -") for line in told.splitlines()[1:]] == [
+    reported = refusal(secured(listeners=listeners, controllers=plain))
+    assert [line.split(":")[0].strip(" -") for line in reported.splitlines()[1:]] == [
         "listeners.INTERNAL.protocol",
         "listeners.EXTERNAL.protocol",
         "controllers.protocol",
@@ -397,11 +397,13 @@ NODES_REFUSED = (
 
 
 @pytest.mark.parametrize(
-    ("users", "told"), [({}, "none"), ({"super.users": "User:admin"}, "User:admin")]
+    ("users", "reported"), [({}, "none"), ({"super.users": "User:admin"}, "User:admin")]
 )
-def test_an_authorizer_that_refuses_the_nodes_is_refused(users: dict[str, str], told: str) -> None:
+def test_an_authorizer_that_refuses_the_nodes_is_refused(
+    users: dict[str, str], reported: str
+) -> None:
     extra = {"authorizer.class.name": AUTHORIZER, **users}
-    assert refusal(document(extra=extra)) == NODES_REFUSED.format(told, AUTHORIZER)
+    assert refusal(document(extra=extra)) == NODES_REFUSED.format(reported, AUTHORIZER)
 
 
 @pytest.mark.parametrize(

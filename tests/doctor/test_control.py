@@ -206,8 +206,8 @@ def test_what_is_known_of_one_host_excuses_no_other() -> None:
 @pytest.mark.parametrize("stage", [Stage.RESOLVE, Stage.TCP])
 def test_a_cell_that_is_inconclusive_already_stays_as_it_is(stage: Stage) -> None:
     before = one_failed(stage, "resolver-timeout")
-    told = {"verdict": Verdict.INCONCLUSIVE, "reason": "no time", "cause": None}
-    cells = (*before.cells[:5], before.cells[5].model_copy(update=told))
+    reported = {"verdict": Verdict.INCONCLUSIVE, "reason": "no time", "cause": None}
+    cells = (*before.cells[:5], before.cells[5].model_copy(update=reported))
     before = before.model_copy(update={"cells": cells})
     assert mark_inconclusive(before, "host", LIMIT, PlaceDouble(servers=()).place) is before
 

@@ -257,7 +257,7 @@ def test_a_cluster_that_does_not_say_its_id_is_not_another_one() -> None:
     assert failed(replace(elsewhere, answers_as="INTERNAL")) == (Stage.TCP, "refused")
 
 
-def told(facts: Observed) -> list[tuple[Verdict, str]]:
+def reported(facts: Observed) -> list[tuple[Verdict, str]]:
     """What is said of bootstrap and metadata."""
     return [(item.verdict, item.detail) for item in diagnose(facts, "host").stages[:2]]
 
@@ -266,19 +266,19 @@ def test_who_answered_is_told() -> None:
     listed = (Verdict.PASS, "broker 1 at localhost:9092, of 2 brokers")
     via = replace(HEALTHY, own=None, via=OTHER)
     by_another = [(Verdict.PASS, "localhost:9093 answered, localhost:9092 did not"), listed]
-    assert told(replace(via, contact=REFUSED)) == by_another
-    assert told(replace(via, contact=None)) == by_another
+    assert reported(replace(via, contact=REFUSED)) == by_another
+    assert reported(replace(via, contact=None)) == by_another
     # nobody asks a broker that the contract does not know
-    assert told(replace(via, contact=None, surplus=True))[0] == (
+    assert reported(replace(via, contact=None, surplus=True))[0] == (
         Verdict.PASS,
         "localhost:9093 answered",
     )
     # its own answer counts, whoever else answers
-    assert told(replace(via, own=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
+    assert reported(replace(via, own=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
     nobody = (Verdict.SKIP, "no address of EXTERNAL answered")
-    assert told(replace(via, via=None, contact=REFUSED)) == [nobody, nobody]
+    assert reported(replace(via, via=None, contact=REFUSED)) == [nobody, nobody]
     unasked = replace(via, via=None, contact=None)
-    assert told(unasked) == [(Verdict.SKIP, "not reached"), (Verdict.SKIP, "not reached")]
+    assert reported(unasked) == [(Verdict.SKIP, "not reached"), (Verdict.SKIP, "not reached")]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
 
 
 @pytest.mark.parametrize(
-    ("days", "names", "told"),
+    ("days", "names", "reported"),
     [
         (29, (), "; the certificate expires in 29 days"),
         (30, (), "; the certificate lasts 30 days"),
@@ -444,14 +444,14 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
     ],
 )
 def test_what_a_certificate_is_for_and_how_long_it_lasts_is_told(
-    days: int | None, names: tuple[str, ...], told: str
+    days: int | None, names: tuple[str, ...], reported: str
 ) -> None:
     target = replace(TARGET, protocol=Protocol.SSL)
     secured = Handshake("TLSv1.3", days, 0.01, "TLS_AES_256_GCM_SHA384", names)
     contact = Contact(TARGET.address, OK, (CONNECTED,), secured)
     cell = diagnose(replace(HEALTHY, target=target, contact=contact), "host")
     assert cell.verdict is Verdict.PASS
-    assert cell.stages[4].detail == f"SSL, TLSv1.3, TLS_AES_256_GCM_SHA384{told}"
+    assert cell.stages[4].detail == f"SSL, TLSv1.3, TLS_AES_256_GCM_SHA384{reported}"
     assert cell.stages[4].seconds == 0.01
 
 

@@ -39,13 +39,13 @@ def closed() -> Iterator[int]:
 
 
 def test_nobody_listens(closed: int) -> None:
-    told: list[Cell] = []
-    report = examine(contract(EXTERNAL=[f"127.0.0.1:{closed}"]), on_cell=told.append)
+    reported: list[Cell] = []
+    report = examine(contract(EXTERNAL=[f"127.0.0.1:{closed}"]), on_cell=reported.append)
     (cell,) = report.cells
     assert report.exit_code == 1 and report.kind == "doctor" and report.cluster == "dev"
     assert cell.failed_stage is Stage.TCP and cell.cause is not None
     assert cell.cause.kind == "refused"
-    assert told == [cell]
+    assert reported == [cell]
     assert report.vantages[0].verdict is Verdict.PASS
     assert report.notes == ()
 
@@ -73,7 +73,7 @@ HERE = Address("localhost", 9092)
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "expected", "note"),
+    ("name", "reported", "expected", "note"),
     [
         ("EXTERNAL", None, "C", "gave no metadata; it belongs to EXTERNAL"),
         (None, None, "C", "gave no metadata"),
@@ -84,10 +84,12 @@ HERE = Address("localhost", 9092)
     ],
 )
 def test_what_an_address_of_the_users_is_stands_in_a_note(
-    name: str | None, told: str | None, expected: str | None, note: str
+    name: str | None, reported: str | None, expected: str | None, note: str
 ) -> None:
     contact = Contact(HERE, Lookup("localhost", "this machine", Diagnosis.OK))
-    said = answer("localhost:9092", "a:1", "b:2", cluster=told) if told is not None else None
+    said = (
+        answer("localhost:9092", "a:1", "b:2", cluster=reported) if reported is not None else None
+    )
     found = doctor._seed_note(HERE, name, survey.Sighting(contact, said), expected)
     assert found.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
 
@@ -256,9 +258,9 @@ def examined(
     produce: bool = True,
     seconds: float = 60.0,
     notes: list[str] | None = None,
-    told: list[Cell] | None = None,
+    reported: list[Cell] | None = None,
 ) -> list[Cell]:
-    on_cell = None if told is None else told.append
+    on_cell = None if reported is None else reported.append
     noted = [] if notes is None else notes
     with ThreadPoolExecutor(1) as pool:
         examination = doctor._Examination("dev", "host", {}, Unmoved(seconds), pool, noted, on_cell)
@@ -271,15 +273,15 @@ def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
     cluster.swept, cluster.left = ["old-1", "old-2"], "topic t is left"
     facts = [observed(2), observed(3, late="no time"), observed(1)]
     notes: list[str] = []
-    told: list[Cell] = []
-    cells = examined(facts, notes=notes, told=told)
+    reported: list[Cell] = []
+    cells = examined(facts, notes=notes, reported=reported)
     assert [(cell.broker, cell.verdict) for cell in cells] == [
         (2, Verdict.PASS),
         (3, Verdict.INCONCLUSIVE),
         (1, Verdict.PASS),
     ]
-    assert sorted(told, key=lambda cell: cell.broker) == [cells[2], cells[0], cells[1]]
-    assert told[0] == cells[1], "what is not waited for is told first"
+    assert sorted(reported, key=lambda cell: cell.broker) == [cells[2], cells[0], cells[1]]
+    assert reported[0] == cells[1], "what is not waited for is told first"
     assert notes == ["deleted 2 topic(s) of killed runs", "topic t is left"]
     (name, given, run, lifetime, access, _), *asked = cluster.asked
     assert (name, given, run, lifetime) == ("topic", "dev", "0a1b2c3d", 60.0 + CLEAN_UP_LIMIT)
@@ -341,7 +343,7 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        examined([observed(1)], told=Interrupting())
+        examined([observed(1)], reported=Interrupting())
     assert cluster.asked[-1] == "delete"
 
 
@@ -521,8 +523,8 @@ def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[l
         "z:1 gave no metadata; it belongs to EXTERNAL",
         NOT_NAMED,
     )
-    told = (report.cluster, report.cluster_id, report.placement, report.kafka_version)
-    assert told == ("dev", "", "local", "4.1.1")
+    reported = (report.cluster, report.cluster_id, report.placement, report.kafka_version)
+    assert reported == ("dev", "", "local", "4.1.1")
     assert [cell.cause and cell.cause.kind for cell in report.cells] == [None, "drift"]
     lost = contract(EXTERNAL=["gone:1"])
     (alone,) = examine(lost, bootstrap=[address("x:1")], produce=False).cells[:1]

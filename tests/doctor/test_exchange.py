@@ -74,15 +74,15 @@ def test_records_go_and_come_back(values: dict[str, object]) -> None:
 
 def test_a_record_of_another_run_is_not_taken_for_ours(values: dict[str, object]) -> None:
     sent = one_sent(values, "foreign", run="ffffffff")
-    told = f"offset {sent.offset} holds a record of run b'ffffffff', not {RUN}"
-    assert read_back(values, "foreign", sent) == {0: Failure("corrupt", told)}
+    reported = f"offset {sent.offset} holds a record of run b'ffffffff', not {RUN}"
+    assert read_back(values, "foreign", sent) == {0: Failure("corrupt", reported)}
 
 
 def test_a_changed_record_is_corrupt(values: dict[str, object]) -> None:
     sent = one_sent(values, "changed")
     other = replace(sent, checksum=zlib.crc32(b"x" * PAYLOAD))
-    told = f"checksum {sent.checksum:08x} came back, {other.checksum:08x} was sent"
-    assert read_back(values, "changed", other) == {0: Failure("corrupt", told)}
+    reported = f"checksum {sent.checksum:08x} came back, {other.checksum:08x} was sent"
+    assert read_back(values, "changed", other) == {0: Failure("corrupt", reported)}
 
 
 def test_a_partition_nobody_leads_ends_with_the_deadline_and_others_do_not(

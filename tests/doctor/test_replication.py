@@ -130,8 +130,8 @@ def test_where_clients_failed_at_the_leader_too_that_comes_first() -> None:
         causes = [
             it.cause for it in check_replication(outcomes, CONTRACT, cells) if it.cause is not None
         ]
-        told = "begin with INTERNAL of broker 3, which failed for clients at metadata (drift); "
-        assert [it.remedy.startswith(told) for it in causes] == [begins, begins]
+        reported = "begin with INTERNAL of broker 3, which failed for clients at metadata (drift); "
+        assert [it.remedy.startswith(reported) for it in causes] == [begins, begins]
 
 
 def test_a_client_that_passed_says_nothing_of_a_leader() -> None:
@@ -215,8 +215,8 @@ def test_a_broker_that_died_meanwhile_says_nothing_of_replication() -> None:
         dead.bind(("127.0.0.1", 0))  # and nobody listens
         addresses = {1: Address(*living.getsockname()), 2: Address(*dead.getsockname())}
         outcomes = {(1, 2): LATE, (2, 1): None}
-        told = Failure("gone", "broker 2 accepts no connection any more")
-        assert gone(outcomes, addresses) == {(1, 2): told}
+        reported = Failure("gone", "broker 2 accepts no connection any more")
+        assert gone(outcomes, addresses) == {(1, 2): reported}
         assert gone({(1, 2): LATE}, addresses | {2: addresses[1]}) == {}
 
 
@@ -410,11 +410,11 @@ def test_a_record_waits_for_no_other_and_for_all_that_copy_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By its leader's listener; the producer does not give up before who waits for it."""
-    told: dict[str, object] = {}
-    monkeypatch.setattr(replication, "Producer", lambda values: told.update(values))
+    reported: dict[str, object] = {}
+    monkeypatch.setattr(replication, "Producer", lambda values: reported.update(values))
     named = contract(INTERNAL=["one:1", "two:2"])
     sender = replication._Sender(targets_of(named), {"ssl.key.password": "x"}, {})
-    assert {key: it for key, it in told.items() if key not in FAST} == {
+    assert {key: it for key, it in reported.items() if key not in FAST} == {
         "bootstrap.servers": "one:1,two:2",
         "security.protocol": "PLAINTEXT",
         "ssl.key.password": "x",

@@ -106,7 +106,7 @@ def test_nobody_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "expected", "told"),
+    ("known", "expected", "reported"),
     [
         (Spoken(), Protocol.SASL_SSL, ""),
         (Spoken(True), Protocol.SSL, ""),
@@ -118,6 +118,6 @@ def test_nobody_tells_nothing() -> None:
     ],
 )
 def test_only_what_is_known_to_be_another_protocol_is_told(
-    known: Spoken, expected: Protocol, told: str
+    known: Spoken, expected: Protocol, reported: str
 ) -> None:
-    assert known.other_than(expected) == told
+    assert known.other_than(expected) == reported

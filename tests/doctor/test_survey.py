@@ -511,8 +511,8 @@ def test_who_was_silent_on_the_way_had_no_time(
     attempts: tuple[Attempt, ...], security: Failure | None, waited: float, silent: bool
 ) -> None:
     contact = Contact(address("e:1"), KNOWN_NAME, attempts, security)
-    told = "the deadline left 0.4 s for e:1, which was silent"
-    assert Sighting(contact, None, waited).cut_short == (told if silent else "")
+    reported = "the deadline left 0.4 s for e:1, which was silent"
+    assert Sighting(contact, None, waited).cut_short == (reported if silent else "")
 
 
 def test_where_nobody_answers_no_cluster_is_known() -> None:

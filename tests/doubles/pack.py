@@ -85,7 +85,7 @@ def opened(value: Any) -> Any:
     return [opened(item) for item in value] if isinstance(value, list) else value
 
 
-def told(value: Any) -> str:
+def reported(value: Any) -> str:
     """What a gate with these inputs is known by: 16 hexadecimal digits."""
     plain = json.dumps(_without_nulls(value), sort_keys=True).replace(".0,", ",")
     plain = plain.replace(".0}", "}").replace(".0]", "]").replace(", ", ",").replace(": ", ":")

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from pulumi.runtime.rpc import UNKNOWN
 
-from tests.doubles.aws.cloud import Cloud, gone, told
+from tests.doubles.aws.cloud import Cloud, gone, reported
 from tests.doubles.aws.gateways import same_document
 from tests.doubles.aws.instance_options import encoded_user_data, raw_user_data
 from tests.doubles.aws.kind import tags_found
@@ -177,9 +177,9 @@ def _error(code: str, message: str = "it says so") -> ClientError:
 
 
 def test_what_the_cloud_says_is_one_line() -> None:
-    assert told(_error("VpcLimit", "too\n many")) == "DescribeVpcs: VpcLimit: too many"
+    assert reported(_error("VpcLimit", "too\n many")) == "DescribeVpcs: VpcLimit: too many"
     nowhere = EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
-    assert told(nowhere) == 'Could not connect to the endpoint URL: "http://127.0.0.1:1"'
+    assert reported(nowhere) == 'Could not connect to the endpoint URL: "http://127.0.0.1:1"'
 
 
 @pytest.mark.parametrize(

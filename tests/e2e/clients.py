@@ -26,41 +26,41 @@ class Client:
 
     def listing(self, bootstrap: str) -> list[str]:
         """The lines of `kcat -L`, topics aside."""
-        told = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
-        assert told.returncode == 0, told.stdout + told.stderr
-        lines = told.stdout.splitlines()
+        reported = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
+        assert reported.returncode == 0, reported.stdout + reported.stderr
+        lines = reported.stdout.splitlines()
         return lines[: next(i for i, line in enumerate(lines) if line.endswith(" topics:"))]
 
     def refusal(self, bootstrap: str) -> str:
         """What `kcat -L` says where it must fail."""
-        told = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
-        assert told.returncode != 0, told.stdout
-        return told.stderr
+        reported = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
+        assert reported.returncode != 0, reported.stdout
+        return reported.stderr
 
     def produce(self, bootstrap: str, topic: str, record: str) -> None:
-        told = self._produce(bootstrap, topic, record, 30)
-        assert told.returncode == 0, told.stderr
+        reported = self._produce(bootstrap, topic, record, 30)
+        assert reported.returncode == 0, reported.stderr
 
     def consume(self, bootstrap: str, topic: str, count: int) -> list[str]:
         """The first ``count`` records of ``topic``."""
         words = ["-b", bootstrap, "-C", "-t", topic, "-o", "beginning", "-c", str(count)]
-        told = self._kcat(words)
-        assert told.returncode == 0, told.stderr
-        return told.stdout.splitlines()
+        reported = self._kcat(words)
+        assert reported.returncode == 0, reported.stderr
+        return reported.stdout.splitlines()
 
     def failure(self, bootstrap: str, topic: str) -> str:
         """What kcat says when a record that it is to write cannot be delivered."""
-        told = self._produce(bootstrap, topic, "lost", 5)
-        assert told.returncode != 0 and "Delivery failed" in told.stderr, told.stderr
-        return told.stderr
+        reported = self._produce(bootstrap, topic, "lost", 5)
+        assert reported.returncode != 0 and "Delivery failed" in reported.stderr, reported.stderr
+        return reported.stderr
 
     def examine(self, bootstrap: str) -> Report:
         """The report of `earshot doctor --bootstrap`."""
         words = ["doctor", "--bootstrap", bootstrap, "--format", "json"]
-        told = _run(self.earshot_command, words)
-        assert told.returncode in (0, 1, 3), told.stderr
-        report = read_report(told.stdout, "the doctor's report")
-        assert report.exit_code == told.returncode
+        reported = _run(self.earshot_command, words)
+        assert reported.returncode in (0, 1, 3), reported.stderr
+        report = read_report(reported.stdout, "the doctor's report")
+        assert report.exit_code == reported.returncode
         return report
 
     def _produce(

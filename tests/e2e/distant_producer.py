@@ -67,16 +67,16 @@ class DistantProducer:
         trace: TracebackType | None,
     ) -> None:
         try:
-            told, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
+            reported, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
             raise
         if error is None:
-            self._read(told)
+            self._read(reported)
 
-    def _read(self, told: str) -> None:
-        found = json.loads(told)
+    def _read(self, reported: str) -> None:
+        found = json.loads(reported)
         self.acknowledged = [Acknowledged(**item) for item in found["acknowledged"]]
         self.failed, self.sent = found["failed"], found["sent"]
         self.known_brokers = {int(id): address for id, address in found["known_brokers"].items()}
@@ -100,14 +100,14 @@ def main(file: str, topic: str) -> None:
         known = producer.known_brokers()
     # by what it has learned: the addresses that it began with may be gone
     found = read_all(",".join(known.values()), topic, len(REPLICAS), client)
-    told = {
+    reported = {
         "acknowledged": [asdict(item) for item in producer.acknowledged],
         "failed": producer.failed,
         "sent": producer.sent,
         "known_brokers": known,
         "found": [(*place, body.decode("latin-1")) for place, body in found.items()],
     }
-    print(json.dumps(told))
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

@@ -47,10 +47,10 @@ class DockerStack(Deployment):
 
     def up(self, *flags: str) -> str:
         done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
-        assert done.returncode == 0, self.told(done.stdout)
+        assert done.returncode == 0, self.reported(done.stdout)
         return done.stdout
 
-    def told(self, output: str) -> str:
+    def reported(self, output: str) -> str:
         """``output`` and what the double has logged last."""
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
@@ -97,8 +97,8 @@ class DockerStack(Deployment):
                 yield found
             finally:
                 listening.terminate()
-                told, _ = listening.communicate()
-        for line in told.splitlines():
+                reported, _ = listening.communicate()
+        for line in reported.splitlines():
             when, what, id = line.split()
             found.append(Doing(int(when) / 1e9, what, int(id)))
 

@@ -59,7 +59,7 @@ class Project:
     def runs(self, *arguments: str) -> str:
         """A command that must succeed; its output."""
         done = self.pulumi(*arguments)
-        assert done.returncode == 0, self._told(done.stdout)
+        assert done.returncode == 0, self._reported(done.stdout)
         return done.stdout
 
     def fails(self, *flags: str, command: str = "up") -> str:
@@ -67,7 +67,7 @@ class Project:
         yes = ("--yes", "--skip-preview") if command == "up" else ()
         done = self.pulumi(command, *yes, *flags)
         assert done.returncode != 0, done.stdout
-        assert "Traceback" not in done.stdout, self._told(done.stdout)
+        assert "Traceback" not in done.stdout, self._reported(done.stdout)
         return done.stdout
 
     def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -80,7 +80,7 @@ class Project:
     def outputs(self) -> dict[str, Any]:
         return dict(json.loads(self.runs("stack", "output", "--json")))
 
-    def _told(self, output: str) -> str:
+    def _reported(self, output: str) -> str:
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
 

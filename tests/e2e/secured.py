@@ -48,8 +48,10 @@ class Secured(Generic[Stack]):
     def client(self, user: str = "app", listener: str = "EXTERNAL") -> dict[str, Any]:
         """librdkafka's settings from the file that `earshot client` writes."""
         file = self.deployment.folder / f"{user}.properties"
-        told = self.earshot("client", "--user", user, "--listener", listener, "--output", str(file))
-        assert told.returncode == 0, told.stdout
+        reported = self.earshot(
+            "client", "--user", user, "--listener", listener, "--output", str(file)
+        )
+        assert reported.returncode == 0, reported.stdout
         assert file.stat().st_mode & 0o777 == 0o600
         values = read_properties(file.read_text()).values
         file.unlink()

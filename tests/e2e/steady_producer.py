@@ -111,14 +111,14 @@ class SteadyProducer(Background):
         sequence, (checksum, body) = self.sent, record(self.sent)
         partition = sequence % self._partitions
 
-        def told(error: KafkaError | None, message: Message) -> None:
+        def reported(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 self.failed.append(f"record {sequence}: {error.str()}")
                 return
             now, offset = time.monotonic(), message.offset()
             self.acknowledged.append(Acknowledged(sequence, checksum, partition, offset, now))
 
-        self._producer.produce(self.topic, body, partition=partition, on_delivery=told)
+        self._producer.produce(self.topic, body, partition=partition, on_delivery=reported)
         self.sent += 1
 
 

@@ -69,10 +69,10 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     )
     changes = stack.project.runs("preview")
     assert "replace" in changes and set(stack.instances()) == set(running)
-    told = len(stack.nodes.history)
+    reported = len(stack.nodes.history)
     stack.project.up()
     replaced = stack.instances()
-    assert [node for node, _ in stack.nodes.history[told:]] == [1, 2, 3]
+    assert [node for node, _ in stack.nodes.history[reported:]] == [1, 2, 3]
     assert {it["InstanceId"] for it in replaced.values()}.isdisjoint(
         it["InstanceId"] for it in running.values()
     )

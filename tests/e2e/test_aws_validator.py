@@ -160,5 +160,5 @@ def test_it_is_asked_at_any_time_and_its_silence_told(
     vantages.write_text(json.dumps(places))
     silent = earshot(stack, *arguments, "--deadline", "2")
     assert silent.returncode == 3, silent.stderr
-    told = " ".join(silent.stdout.split())
-    assert "did not answer within" in told and "last status: ready" in told
+    reported = " ".join(silent.stdout.split())
+    assert "did not answer within" in reported and "last status: ready" in reported

@@ -61,10 +61,10 @@ def test_an_image_without_kafka_says_nothing_about_settings(
 def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
     client: docker.DockerClient, client_image: str
 ) -> None:
-    told = throwaway.ask(
+    reported = throwaway.ask(
         client, client_image, ["bash", "-c", "ls /sys/class/net; echo $A"], environment={"A": "b"}
     )
-    assert told.split() == ["lo", "b"]
+    assert reported.split() == ["lo", "b"]
     with pytest.raises(NotAsked, match="No such image"):
         throwaway.ask(client, "earshot-test/absent:none", ["true"])
 

@@ -52,13 +52,13 @@ def stack(
             secured, known = Secured(made), set[str]()
             with (
                 contextlib.closing(docker_engine.client()) as client,
-                watched(secured.said, lambda: secured.said.update(told(client, known)), 0.2),
+                watched(secured.said, lambda: secured.said.update(reported(client, known)), 0.2),
             ):
                 made.up()
             yield secured
 
 
-def told(client: docker.DockerClient, known: set[str]) -> set[str]:
+def reported(client: docker.DockerClient, known: set[str]) -> set[str]:
     """What the engine tells of containers that are not ``known`` yet, also of those that live a
     second: how they were made stays as it is."""
     found = set()
@@ -191,8 +191,8 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
 ) -> None:
     file = stack.deployment.folder / "host.json"
     only = ("--only", "host", "--records", "0", "--format", "json", "--output", str(file))
-    told = stack.earshot("validate", *only)
-    assert told.returncode == 3, told.stdout  # the other vantages were not asked for
+    reported = stack.earshot("validate", *only)
+    assert reported.returncode == 3, reported.stdout  # the other vantages were not asked for
     report = read_report(file.read_bytes(), "host.json")
     own = {cell.verdict for cell in report.cells if cell.vantage == "host"}
     assert own == {Verdict.PASS} and len(report.cells) == 9
@@ -209,8 +209,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     made.cluster["security"]["tls"] = {"from": FILES}
     made.cluster["validation"]["records"] = 0
     made.destroy()
-    told = made.refused()
-    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
+    reported = made.refused()
+    assert "KL010" in reported and "its certificate is for elsewhere.example.com" in reported
     assert made.containers() == {}
     hand_over(certs, hosts)
     made.up()

@@ -78,8 +78,8 @@ def settled_topics(contract: Contract, expected: set[str]) -> set[str]:
 
 
 def test_a_healthy_cluster(cluster: Cluster) -> None:
-    told: list[Cell] = []
-    report = examine(cluster.contract, on_cell=told.append)
+    reported: list[Cell] = []
+    report = examine(cluster.contract, on_cell=reported.append)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
@@ -88,7 +88,7 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
         assert [item.verdict for item in cell.stages] == [Verdict.PASS] * 7
         assert cell.latency_ms is not None and cell.latency_ms > 0
         assert f"led by broker {cell.broker}" in cell.stages[5].detail
-    assert sorted(told, key=str) == sorted(report.cells, key=str)
+    assert sorted(reported, key=str) == sorted(report.cells, key=str)
     assert report.notes == ()
     assert settled_topics(cluster.contract, set()) == set()
 

@@ -76,13 +76,13 @@ class LocalSecured(Secured[Deployment]):
     def examined(self, contract: str, client: str) -> Report:
         """What the doctor says of ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
-        told = subprocess.run(
+        reported = subprocess.run(
             [*command, "--client-config", client, "--format", "json"],
             cwd=self.deployment.folder,
             stdout=subprocess.PIPE,
             timeout=120,
         )
-        return read_report(told.stdout, "stdout")
+        return read_report(reported.stdout, "stdout")
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +90,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers, up and proved by Spark once; each test leaves them up."""
     with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as made:
         secured = LocalSecured(made)
-        told = made.folder / "spark" / "events"
-        told.mkdir(parents=True)
-        (told.parent / "spark-defaults.conf").write_text(
-            f"spark.eventLog.enabled true\nspark.eventLog.dir {told.as_uri()}\n"
+        reported = made.folder / "spark" / "events"
+        reported.mkdir(parents=True)
+        (reported.parent / "spark-defaults.conf").write_text(
+            f"spark.eventLog.enabled true\nspark.eventLog.dir {reported.as_uri()}\n"
             "spark.eventLog.compress false\nspark.eventLog.rolling.enabled false\n"
         )
-        made.environment["SPARK_CONF_DIR"] = str(told.parent)
+        made.environment["SPARK_CONF_DIR"] = str(reported.parent)
         with watched(secured.said):
             made.up()
         assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
@@ -109,10 +109,10 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     report = stack.report()
     assert len(report.cells) == 6 and {it.verdict for it in report.cells} == {Verdict.PASS}
     assert {it.verdict for it in report.replication} == {Verdict.PASS}
-    told = {
+    reported = {
         item.detail for cell in report.cells for item in cell.stages if item.stage is Stage.SECURITY
     }
-    assert {text.partition(";")[0] for text in told} == {
+    assert {text.partition(";")[0] for text in reported} == {
         "SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
         "SASL_SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
     }
@@ -120,10 +120,10 @@ def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
 
 
 def test_the_outputs_say_how_a_user_comes_in_by_each_listener(stack: LocalSecured) -> None:
-    folder, told = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
-    assert told.keys() == {"validator", "app"}
+    folder, reported = stack.deployment.folder, stack.deployment.outputs()["client_properties"]
+    assert reported.keys() == {"validator", "app"}
     for listener in ("INTERNAL", "EXTERNAL"):
-        way = told["app"][listener]
+        way = reported["app"][listener]
         values = {
             key: str(folder / value) if key.endswith(".location") else value
             for key, value in way["properties"].items()
@@ -201,8 +201,8 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
 
 
 def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:
-    told = stack.earshot("doctor")
-    assert told.returncode == 0, told.stdout
+    reported = stack.earshot("doctor")
+    assert reported.returncode == 0, reported.stdout
 
 
 def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecured) -> None:
@@ -303,12 +303,12 @@ def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None
     finally:
         for name in files:
             (folder / name).unlink()
-    for listener, (kind, told) in DIAGNOSES[wrong].items():
+    for listener, (kind, reported) in DIAGNOSES[wrong].items():
         cells = [cell for cell in report.cells if cell.listener == listener]
         assert len(cells) == 3
         for cell in cells:
             assert cell.cause is not None and cell.failed_stage is Stage.SECURITY
-            assert (cell.cause.kind, told in cell.cause.observed) == (kind, True), cell.cause
+            assert (cell.cause.kind, reported in cell.cause.observed) == (kind, True), cell.cause
 
 
 def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) -> None:
@@ -359,9 +359,9 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     resources = decrypted["deployment"]["resources"]
     holding = {it["type"] for it in resources if given["app"] in json.dumps(it)}
     assert holding == {"pulumi:providers:pulumi-python"}  # Pulumi's own, encrypted
-    told = [text for text in said if any(it in text for it in given.values())]
+    reported = [text for text in said if any(it in text for it in given.values())]
     # Pulumi's own way to the program and the pack, whose environments nobody else can read
-    assert {text for text in told if not text.startswith("{") or PASSWORDS not in text} == set()
+    assert {text for text in reported if not text.startswith("{") or PASSWORDS not in text} == set()
     own = {f".earshot/stacks/test/kafka/security/{user}.password" for user in given}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
     assert holders(made.folder, given) == own
@@ -559,8 +559,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "certificates of another source while brokers run" in stack.deployment.refused()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
-    told = stack.deployment.refused()
-    assert "KL010" in told and "its certificate is for elsewhere.example.com" in told
+    reported = stack.deployment.refused()
+    assert "KL010" in reported and "its certificate is for elsewhere.example.com" in reported
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
     external = stack.deployment.cluster["listeners"][1]

@@ -295,9 +295,9 @@ def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touch
             output = other.refused(command=command)
             for id, pid in before.items():
                 properties = node_directory(stack.root, id) / "server.properties"
-                told = f"is in use by pid {pid} (java) (Kafka with {properties})"
+                reported = f"is in use by pid {pid} (java) (Kafka with {properties})"
                 assert output.count(f"listener INTERNAL of node {id}: port ") == 1
-                assert told in output
+                assert reported in output
         assert not other.root.exists()
     assert stack.pids() == before
 

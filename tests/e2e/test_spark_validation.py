@@ -133,8 +133,8 @@ def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
 def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
     cluster: Cluster, scratch: Path, own_cache: Path
 ) -> None:
-    told: list[str] = []
-    report = validate(cluster.contract, replace(OPTIONS, record=True), told.append)
+    reported: list[str] = []
+    report = validate(cluster.contract, replace(OPTIONS, record=True), reported.append)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in LISTENERS for id in (1, 2, 3)
@@ -145,7 +145,7 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
     assert {(it.acknowledged, it.read, it.unknown) for it in report.delivery} == {(1000, 1000, 0)}
     assert [(it.leader, it.follower) for it in report.replication] == PAIRS
     assert {(it.verdict, it.listener) for it in report.replication} == {(Verdict.PASS, "INTERNAL")}
-    assert any("Spark's classes" in text for text in told)
+    assert any("Spark's classes" in text for text in reported)
     assert our_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
     assert [path.name for path in own_cache.glob("archives/recording-*")] == []

@@ -142,10 +142,10 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         assert machine.run("cat", META) == formatted
-        told = machine.journal("kafka-prepare")
-        assert told.count(f"fetching {box.depot.url}") == 1
-        assert told.count("formatting /dev/") == 1
-        assert told.count("formatting Kafka's storage") == 1
+        reported = machine.journal("kafka-prepare")
+        assert reported.count(f"fetching {box.depot.url}") == 1
+        assert reported.count("formatting /dev/") == 1
+        assert reported.count("formatting Kafka's storage") == 1
         assert "shut down completed" in machine.journal("kafka")
         assert machine.run("grep", "--count", MOUNT, "/etc/fstab").strip() == "1"
         read = ("-C", "-b", f"{NAMES[0]}:9092", "-t", "kept", "-o", "beginning", "-e", "-q")
@@ -222,9 +222,9 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
         assert report.state is NodeState.FAILED
         problem = f"has the wrong checksum: SHA-512 is {box.archive.sha512}, not 000"
         assert problem in report.detail
-        told = m.journal("kafka-prepare")
-        assert problem in told
-        assert told.count("fetching") == 1  # it would be the same again
+        reported = m.journal("kafka-prepare")
+        assert problem in reported
+        assert reported.count("fetching") == 1  # it would be the same again
         assert m.run("ls", "-A", "/opt") == ""
         assert m.show("kafka", "ActiveState") == "inactive"
 

@@ -16,7 +16,7 @@ TCP = {"protocol": "tcp", "fromPort": 9092.0, "toPort": 9094.0}
 RULE = {"ipProtocol": "tcp", "fromPort": 9092.0, "toPort": 9094.0}
 
 
-def told(inputs: dict[str, Any], own: str = "sg-own") -> list[str]:
+def reported(inputs: dict[str, Any], own: str = "sg-own") -> list[str]:
     return [str(rule) for rule in read_ingress(inputs, own)]
 
 
@@ -29,7 +29,7 @@ def test_a_block_of_a_group() -> None:
         "self": True,
         "description": "clients",
     }
-    assert told(block) == [
+    assert reported(block) == [
         "9092-9094 from 10.0.0.0/16",
         "9092-9094 from 203.0.113.0/24",
         "9092-9094 from 2001:db8::/32",
@@ -41,32 +41,32 @@ def test_a_block_of_a_group() -> None:
 
 
 def test_a_rule_of_its_own() -> None:
-    assert told(RULE | {"cidrIpv4": "10.0.0.0/16"}) == ["9092-9094 from 10.0.0.0/16"]
-    assert told(RULE | {"cidrIpv6": "::/0"}) == ["9092-9094 from ::/0"]
-    assert told(RULE | {"referencedSecurityGroupId": "sg-1"}) == ["9092-9094 from group sg-1"]
-    assert told(RULE | {"prefixListId": "pl-1"}) == ["9092-9094 from prefix list pl-1"]
+    assert reported(RULE | {"cidrIpv4": "10.0.0.0/16"}) == ["9092-9094 from 10.0.0.0/16"]
+    assert reported(RULE | {"cidrIpv6": "::/0"}) == ["9092-9094 from ::/0"]
+    assert reported(RULE | {"referencedSecurityGroupId": "sg-1"}) == ["9092-9094 from group sg-1"]
+    assert reported(RULE | {"prefixListId": "pl-1"}) == ["9092-9094 from prefix list pl-1"]
 
 
 def test_the_older_rule() -> None:
     rule = TCP | {"type": "ingress", "sourceSecurityGroupId": "sg-1"}
-    assert told(rule) == ["9092-9094 from group sg-1"]
-    assert told(rule | {"type": "egress"}) == []
+    assert reported(rule) == ["9092-9094 from group sg-1"]
+    assert reported(rule | {"type": "egress"}) == []
 
 
 @pytest.mark.parametrize("protocol", ["-1", -1.0, "all", "ALL"])
 def test_all_protocols_are_all_ports(protocol: object) -> None:
     rule = {"ipProtocol": protocol, "fromPort": 0, "toPort": 0, "cidrIpv4": "0.0.0.0/0"}
-    assert told(rule) == ["0-65535 from 0.0.0.0/0"]
+    assert reported(rule) == ["0-65535 from 0.0.0.0/0"]
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "TCP", "6", 6.0])
 def test_tcp_by_name_and_by_number(protocol: object) -> None:
-    assert told(RULE | {"ipProtocol": protocol, "cidrIpv4": "10.0.0.0/8"})
+    assert reported(RULE | {"ipProtocol": protocol, "cidrIpv4": "10.0.0.0/8"})
 
 
 @pytest.mark.parametrize("protocol", ["udp", "icmp", "icmpv6", "17", 58.0])
 def test_other_protocols_let_in_no_client(protocol: object) -> None:
-    assert told(RULE | {"ipProtocol": protocol, "cidrIpv4": "10.0.0.0/8"}) == []
+    assert reported(RULE | {"ipProtocol": protocol, "cidrIpv4": "10.0.0.0/8"}) == []
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,8 @@ def test_a_rule_whose_ports_are_not_known_yet_is_one_unread_rule(key: str) -> No
 
 
 def test_a_rule_without_a_protocol_is_of_all() -> None:
-    assert told({"cidrIpv4": "10.0.0.0/8"}) == ["0-65535 from 10.0.0.0/8"]
-    assert told(RULE | {"cidrIpv4": "10.0.0.1/8", "self": False}) == ["9092-9094 from 10.0.0.0/8"]
+    assert reported({"cidrIpv4": "10.0.0.0/8"}) == ["0-65535 from 10.0.0.0/8"]
+    assert reported(RULE | {"cidrIpv4": "10.0.0.1/8", "self": False}) == [
+        "9092-9094 from 10.0.0.0/8"
+    ]
     assert [rule.why for rule in read_ingress(RULE | {"cidrIpv4": "::/0"})] == [""]

@@ -72,8 +72,8 @@ def main() -> int:
             counted += more
             failures += failed
     print("\n\n".join(failures[:KEPT]))
-    told = ", ".join(f"{count} exit {code}" for code, count in sorted(counted.items()))
-    print(f"{told}; {len(failures)} failures; {time.monotonic() - begun:.0f} s")
+    reported = ", ".join(f"{count} exit {code}" for code, count in sorted(counted.items()))
+    print(f"{reported}; {len(failures)} failures; {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 
 

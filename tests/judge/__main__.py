@@ -9,7 +9,7 @@ import time
 from earshot.errors import EarshotError
 from tests.judge.cases import cases
 from tests.judge.judge import RELEASES, compared, examples, started
-from tests.judge.told import TOLD
+from tests.judge.known import KNOWN
 
 
 def main() -> int:
@@ -30,9 +30,9 @@ def main() -> int:
                 for item in examples(judge, tally.missed) + examples(judge, tally.false):
                     print(item)
                     status = 1
-                told = [item for item in TOLD if version in item.asked]
-                answers = judge.refusals([item.values for item in told])
-                for known, kafka in zip(told, answers, strict=True):
+                reported = [item for item in KNOWN if version in item.asked]
+                answers = judge.refusals([item.values for item in reported])
+                for known, kafka in zip(reported, answers, strict=True):
                     if bool(kafka) != known.refuses(version):
                         print(f"told otherwise: {known}: {kafka or 'taken'}")
                         status = 1

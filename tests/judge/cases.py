@@ -80,7 +80,9 @@ def sound(random: Random) -> Case:
         names = list(dict.fromkeys(names))
     ports = random.sample(PORTS, len(names) + 1)
     binds = [f"{name}://{random.choice(BINDS)}:{p}" for name, p in zip(names, ports, strict=False)]
-    told = [f"{name}://{random.choice(HOSTS)}:{p}" for name, p in zip(names, ports, strict=False)]
+    reported = [
+        f"{name}://{random.choice(HOSTS)}:{p}" for name, p in zip(names, ports, strict=False)
+    ]
     protocols = [f"{name}:{random.choice(PROTOCOLS)}" for name in names]
     case: Case = {}
     if mode == "zookeeper":
@@ -97,7 +99,7 @@ def sound(random: Random) -> Case:
         }  # fmt: skip
     case["listeners"] = ",".join(binds + [control] * ("controller" in mode))
     if "//0.0.0.0" in case["listeners"] or random.random() < 0.8:
-        case["advertised.listeners"] = ",".join(told)
+        case["advertised.listeners"] = ",".join(reported)
     if names != ["PLAINTEXT"] or random.random() < 0.5:
         case["listener.security.protocol.map"] = ",".join(protocols)
     if names[0] != "PLAINTEXT" or random.random() < 0.3:

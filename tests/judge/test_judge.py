@@ -10,7 +10,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.images import Family, broker_settings
 from tests.judge.cases import cases, environments
 from tests.judge.judge import Judge, compared, examples, our_refusal, started
-from tests.judge.told import TOLD, Told
+from tests.judge.known import KNOWN, Known
 from tests.listeners.oracle import kafkas_own_exceptions as kafkas_own_exceptions
 from tests.measured import MEASURED
 from tests.skips import not_meant
@@ -22,15 +22,15 @@ ASKED = ("2.8.2", "3.3.2", "3.9.2", "4.1.1", "4.4.0")
 WITH_SCRIPT = tuple(it for it in ASKED if tuple(map(int, it.split(".")[:2])) >= (3, 8))
 """Those whose image apache/kafka has its start script in Kafka's own jar, as it has since 3.7."""
 
-IDS = [f"{index}-{','.join(told.change)}" for index, told in enumerate(TOLD)]
+IDS = [f"{index}-{','.join(reported.change)}" for index, reported in enumerate(KNOWN)]
 
 
-@pytest.mark.parametrize("told", TOLD, ids=IDS)
-def test_our_verdict(told: Told) -> None:
-    for version in told.asked:
+@pytest.mark.parametrize("reported", KNOWN, ids=IDS)
+def test_our_verdict(reported: Known) -> None:
+    for version in reported.asked:
         major, minor = version.split(".")[:2]
-        ours = our_refusal(told.values, (int(major), int(minor)))
-        assert bool(ours) == told.refuses(version), (version, ours)
+        ours = our_refusal(reported.values, (int(major), int(minor)))
+        assert bool(ours) == reported.refuses(version), (version, ours)
 
 
 @pytest.fixture(scope="module", params=ASKED)
@@ -49,8 +49,10 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_kafka_says_what_we_say_of_it(judge: Judge) -> None:
-    told = [item for item in TOLD if judge.version in item.asked]
-    for item, kafka in zip(told, judge.refusals([item.values for item in told]), strict=True):
+    reported = [item for item in KNOWN if judge.version in item.asked]
+    for item, kafka in zip(
+        reported, judge.refusals([item.values for item in reported]), strict=True
+    ):
         assert bool(kafka) == item.refuses(judge.version), (item, kafka)
         assert not kafka or item.kafka in kafka
 

@@ -54,9 +54,9 @@ def test_both_are_checked_under_the_name_of_the_first(named: str, tmp_path: Path
     base, above = written(tmp_path, *DEFAULT)
     chosen = choose([tmp_path / named])
     assert chosen.files == (base,)
-    told = "is laid over docker-compose.yml as `docker compose` does, and checked with it"
+    reported = "is laid over docker-compose.yml as `docker compose` does, and checked with it"
     if named != base.name:
-        assert [(it.file, it.unchecked) for it in chosen.passed_over] == [(str(above), (told,))]
+        assert [(it.file, it.unchecked) for it in chosen.passed_over] == [(str(above), (reported,))]
     linted = check(base, {})
     assert linted.kind == f"Compose file, with {above}"
     (one,) = linted.mistakes

@@ -74,12 +74,12 @@ def test_the_addresses_of_a_name(records: Sequence[str], found: list[str]) -> No
 
 def test_addresses_of_the_other_family() -> None:
     asked = question("kafka.example.com", AAAA)
-    told = answer(f"{OWNER} 60 IN AAAA 2001:db8::1", asked=asked)
-    assert list(addresses(asked, told, AAAA) or ()) == ["2001:db8::1"]
+    reported = answer(f"{OWNER} 60 IN AAAA 2001:db8::1", asked=asked)
+    assert list(addresses(asked, reported, AAAA) or ()) == ["2001:db8::1"]
 
 
 @pytest.mark.parametrize(
-    ("told", "error"),
+    ("reported", "error"),
     [
         (answer(code="NXDOMAIN"), dns.resolver.NXDOMAIN),
         (answer(f"{OWNER} 60 IN CNAME b.example.com.", code="NXDOMAIN"), dns.resolver.NXDOMAIN),
@@ -89,13 +89,13 @@ def test_addresses_of_the_other_family() -> None:
     ],
     ids=["no name", "no name beyond another", "nothing", "another name alone", "of IPv6 alone"],
 )
-def test_no_addresses(told: bytes, error: type[Exception]) -> None:
+def test_no_addresses(reported: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
-        addresses(ASKED, told, A)
+        addresses(ASKED, reported, A)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         b"",
         ASKED,
@@ -111,14 +111,14 @@ def test_no_addresses(told: bytes, error: type[Exception]) -> None:
     ids=["nothing", "a question", "too short", "cut off", "a failure", "refused", "another id",
          "another question", "another name", "another family"],
 )  # fmt: skip
-def test_what_is_no_answer_to_the_question(told: bytes) -> None:
-    assert addresses(ASKED, told, A) is None
+def test_what_is_no_answer_to_the_question(reported: bytes) -> None:
+    assert addresses(ASKED, reported, A) is None
 
 
 @given(st.binary(max_size=60), st.integers(0, len(answer(*FOUR))))
 def test_any_bytes_are_addresses_or_nothing(more: bytes, at: int) -> None:
-    told = answer(*FOUR)
-    for damaged in (more, told[:at] + more, told[:at] + more + told[at + len(more) :]):
+    reported = answer(*FOUR)
+    for damaged in (more, reported[:at] + more, reported[:at] + more + reported[at + len(more) :]):
         try:
             found = addresses(ASKED, damaged, A)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):

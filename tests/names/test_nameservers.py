@@ -323,17 +323,17 @@ def test_how_long_is_waited_for_the_servers(
 
     def asks(future: Future[Lookup], server: nameservers._Server, *given: Any) -> None:
         server.resolve(*given)  # has no answer so far
-        told = answers[server.label]
-        server.has_answered = told is not None and told[0] > 2.0  # for another name before
+        reported = answers[server.label]
+        server.has_answered = reported is not None and reported[0] > 2.0  # for another name before
         asked[future] = server
 
     def wait(
         waiting: set[Future[Lookup]], left: float, _: str
     ) -> tuple[set[Future[Lookup]], set[Future[Lookup]]]:
         due = [
-            (100.0 + told[0], item, told[1])
+            (100.0 + reported[0], item, reported[1])
             for item in waiting
-            if (told := answers[asked[item].label])
+            if (reported := answers[asked[item].label])
         ]
         clock[0] = min([clock[0] + left, *(at for at, _, _ in due)])
         done = set()
@@ -358,7 +358,7 @@ def test_how_long_is_waited_for_the_servers(
     assert clock[0] - 100.0 == waited
     silent = [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT]
     assert silent == [
-        unanswered(NAME, label, waited) for label, told in answers.items() if told is None
+        unanswered(NAME, label, waited) for label, reported in answers.items() if reported is None
     ]
 
 
@@ -374,9 +374,9 @@ def test_what_a_server_did_is_told_once() -> None:
     refused.set_rcode(dns.rcode.REFUSED)
     unreached = OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
     attempts = [(item, None) for item in (unreached, unreached, OSError(), ValueError("garbled"))]
-    told = "Network is unreachable; OSError; garbled"
-    assert failures(*attempts) == (told, False)
-    assert failures(("failed", refused), *attempts) == (f"answered REFUSED; {told}", True)
+    reported = "Network is unreachable; OSError; garbled"
+    assert failures(*attempts) == (reported, False)
+    assert failures(("failed", refused), *attempts) == (f"answered REFUSED; {reported}", True)
     assert failures() == ("nothing more", False)
 
 
@@ -386,8 +386,8 @@ def test_an_answer_that_cannot_be_used_says_why() -> None:
     endless = untyped.ChainTooLong()
     assert failures((endless, answered)) == ("The CNAME chain is too long.", True)
     cut, unreached = untyped.Truncated(message=answered), OSError(errno.ECONNREFUSED, "refused")
-    told = ("its answer is too long for UDP; refused", True)
-    assert failures((cut, None), (unreached, None)) == told
+    reported = ("its answer is too long for UDP; refused", True)
+    assert failures((cut, None), (unreached, None)) == reported
 
 
 def test_a_dot_at_the_end_of_a_name_changes_nothing(server: str) -> None:

@@ -316,8 +316,8 @@ def test_a_broker_that_does_not_start_is_named_once_though_its_image_is_known_at
     program.add(CONTAINER_TYPE, "kafka1", {**bad, "image": image["imageId"]})
     before, end = program.run(Pack(), preview=False)
     assert set(before["kafka1"]) == {"kl002"} and end == {}
-    told = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"}, image=name)
-    assert mandatory(Pack().analyze(CONTAINER_TYPE, told)) == {"kl014"}
+    reported = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"}, image=name)
+    assert mandatory(Pack().analyze(CONTAINER_TYPE, reported)) == {"kl014"}
 
 
 @pytest.mark.parametrize(

@@ -372,8 +372,8 @@ def test_a_name_that_leads_elsewhere(address: int, policy: str) -> None:
     program.record(program.zone("example.com"), host, f"198.51.100.{address}")
     _, after = run(program)
     assert ("kl012-stack" in after) is (policy == "kl012-stack")
-    told = f"{host}, which resolves to 198.51.100.{address}"
-    assert {urn for urn, text in after[policy] if told in text} == {instance.urn}
+    reported = f"{host}, which resolves to 198.51.100.{address}"
+    assert {urn for urn, text in after[policy] if reported in text} == {instance.urn}
 
 
 def test_an_interface_of_its_own_carries_groups_and_address() -> None:

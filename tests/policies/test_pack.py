@@ -248,8 +248,8 @@ def test_no_password_of_any_resource_is_said() -> None:
 def test_a_configuration_that_cannot_be_used_is_told_of_what_is_checked_alone() -> None:
     pack = Pack({"resolvers": {"external": ["nowhere:x"]}})
     found = pack.analyze(CONTAINER_TYPE, {"name": "k", "image": "apache/kafka:4.1.1"})
-    (told,) = found["names"]
-    assert told == (
+    (reported,) = found["names"]
+    assert reported == (
         "the pack's configuration of `names`: resolvers: external: DNS server 'nowhere:x': is no "
         "IP address; allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353"
     )

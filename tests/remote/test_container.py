@@ -125,13 +125,13 @@ class RunningDouble:
 
     def __init__(self) -> None:
         self.status = "running"
-        self.told: list[float] = []
+        self.reported: list[float] = []
 
     def reload(self) -> None:
         pass
 
     def stop(self, timeout: float) -> None:
-        self.told.append(timeout)
+        self.reported.append(timeout)
 
 
 @pytest.mark.parametrize("interrupted", [True, False])
@@ -141,7 +141,7 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
         end.stop.set()
     with pytest.raises(EarshotError, match="the container: did not end within"):
         container._await(cast(Any, double), end)
-    assert double.told == [STOP_SECONDS]
+    assert double.reported == [STOP_SECONDS]
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ class Resource:
         self.name, self.labels, self.attrs = name, labels, {"Labels": labels}
         self.gone = False
 
-    def remove(self, **told: object) -> None:
-        assert told == ({"force": True, "v": True} if self.name == "c" else {})
+    def remove(self, **reported: object) -> None:
+        assert reported == ({"force": True, "v": True} if self.name == "c" else {})
         self.gone = True
 
 
@@ -224,9 +224,9 @@ class EngineDouble:
         self.containers = self.networks = self
         self._turn = iter(zip(self.all, ({"all": True, "ignore_removed": True}, {}), strict=True))
 
-    def list(self, filters: Mapping[str, str], **told: object) -> list[Resource]:
+    def list(self, filters: Mapping[str, str], **reported: object) -> list[Resource]:
         found, wanted = next(self._turn)
-        assert told == wanted, "stopped ones too"
+        assert reported == wanted, "stopped ones too"
         assert filters == {"label": f"{leftovers.CLUSTER_LABEL}=dev"}
         return [found]
 
@@ -400,8 +400,8 @@ def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
     engine = WholeEngineDouble(samples.report([]), code=2)
     with pytest.raises(EarshotError) as caught:
         validated(engine, APART)
-    told = "".join(f"\n    {line}" for line in SAID[1:])
-    assert caught.value.observed == f"ended with status 2:{told}"
+    reported = "".join(f"\n    {line}" for line in SAID[1:])
+    assert caught.value.observed == f"ended with status 2:{reported}"
     assert engine.steps[-2:] == [("container removed", True, True), ("network removed",)]
 
 

@@ -123,8 +123,8 @@ def test_of_a_step_that_fails_the_last_eight_lines_are_told() -> None:
     lines = [{"status": f"line {number}\n\n"} for number in range(9)]
     with pytest.raises(EarshotError) as caught:
         image._follow(cast(Any, iter([*lines, {"error": "no\n space"}])), print)
-    told = "".join(f"\n    line {number}" for number in range(1, 9))
-    assert caught.value.observed == f"the context failed: no space{told}"
+    reported = "".join(f"\n    line {number}" for number in range(1, 9))
+    assert caught.value.observed == f"the context failed: no space{reported}"
 
 
 def test_a_package_that_no_lock_holds_is_named() -> None:
@@ -242,7 +242,7 @@ class BuilderDouble:
         self.images = self.api = self
         self.lines = lines
         self.steps: list[str] = []
-        self.told: dict[str, Any] = {}
+        self.reported: dict[str, Any] = {}
         self.files: dict[str, bytes] = {}
 
     def get(self, name: str) -> None:
@@ -252,9 +252,9 @@ class BuilderDouble:
         self.steps.append(f"listed {filters['label']}")
         return ()
 
-    def build(self, fileobj: io.BytesIO, **told: Any) -> BuilderDouble:
+    def build(self, fileobj: io.BytesIO, **reported: Any) -> BuilderDouble:
         self.steps.append("built")
-        self.told = told
+        self.reported = reported
         with tarfile.open(fileobj=fileobj) as archive:
             for member in archive.getmembers():
                 content = archive.extractfile(member)
@@ -279,13 +279,13 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY",
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What pip is told on it."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     monkeypatch.setattr(image, "context", lambda: FILES)
-    monkeypatch.setattr(image, "pip_settings", lambda: told)
+    monkeypatch.setattr(image, "pip_settings", lambda: reported)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in (*PROXIES, "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
-    return told
+    return reported
 
 
 def test_an_image_that_is_not_there_is_made(machine: dict[str, str]) -> None:
@@ -299,7 +299,7 @@ def test_an_image_that_is_not_there_is_made(machine: dict[str, str]) -> None:
     ]
     assert engine.steps == ["built", "closed", f"listed {LABEL}", f"listed {PACKAGES_LABEL}"]
     packages = {key: it for key, it in FILES.items() if key != "app/a.py"}
-    assert engine.told == {
+    assert engine.reported == {
         "custom_context": True,
         "tag": name,
         "buildargs": {"BASE": "base", "PACKAGES": digest_of(packages, "base")},
@@ -329,14 +329,14 @@ def test_packages_come_the_way_that_this_machine_gets_them(
         monkeypatch.setenv(name, f"of {name}")
     engine = BuilderDouble()
     ensure_image(cast(Any, engine), "base")
-    arguments = engine.told["buildargs"]
+    arguments = engine.reported["buildargs"]
     del arguments["BASE"], arguments["PACKAGES"]
     assert arguments == dict(given.values()) | {name: f"of {name}" for name in PROXIES}
     assert engine.files["trust/ca.pem"] == b"certificate"
     del machine["timeout"]
     machine["default-timeout"] = "30"
     ensure_image(cast(Any, engine), "base")
-    assert engine.told["buildargs"]["PIP_DEFAULT_TIMEOUT"] == "30"
+    assert engine.reported["buildargs"]["PIP_DEFAULT_TIMEOUT"] == "30"
 
 
 @pytest.mark.parametrize(

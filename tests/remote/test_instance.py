@@ -112,13 +112,13 @@ def test_what_another_instance_or_order_failed_at_is_no_reason_to_stop() -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "told"), [("", "none"), ("preparing", r"preparing: fetching \(i-1, -\)")]
+    ("state", "reported"), [("", "none"), ("preparing", r"preparing: fetching \(i-1, -\)")]
 )
-def test_silence_is_reported_with_the_last_status(state: str, told: str) -> None:
+def test_silence_is_reported_with_the_last_status(state: str, reported: str) -> None:
     bucket = BucketDouble()
     if state:
         bucket.says(state, "fetching")
-    with pytest.raises(EarshotError, match=f"did not answer within 0 s; last status: {told}"):
+    with pytest.raises(EarshotError, match=f"did not answer within 0 s; last status: {reported}"):
         asked(bucket, deadline=0.001)
 
 

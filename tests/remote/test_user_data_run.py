@@ -114,9 +114,9 @@ def test_an_order_is_carried_out_once(machine: Machine) -> None:
     assert done.returncode == 0 and "looking around" in done.stdout, done.stderr
     latest, dated, answer = (machine.bucket / LATEST, *machine.bucket.glob("reports/dated/*"),
                              machine.bucket / answer_to(order))  # fmt: skip
-    told = json.loads(latest.read_text())
-    assert told == {"of": digest(order)} == json.loads(answer.read_text())
-    assert json.loads(dated.read_text()) == told
+    reported = json.loads(latest.read_text())
+    assert reported == {"of": digest(order)} == json.loads(answer.read_text())
+    assert json.loads(dated.read_text()) == reported
     assert machine.status is not None
     assert (machine.status.state, machine.status.order) == ("ready", digest(order))
 

@@ -76,16 +76,20 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
 
 def described(finding: Finding, rule: Rule) -> dict[str, str]:
     """A finding as an example writes it: what is as always is left out."""
-    told = {"subject": finding.subject, "observed": finding.observed, "expected": finding.expected}
+    reported = {
+        "subject": finding.subject,
+        "observed": finding.observed,
+        "expected": finding.expected,
+    }
     if finding.remedy != rule.remedy:
-        told["remedy"] = finding.remedy
+        reported["remedy"] = finding.remedy
     if finding.resolver is not None:
-        told["resolver"] = finding.resolver
+        reported["resolver"] = finding.resolver
     if finding.severity is not Severity.ERROR:
-        told["severity"] = str(finding.severity)
+        reported["severity"] = str(finding.severity)
     if finding.state is not FindingState.VIOLATED:
-        told["state"] = str(finding.state)
-    return told
+        reported["state"] = str(finding.state)
+    return reported
 
 
 def _plan(document: dict[str, Any]) -> ClusterPlan:

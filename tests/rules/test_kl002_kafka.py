@@ -254,17 +254,17 @@ def test_what_is_said_of_every_vector_is_as_on_disk() -> None:
         versions: dict[str, list[str]] = {}
         for version in ERAS:
             for item in objections(vector.values, version):
-                told = (
+                reported = (
                     f"{item.check} {item.listener or '-'} {'error' if item.grave else 'warning'}: "
                     f"{item.key}: {item.observed}; {item.instead or 'does not start'} "
                     f"- {item.expected} - {item.remedy or '(as the rule)'}"
                 )
-                versions.setdefault(told, []).append(version)
+                versions.setdefault(reported, []).append(version)
         if versions:
             lines.append(f"{vector.name} {vector.base} {change}")
-        for told, listed in versions.items():
+        for reported, listed in versions.items():
             since = "" if len(listed) == len(ERAS) else f" [{' '.join(listed)}]"
-            lines.append(f"  {told}{since}")
+            lines.append(f"  {reported}{since}")
     is_golden("\n".join(lines) + "\n", Path(__file__).parent / "objections.txt")
 
 

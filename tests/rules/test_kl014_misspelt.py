@@ -10,7 +10,7 @@ from earshot.rules.kl014_misspelt import misspelt
 CP = "confluentinc/cp-kafka:7.5.0"
 
 
-def told(image: str, *names: str) -> list[tuple[str, str]]:
+def reported(image: str, *names: str) -> list[tuple[str, str]]:
     """Of each such variable its name, and the one that was meant."""
     found = misspelt(Container("kafka", image, env=dict.fromkeys(names, "x")))
     return [(item.name, item.wanted) for item in found]
@@ -32,8 +32,8 @@ def told(image: str, *names: str) -> list[tuple[str, str]]:
     ],
 )
 def test_a_name_that_is_near_to_one_is_named_with_it(name: str, wanted: str) -> None:
-    assert told(CP, name) == told("apache/kafka:3.9.1", name) == [(name, wanted)]
-    assert told("bitnami/kafka:3.6", name.replace("KAFKA_", "KAFKA_CFG_", 1)) == [
+    assert reported(CP, name) == reported("apache/kafka:3.9.1", name) == [(name, wanted)]
+    assert reported("bitnami/kafka:3.6", name.replace("KAFKA_", "KAFKA_CFG_", 1)) == [
         (name.replace("KAFKA_", "KAFKA_CFG_", 1), wanted.replace("KAFKA_", "KAFKA_CFG_", 1))
     ]
 
@@ -55,12 +55,12 @@ def test_a_name_that_is_near_to_one_is_named_with_it(name: str, wanted: str) -> 
     ],
 )
 def test_others_are_none_of_its_business(name: str) -> None:
-    assert told(CP, name) == []
+    assert reported(CP, name) == []
 
 
 def test_beside_the_right_one_it_is_left_over_from_something() -> None:
-    assert told(CP, "KAFKA_LISTNERS", "KAFKA_LISTENERS") == []
+    assert reported(CP, "KAFKA_LISTNERS", "KAFKA_LISTENERS") == []
 
 
 def test_an_image_that_is_not_known_may_have_variables_of_its_own() -> None:
-    assert told("example/kafka:1", "KAFKA_LISTNERS") == []
+    assert reported("example/kafka:1", "KAFKA_LISTNERS") == []

@@ -36,7 +36,7 @@ BITNAMI6 = "bitnami/kafka:3.6"
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
 
-def told(image: str, env: dict[str, str], mounts: tuple[str, ...] = ()) -> list[str]:
+def reported(image: str, env: dict[str, str], mounts: tuple[str, ...] = ()) -> list[str]:
     """What is said of a node of KRaft with these variables."""
     settings = BrokerSettings({"process.roles": "broker"}, False, release_of(image))
     container = Container("kafka", image, env=env, mounts=mounts)
@@ -66,9 +66,9 @@ def told(image: str, env: dict[str, str], mounts: tuple[str, ...] = ()) -> list[
 )
 def test_kafka_before_3_7_takes_only_a_uuid_as_cluster_id(id: str, is_taken: bool) -> None:
     refused = [f"sets CLUSTER_ID to {id!a}, and {CP6} refuses to start"]
-    assert told(CP6, {"CLUSTER_ID": id}) == ([] if is_taken else refused)
-    assert told("confluentinc/cp-kafka:7.7.0", {"CLUSTER_ID": id}) == []
-    assert told("apache/kafka:3.7.0", {"CLUSTER_ID": id}) == []
+    assert reported(CP6, {"CLUSTER_ID": id}) == ([] if is_taken else refused)
+    assert reported("confluentinc/cp-kafka:7.7.0", {"CLUSTER_ID": id}) == []
+    assert reported("apache/kafka:3.7.0", {"CLUSTER_ID": id}) == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_no_cluster_id_is_refused_that_nobody_hands_to_kafka(
     image: str, env: dict[str, str], mounts: tuple[str, ...]
 ) -> None:
     given = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
-    assert told(image, given | env, mounts) == []
+    assert reported(image, given | env, mounts) == []
 
 
 def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:

@@ -149,7 +149,7 @@ def test_a_rule_applies_where_what_it_is_about_is_there(
 
 
 def test_the_first_of_many_hosts_that_are_not_known_yet_are_named() -> None:
-    def told(count: int, only: str | None = None) -> list[str]:
+    def reported(count: int, only: str | None = None) -> list[str]:
         listener = Listener(
             name="OUT",
             scopes=(Scope.EXTERNAL,),
@@ -170,9 +170,9 @@ def test_the_first_of_many_hosts_that_are_not_known_yet_are_named() -> None:
         return [item.observed for item in RULES[0].pending(ClusterFacts(plan), only)]
 
     three = "hosts are not known yet: broker 0 OUT, broker 1 OUT, broker 2 OUT"
-    assert told(3) == told(3, "OUT") == [three]
-    assert told(5) == [f"{three} and 2 more"]
-    assert told(3, "IN") == []
+    assert reported(3) == reported(3, "OUT") == [three]
+    assert reported(5) == [f"{three} and 2 more"]
+    assert reported(3, "IN") == []
     assert list(RULES[0].pending(ClusterFacts(None))) == []
 
 

@@ -19,8 +19,8 @@ def test_every_rule_that_is_named_is_there_and_every_report_has_a_place() -> Non
 
 
 def test_no_report_stands_twice() -> None:
-    told = [text for report in REPORTS for text in report.reported]
-    assert len(set(told)) == len(told)
+    texts = [text for report in REPORTS for text in report.reported]
+    assert len(set(texts)) == len(texts)
 
 
 def test_a_link_leads_to_the_report() -> None:

@@ -327,7 +327,7 @@ def test_on_the_hosts_network_loopback_is_what_others_there_ask_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "told"),
+    ("roles", "reported"),
     [
         ("broker", (True, False)),
         ("controller", (False, True)),
@@ -335,9 +335,9 @@ def test_on_the_hosts_network_loopback_is_what_others_there_ask_too() -> None:
         ("", (True, False)),
     ],
 )
-def test_roles(roles: str, told: tuple[bool, bool]) -> None:
+def test_roles(roles: str, reported: tuple[bool, bool]) -> None:
     found = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
-    assert (found.is_broker, found.is_controller) == told
+    assert (found.is_broker, found.is_controller) == reported
 
 
 def test_voters_that_a_variable_stands_for_are_not_known() -> None:

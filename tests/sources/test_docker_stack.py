@@ -12,7 +12,7 @@ from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 ID = "sha256:" + "0123456789abcdef" * 4
 
 
-def told(
+def reported(
     *others: RegisteredResource, image: str = ID, networks: tuple[str, ...] = (), env: str = ""
 ) -> tuple[str, bool, bool]:
     """The image, whether it is built, and whether its networks may hold names of others."""
@@ -30,15 +30,15 @@ def told(
 
 def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
     remote = RegisteredResource(REMOTE_IMAGE, "r", {"name": "apache/kafka:4.1.1"})
-    assert told(remote) == ("apache/kafka:4.1.1", False, False)
-    assert told(remote, image="example/kafka:1") == ("example/kafka:1", False, False)
-    assert told(remote, env="example/kafka:1") == (ID, False, False)
-    assert told(RegisteredResource(REMOTE_IMAGE, "r", {"name": None}), remote) == (
+    assert reported(remote) == ("apache/kafka:4.1.1", False, False)
+    assert reported(remote, image="example/kafka:1") == ("example/kafka:1", False, False)
+    assert reported(remote, env="example/kafka:1") == (ID, False, False)
+    assert reported(RegisteredResource(REMOTE_IMAGE, "r", {"name": None}), remote) == (
         "apache/kafka:4.1.1",
         False,
         False,
     )
-    assert told(RegisteredResource("other", "o", {"name": "x"})) == (ID, False, False)
+    assert reported(RegisteredResource("other", "o", {"name": "x"})) == (ID, False, False)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,15 @@ def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
     ],
 )
 def test_what_the_stack_builds_is_built_and_has_no_name_of_its_own(type: str) -> None:
-    assert told(RegisteredResource(type, "b", {"name": "apache/kafka:4.1.1"})) == (ID, True, False)
+    assert reported(RegisteredResource(type, "b", {"name": "apache/kafka:4.1.1"})) == (
+        ID,
+        True,
+        False,
+    )
 
 
 def test_on_a_network_of_others_there_may_be_other_names() -> None:
     own = RegisteredResource(NETWORK, "n", {"name": "own"})
-    assert told(own, networks=("own",)) == (ID, False, False)
-    assert told(own, networks=("own", "other")) == (ID, False, True)
-    assert told(networks=("own",)) == (ID, False, True)
+    assert reported(own, networks=("own",)) == (ID, False, False)
+    assert reported(own, networks=("own", "other")) == (ID, False, True)
+    assert reported(networks=("own",)) == (ID, False, True)

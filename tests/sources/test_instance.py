@@ -21,7 +21,7 @@ def facts(own_name: str | UnknownHost = "", **values: str) -> ClusterFacts:
     return instance_facts(UserDataFile("f", NodeSettings(properties)), own_name)
 
 
-def told(found: ClusterFacts) -> list[str]:
+def reported(found: ClusterFacts) -> list[str]:
     assert found.plan is not None
     return [f"{item} {'+'.join(item.scopes)}" for item in found.plan.nodes[0].listeners]
 
@@ -183,7 +183,7 @@ def test_the_notes_of_a_file_say_version_and_scopes() -> None:
     values = {"listeners": "A://b.example.com:1,B://b.example.com:2,C://b.example.com:3"}
     found = instance_facts(UserDataFile("f", NodeSettings(values, notes)))
     assert found.kafka_version == "4.1.1"
-    assert [text.rpartition(" ")[2] for text in told(found)] == ["host", "external", "external"]
+    assert [text.rpartition(" ")[2] for text in reported(found)] == ["host", "external", "external"]
 
 
 def test_where_nothing_tells_the_widest_is_assumed() -> None:
@@ -191,7 +191,7 @@ def test_where_nothing_tells_the_widest_is_assumed() -> None:
         listeners="PLAINTEXT://:1,A://:2,B://:3",
         advertised_listeners=f"PLAINTEXT://{PRIVATE}:1,A://b.example.com:2,B://localhost:3",
     )
-    assert told(found) == [
+    assert reported(found) == [
         f"PLAINTEXT://{PRIVATE}:1 internal",
         "A://b.example.com:2 external",
         "B://localhost:3 host",
@@ -203,7 +203,7 @@ def test_a_note_in_the_file_says_it() -> None:
     text = "#earshot.scopes=A:internal+external\nnode.id=3\nlisteners=A://b.example.com:1\n"
     (written,) = broker_files(f"#!/bin/sh\ncat >f <<'X'\n{text}X\n")
     found = instance_facts(written)
-    assert told(found) == ["A://b.example.com:1 internal+external"]
+    assert reported(found) == ["A://b.example.com:1 internal+external"]
     assert found.plan is not None
     assert (found.plan.nodes[0].id, found.plan.nodes[0].roles) == (3, (Role.BROKER,))
 
@@ -211,11 +211,11 @@ def test_a_note_in_the_file_says_it() -> None:
 def test_kafka_hands_out_the_machines_own_name_where_none_is_given() -> None:
     given = {"listeners": "PLAINTEXT://:9092", "node_id": "1"}
     assert facts(**given).plan is None, "without one nobody is told of the listener"
-    assert told(facts(PRIVATE, **given)) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
+    assert reported(facts(PRIVATE, **given)) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
     unknown = UnknownHost(what="the private name of instance b")
-    (only,) = told(facts(unknown, **given))
+    (only,) = reported(facts(unknown, **given))
     assert only == "PLAINTEXT://(the private name of instance b: not known yet):9092 internal"
-    assert told(facts(PRIVATE, node_id="1")) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
+    assert reported(facts(PRIVATE, node_id="1")) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
 
 
 def test_the_own_name_is_put_where_the_host_is_empty_and_nowhere_else() -> None:

@@ -112,25 +112,25 @@ def test_variables_of_kafka_mean_nothing_to_it() -> None:
     assert mistakes(services(compose(f"redpanda start {BIND} {TOLD}", more))) == ()
 
 
-def told(text: str) -> list[tuple[str, str, str | None, list[str]]]:
+def reported(text: str) -> list[tuple[str, str, str | None, list[str]]]:
     found = mistakes(services(text))
     return [(it.rule, it.container, it.listener, list(map(str, it.lines))) for it in found]
 
 
 def test_who_is_sent_where_nobody_listens_is_found() -> None:
     good = compose(f"redpanda start {BIND} {TOLD}", CLIENT)
-    assert told(good) == []
+    assert reported(good) == []
     inside = good.replace("internal://redpanda:9092", "internal://localhost:9092")
-    assert told(inside) == [("KL015", "redpanda", "internal", [])]
+    assert reported(inside) == [("KL015", "redpanda", "internal", [])]
     (found,) = mistakes(services(inside))
     assert found.remedy == (
         "advertise internal under the name that these containers have for redpanda, and give "
         "clients elsewhere a listener of their own"
     )
     outside = good.replace("external://localhost", "external://redpanda")
-    assert told(outside) == [("KL017", "redpanda", "external", [])]
+    assert reported(outside) == [("KL017", "redpanda", "external", [])]
     lines = ["redpanda: ports: 19092:19092 in place of 19093:19092"]
-    assert told(good.replace("19092:19092", "19093:19092")) == [
+    assert reported(good.replace("19092:19092", "19093:19092")) == [
         ("KL017", "redpanda", "external", lines)
     ]
 

@@ -112,20 +112,20 @@ def test_of_several_addresses_the_first_says_why(
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "reported"),
     [
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), None),
         (OSError("no resolver"), "no resolver"),
     ],
 )
 def test_why_a_name_was_not_resolved_is_told_in_words(
-    reason: OSError, told: str | None, monkeypatch: pytest.MonkeyPatch
+    reason: OSError, reported: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def getaddrinfo(*given: object, **more: object) -> list[object]:
         raise reason
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    assert looked_at("kafka", 1)["error"] == f"kafka: {told or 'Name or service not known'}"
+    assert looked_at("kafka", 1)["error"] == f"kafka: {reported or 'Name or service not known'}"
 
 
 @pytest.mark.parametrize(("plaintext", "id"), [(True, "C"), (False, "")])

@@ -152,10 +152,10 @@ class Answering(Cluster):
         answers = super().parallelize(range(2), 2).mapPartitions(None).collect()
 
         def collect() -> list[dict[str, Any]]:
-            told = self.rounds.pop(0)
-            if isinstance(told, Exception):
-                raise told
-            return [it for it in answers if it["executor"] in told]
+            reported = self.rounds.pop(0)
+            if isinstance(reported, Exception):
+                raise reported
+            return [it for it in answers if it["executor"] in reported]
 
         return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=collect))
 
@@ -239,7 +239,7 @@ def test_what_an_executor_met_stands_in_its_vantage() -> None:
 
 
 def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
-    told = (
+    reported = (
         "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: "
         "[PYTHON_VERSION_MISMATCH] Python in worker has different version\n\tat a.b.C(D.scala:1)"
     )
@@ -247,7 +247,7 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
     class Unable(Cluster):
         def parallelize(self, items: range, slices: int) -> Any:
             def fail() -> None:
-                raise RuntimeError(told)
+                raise RuntimeError(reported)
 
             return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=fail))
 

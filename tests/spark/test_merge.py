@@ -173,8 +173,8 @@ def test_lost_records_fail_the_cell_with_their_numbers() -> None:
     found = by_key(merge(CELLS, Findings(SHARES, short, READS)))["INTERNAL", 1]
     assert found.failed_stage is Stage.CONSUME
     assert found.cause is not None and found.cause.kind == "lost"
-    told = "of 10 records written through INTERNAL, 3 never came back through"
-    assert found.cause.observed == f"{told} EXTERNAL; {told} INTERNAL"
+    reported = "of 10 records written through INTERNAL, 3 never came back through"
+    assert found.cause.observed == f"{reported} EXTERNAL; {reported} INTERNAL"
     assert found.cause.remedy == (
         "see the log of broker 1 for this time, and what stands between its listeners and their "
         "clients (proxies, port mappings)"
@@ -188,7 +188,7 @@ LOST_AND_SWAPPED = (
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "told"),
+    ("changes", "kind", "reported"),
     [
         ({"corrupt": 2}, "corrupt", "2 came back changed through EXTERNAL"),
         ({"descents": 1}, "out-of-order", "1 came back out of order through EXTERNAL"),
@@ -196,7 +196,7 @@ LOST_AND_SWAPPED = (
     ],
 )
 def test_whatever_happened_to_records_is_told(
-    changes: dict[str, object], kind: str, told: str
+    changes: dict[str, object], kind: str, reported: str
 ) -> None:
     """By the reader's cell, as the other listener gave the same records back."""
     tallies = tuple(
@@ -209,7 +209,7 @@ def test_whatever_happened_to_records_is_told(
     assert found["INTERNAL", 1].verdict is Verdict.PASS
     cause = found["EXTERNAL", 1].cause
     assert cause is not None and cause.kind == kind
-    assert cause.observed == f"{OF_TEN}, {told}"
+    assert cause.observed == f"{OF_TEN}, {reported}"
 
 
 def executor(name: str, *failures: Reached) -> Vantage:

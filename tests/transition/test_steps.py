@@ -397,20 +397,20 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "shown"),
     [
         ({"extra": (("authorizer.class.name", "theirs"),)}, "authorizer.class.name"),
         ({"nodes": plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}).nodes}, "EXTERNAL (SSL)"),
     ],
 )
 def test_security_does_not_come_beside_security_of_somebody_s_own(
-    changes: dict[str, Any], told: str
+    changes: dict[str, Any], shown: str
 ) -> None:
     with pytest.raises(EarshotError) as refusal:
         transition(BEFORE.model_copy(update=changes), secured(BEFORE))
     assert str(refusal.value) == (
         "nothing was touched, for brokers that run cannot make this change: `security` would come "
-        f"while brokers run with {told} of their own: those restarted first would not know whom "
+        f"while brokers run with {shown} of their own: those restarted first would not know whom "
         "the others trust\n  fix: stop the cluster first (`make down`; data is kept)"
     )
 
@@ -460,10 +460,10 @@ TAKEN_OVER = (
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"), [(("CN=b1", "CN=c2", "CN=c3"), "CN=c2, CN=c3"), (("CN=b1",), "CN=b1")]
+    ("wanted", "shown"), [(("CN=b1", "CN=c2", "CN=c3"), "CN=c2, CN=c3"), (("CN=b1",), "CN=b1")]
 )
 def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
-    wanted: tuple[str, ...], told: str
+    wanted: tuple[str, ...], shown: str
 ) -> None:
     def secured(of: ClusterPlan, subjects: tuple[str, ...]) -> ClusterPlan:
         security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512, principals=subjects)
@@ -474,7 +474,7 @@ def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
     with pytest.raises(EarshotError) as refusal:
         transition(before, secured(BEFORE, wanted))
     assert refusal.value.observed == (
-        f"nodes would show certificates for {told} while brokers run: Kafka permits nodes what "
+        f"nodes would show certificates for {shown} while brokers run: Kafka permits nodes what "
         "they do by these subjects, and those that are restarted later do not know them"
     )
     transition(before, secured(BEFORE, held[::-1]))

@@ -110,11 +110,11 @@ def main(arguments: Sequence[str]) -> int:
         if found:
             bad += 1
             print(f"pair {number}: {'; '.join(found[:3])}", flush=True)
-    told = ", ".join(
+    reported = ", ".join(
         f"{count} {'refused' if steps == REFUSED else f'in {steps} step(s)'}"
         for steps, count in sorted(counted.items())
     )
-    print(f"{options.pairs} pairs in {time.monotonic() - began:.0f} s: {told}; {bad} bad")
+    print(f"{options.pairs} pairs in {time.monotonic() - began:.0f} s: {reported}; {bad} bad")
     return 1 if bad else 0
 
 

@@ -313,10 +313,10 @@ org.apache.kafka.common.config.ConfigException: Invalid value abc
 
 
 @pytest.mark.parametrize(
-    ("journal", "told"),
+    ("journal", "reported"),
     [(JOURNAL, "org.apache.kafka.common.config.ConfigException: Invalid value abc\n"), ("", "")],
 )
-def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, told: str) -> None:
+def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, reported: str) -> None:
     script = files(user_data(PLAN, ONE, boot()))[REPORT]
     body = script[script.index("last_error()") : script.index("if [[ $1 == failed ]]")]
     given = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
@@ -327,7 +327,7 @@ def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, tol
         text=True,
         check=True,
     )
-    assert done.stdout == told
+    assert done.stdout == reported
 
 
 def test_every_file_ends_with_its_last_line() -> None:

@@ -46,10 +46,10 @@ def script(tmp_path: Path) -> Path:
     return found
 
 
-def run(script: Path, told: str, fails: str = "") -> subprocess.CompletedProcess[str]:
+def run(script: Path, reported: str, fails: str = "") -> subprocess.CompletedProcess[str]:
     folder = script.parent
-    (folder / "users").write_text(f"{told}\n")
-    environment = {"PATH": "/usr/bin:/bin", "TOLD": str(folder / "told"), "FAILS": fails}
+    (folder / "users").write_text(f"{reported}\n")
+    environment = {"PATH": "/usr/bin:/bin", "TOLD": str(folder / "reported"), "FAILS": fails}
     return subprocess.run(["bash", script], env=environment, capture_output=True, text=True)
 
 
@@ -65,7 +65,7 @@ def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Pat
         "earshot: password old",
         "earshot: remove old",
     ]
-    asked, *rest = (script.parent / "told").read_text().splitlines()
+    asked, *rest = (script.parent / "reported").read_text().splitlines()
     by = "--bootstrap-server broker-1.kafka.example.com:19092"
     by += " --command-config /etc/kafka/client.properties"
     assert asked == (
@@ -88,4 +88,4 @@ def test_what_fails_is_tried_again_later(script: Path, tool: str) -> None:
 
 def test_an_empty_file_asks_for_nothing(script: Path) -> None:
     assert run(script, "").returncode == 0
-    assert not (script.parent / "told").exists()
+    assert not (script.parent / "reported").exists()

@@ -25,7 +25,7 @@ HOSTS = {
 }
 
 
-def told(row: CauseRow) -> str:
+def reported(row: CauseRow) -> str:
     """A block of text for the case that ``row`` is for."""
     host = HOSTS[row.names[0] if row.names else NameKind.FQDN]
     error = "something-else" if row.error == ANY else row.error
@@ -44,7 +44,7 @@ def told(row: CauseRow) -> str:
 
 
 def test_golden() -> None:
-    text = "\n".join(map(told, TABLE)) + "\n"
+    text = "\n".join(map(reported, TABLE)) + "\n"
     assert text == GOLDEN.read_text(), "changed on purpose? write the new text to the golden file"
 
 

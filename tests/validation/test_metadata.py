@@ -128,7 +128,7 @@ class HastyClientDouble:
     """An admin client that has learned of a broker, and failed there, before its answer is back."""
 
     failed_at: str
-    told: Errors
+    reported: Errors
     asked: int = 0
 
     def list_topics(self, _topic: str, timeout: float) -> SimpleNamespace:
@@ -138,7 +138,7 @@ class HastyClientDouble:
         return SimpleNamespace(cluster_id="here", brokers={})
 
     def poll(self, _seconds: float) -> None:
-        self.told(KafkaError(KafkaError._SSL, f"ssl://{self.failed_at}: SSL handshake failed"))
+        self.reported(KafkaError(KafkaError._SSL, f"ssl://{self.failed_at}: SSL handshake failed"))
 
 
 @pytest.mark.parametrize(

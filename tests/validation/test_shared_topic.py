@@ -119,12 +119,12 @@ class OffsetsDouble:
     def list_offsets(
         self, asked: Mapping[TopicPartition, object], request_timeout: float
     ) -> dict[TopicPartition, Future[object]]:
-        told = self._rounds.pop(0)
+        reported = self._rounds.pop(0)
         found: dict[TopicPartition, Future[object]] = {}
         for item in asked:
             found[item] = Future()
-            if isinstance(told, Exception) and item.partition == 1:
-                found[item].set_exception(told)
+            if isinstance(reported, Exception) and item.partition == 1:
+                found[item].set_exception(reported)
             else:
                 found[item].set_result(SimpleNamespace(offset=10 * item.partition + len(asked)))
         return found

@@ -67,17 +67,17 @@ def test_what_leaves_data_where_it_is_may_be_done(
     ],
 )
 def test_voters_stay(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
-    told = refusal(before, after)
-    assert said in told and "a static quorum cannot change them" in told
-    assert "`controllers.count: 3`" in told and "`make clean STACK=mine`" in told
-    assert ("`controllers.mode: combined`" in told) == (after == SEPARATE)
+    text = refusal(before, after)
+    assert said in text and "a static quorum cannot change them" in text
+    assert "`controllers.count: 3`" in text and "`make clean STACK=mine`" in text
+    assert ("`controllers.mode: combined`" in text) == (after == SEPARATE)
 
 
 @pytest.mark.parametrize("change", [{"port": 29093}, {"protocol": "SSL"}])
 def test_controllers_that_run_do_not_move(change: dict[str, Any]) -> None:
-    told = refusal({}, {"controllers": change})
-    assert "would move from PLAINTEXT on port 29092 to " in told
-    assert "Keep `controllers.port`" in told
+    text = refusal({}, {"controllers": change})
+    assert "would move from PLAINTEXT on port 29092 to " in text
+    assert "Keep `controllers.port`" in text
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_controllers_that_run_do_not_move(change: dict[str, Any]) -> None:
 def test_data_goes_forward_only(written: str, version: str, refused: bool) -> None:
     before = held(kafka_version="4.1.1")
     after = replace(held(kafka_version=version), written=written)
-    told = list(problems(before, after))
+    text = list(problems(before, after))
     wording = f"Kafka {version} is older than {written}, which has written the data"
-    assert [wording in text for text in told] == [True] * refused
+    assert [wording in problem for problem in text] == [True] * refused
 
 
 def test_an_inter_broker_listener_is_not_renamed_under_running_brokers() -> None:
     other = {"listeners": [{**INTERNAL, "name": "BROKERS"}]}
-    told = refusal({}, other)
-    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in told
-    assert told.endswith(
+    text = refusal({}, other)
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in text
+    assert text.endswith(
         "Run the same command with the listeners that run now, which remembers them, and then with "
         "these"
     )
@@ -122,37 +122,37 @@ def test_another_inter_broker_listener_that_is_there_already_may_be_named() -> N
 
 
 def test_a_broker_goes_when_the_stacks_file_says_that_it_is_empty() -> None:
-    told = refusal({"brokers": 5}, {"brokers": 3})
-    assert told.startswith("broker 4, 5 would be removed")
-    assert "bin/kafka-reassign-partitions.sh --bootstrap-server HOST:19092 " in told
-    assert '--broker-list "1,2,3" --generate' in told
-    assert '--describe --broker-list "4,5"' in told
-    assert "write `drained: [4, 5]`" in told
-    told = refusal({"brokers": 5}, {"brokers": 3, "drained": [5]})
-    assert told.startswith("broker 4 would be removed")
-    assert "write `drained: [4, 5]`" in told
+    text = refusal({"brokers": 5}, {"brokers": 3})
+    assert text.startswith("broker 4, 5 would be removed")
+    assert "bin/kafka-reassign-partitions.sh --bootstrap-server HOST:19092 " in text
+    assert '--broker-list "1,2,3" --generate' in text
+    assert '--describe --broker-list "4,5"' in text
+    assert "write `drained: [4, 5]`" in text
+    text = refusal({"brokers": 5}, {"brokers": 3, "drained": [5]})
+    assert text.startswith("broker 4 would be removed")
+    assert "write `drained: [4, 5]`" in text
     assert refusals({"brokers": 5}, {"brokers": 3, "drained": [4, 5]}) == []
     assert refusals({"brokers": 3, "drained": [4, 5]}, {"brokers": 3}) == []
 
 
 def test_a_node_stays_with_its_volume() -> None:
     two, three = ({"zones": ZONES[:count]} for count in (2, 3))
-    told = refusal({"vpc": two}, {"vpc": three})
-    assert f"cannot follow: node 3 from {ZONES[0]} to {ZONES[2]}." in told
-    assert f"`pinned: {{1: {ZONES[0]}, 2: {ZONES[1]}, 3: {ZONES[0]}}}`" in told
+    text = refusal({"vpc": two}, {"vpc": three})
+    assert f"cannot follow: node 3 from {ZONES[0]} to {ZONES[2]}." in text
+    assert f"`pinned: {{1: {ZONES[0]}, 2: {ZONES[1]}, 3: {ZONES[0]}}}`" in text
     pins = {1: ZONES[0], 2: ZONES[1], 3: ZONES[0]}
     assert refusals({"vpc": two}, {"vpc": three, "pinned": pins}) == []
 
 
 def test_a_given_volume_is_not_swapped_for_a_blank_one() -> None:
-    told = refusal({"volumes": {2: KEPT}}, {})
-    assert f"node 2 has its data on {KEPT}" in told
-    assert f"`volumes: {{2: {KEPT}}}`" in told
+    text = refusal({"volumes": {2: KEPT}}, {})
+    assert f"node 2 has its data on {KEPT}" in text
+    assert f"`volumes: {{2: {KEPT}}}`" in text
 
 
 def test_a_volume_of_its_own_is_not_deleted_for_a_given_one() -> None:
-    told = refusal({"data": "delete"}, {"data": "keep", "volumes": {1: KEPT}})
-    assert "its own volume would be deleted. Set `data: keep` and apply that first" in told
+    text = refusal({"data": "delete"}, {"data": "keep", "volumes": {1: KEPT}})
+    assert "its own volume would be deleted. Set `data: keep` and apply that first" in text
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

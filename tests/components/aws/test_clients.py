@@ -18,7 +18,7 @@ FIX = (
 )
 
 
-def told(read: Parameters, seconds: float = 5, **options: Any) -> list[str]:
+def reported(read: Parameters, seconds: float = 5, **options: Any) -> list[str]:
     return list(problems(GOING, {1: "/p/1", 2: "/p/2"}, read, poll=0, seconds=seconds, **options))
 
 
@@ -36,7 +36,7 @@ def test_nobody_is_connected() -> None:
     read = Parameters(
         look(counted(ONE, 1, _a=4), counted(TWO, 1)), look(counted(ONE, 2), counted(TWO, 2))
     )
-    assert told(read, progress=said.append) == []
+    assert reported(read, progress=said.append) == []
     assert said == ["asking brokers who uses EXTERNAL; they report every 15 s"]
 
 
@@ -44,7 +44,7 @@ def test_each_address_is_counted_over_all_brokers() -> None:
     first = look(counted(ONE, 1), counted(TWO, 1))
     one = counted(ONE, 2, a_b=2, c_d=1)
     read = Parameters(first, look(one, counted(TWO, 1)), look(one, counted(TWO, 3, a_b=1)))
-    (message,) = told(read)
+    (message,) = reported(read)
     assert message.startswith(
         "listener EXTERNAL would go, and has 4 connections of clients: 3 from a.b, 1 from c.d. "
     )
@@ -53,14 +53,14 @@ def test_each_address_is_counted_over_all_brokers() -> None:
 def test_clients_of_a_listener_that_stays_do_not_matter() -> None:
     other = report(ONE, clients={"HOST": {"10.0.0.9": 3}})
     read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(other, counted(TWO, 2)))
-    assert told(read) == []
+    assert reported(read) == []
 
 
 def test_a_broker_that_reports_nothing_new_is_not_known() -> None:
     read = Parameters(
         look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2, a_b=1), counted(TWO, 1))
     )
-    used, unknown = told(read, seconds=0)
+    used, unknown = reported(read, seconds=0)
     assert "has 1 connection of clients: 1 from a.b" in used
     assert unknown == (f"{UNKNOWN} (node 2: no new report){FIX}")
 
@@ -68,19 +68,19 @@ def test_a_broker_that_reports_nothing_new_is_not_known() -> None:
 @pytest.mark.parametrize("first", ["", "nothing yet"])
 def test_a_broker_that_never_reported_is_not_known(first: str) -> None:
     read = Parameters(look(counted(ONE, 1), first), look(counted(ONE, 2), first))
-    assert told(read, seconds=0) == [f"{UNKNOWN} (node 2: no new report){FIX}"]
+    assert reported(read, seconds=0) == [f"{UNKNOWN} (node 2: no new report){FIX}"]
 
 
 def test_a_broker_that_does_not_serve_is_not_known() -> None:
     failed = report(TWO, NodeState.FAILED, detail="a full disk")
     read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2), failed))
-    assert told(read) == [f"{UNKNOWN} (node 2: it reports failed a full disk){FIX}"]
+    assert reported(read) == [f"{UNKNOWN} (node 2: it reports failed a full disk){FIX}"]
 
 
 def test_what_a_broker_could_not_count_is_not_known() -> None:
     uncounted = report(TWO, at="2026-01-01T00:00:09Z")
     read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2), uncounted))
-    assert told(read) == [f"{UNKNOWN} (node 2: it could not count connections){FIX}"]
+    assert reported(read) == [f"{UNKNOWN} (node 2: it could not count connections){FIX}"]
 
 
 def test_a_broker_that_starts_is_waited_for() -> None:
@@ -90,14 +90,14 @@ def test_a_broker_that_starts_is_waited_for() -> None:
         look(counted(ONE, 2), report(TWO, NodeState.STARTING, at="2026-01-01T00:00:09Z")),
         look(counted(ONE, 3), counted(TWO, 3, a_b=1)),
     )
-    (used,) = told(read)
+    (used,) = reported(read)
     assert "1 from a.b" in used
 
 
 def test_brokers_that_were_not_to_report_clients_are_not_waited_for() -> None:
     read = Parameters(look(report(ONE), report(TWO)))
     why = "clients are counted from the step on that marks a listener as leaving"
-    assert told(read) == [f"{UNKNOWN} (node 1, 2: {why}){FIX}"]
+    assert reported(read) == [f"{UNKNOWN} (node 1, 2: {why}){FIX}"]
     assert read.asked == 1
 
 
@@ -105,10 +105,10 @@ def test_a_change_that_was_begun_goes_on_where_a_broker_has_lost_the_listener() 
     for state in NodeState:
         lost = report(ONE, state)
         first = look(lost, counted(TWO, 1))
-        assert told(Parameters(first, look(lost, counted(TWO, 2))), gone=True) == []
+        assert reported(Parameters(first, look(lost, counted(TWO, 2))), gone=True) == []
         before = look(counted(ONE, 1, a_b=1), counted(TWO, 1))
-        assert told(Parameters(before, look(lost, counted(TWO, 2))), gone=True) == []
+        assert reported(Parameters(before, look(lost, counted(TWO, 2))), gone=True) == []
     first = look(report(ONE), counted(TWO, 1))
-    assert told(Parameters(first, look(report(ONE), counted(TWO, 2))), gone=True) == []
-    (used,) = told(Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), gone=True)
+    assert reported(Parameters(first, look(report(ONE), counted(TWO, 2))), gone=True) == []
+    (used,) = reported(Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), gone=True)
     assert "1 from a.b" in used

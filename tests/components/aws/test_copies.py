@@ -55,9 +55,9 @@ def made(root: Path, **changes: Any) -> dict[str, Any]:
     writer = SecretProvider()
     writer.configure(CONFIG)
     for kind in ("authority", "validator", *outs["hosts"]):
-        told = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
+        reported = {"kind": kind, "parameter": f"/earshot/s/security/{kind}", "root": str(root)}
         fixed = {"region": "eu-central-1", "tags": {}, "mechanism": "SCRAM-SHA-512"}
-        writer.update("", {}, {**told, **fixed, "logs_in": False})
+        writer.update("", {}, {**reported, **fixed, "logs_in": False})
     return outs
 
 

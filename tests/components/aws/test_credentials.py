@@ -61,15 +61,15 @@ def test_an_endpoint_is_that_of_its_service(listed: Any) -> None:
 class SessionDouble:
     """Holds a parameter per name that begins with `/there`, and keeps what it was told."""
 
-    told: dict[str, Any]
+    reported: dict[str, Any]
     asked: list[list[str]]
 
-    def __init__(self, **told: Any) -> None:
-        SessionDouble.told = dict(told)
+    def __init__(self, **reported: Any) -> None:
+        SessionDouble.reported = dict(reported)
         SessionDouble.asked = []
 
-    def client(self, service: str, **told: Any) -> SessionDouble:
-        self.told |= {"service": service, **told}
+    def client(self, service: str, **reported: Any) -> SessionDouble:
+        self.reported |= {"service": service, **reported}
         return self
 
     def get_parameters(self, Names: list[str], WithDecryption: bool) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(boto3, "Session", SessionDouble)
     config = {"aws:profile": "p", "aws:endpoints": LISTED}
     read = reader(config, "eu-central-1")
-    told = SessionDouble.told
-    assert told.pop("config").retries == {"total_max_attempts": 5, "mode": "standard"}
-    assert told == {
+    reported = SessionDouble.reported
+    assert reported.pop("config").retries == {"total_max_attempts": 5, "mode": "standard"}
+    assert reported == {
         "region_name": "eu-central-1",
         "profile_name": "p",
         "service": "ssm",

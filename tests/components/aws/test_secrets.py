@@ -60,8 +60,8 @@ def wanted(root: Path, kind: str, **changes: Any) -> dict[str, Any]:
 
 
 def of_users(root: Path, **changes: Any) -> dict[str, Any]:
-    told = {"mechanism": "SCRAM-SHA-512", "users": USERS, "logs_in": True}
-    return wanted(root, "users", **{**told, **changes})
+    reported = {"mechanism": "SCRAM-SHA-512", "users": USERS, "logs_in": True}
+    return wanted(root, "users", **{**reported, **changes})
 
 
 def created(props: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def value(ssm: SsmDouble, kind: str) -> str:
     return str(given["Value"])
 
 
-def told(ssm: SsmDouble) -> list[list[str]]:
+def reported(ssm: SsmDouble) -> list[list[str]]:
     """The first words of each line that users are made by."""
     return [line.split()[:3] for line in value(ssm, "users").splitlines()]
 
@@ -124,7 +124,7 @@ def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
 
 def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm: SsmDouble) -> None:
     olds = created(of_users(root))
-    assert [line[:2] for line in told(ssm)] == [
+    assert [line[:2] for line in reported(ssm)] == [
         ["permissions", "validator"],
         ["permissions", "app"],
         ["password", "validator"],
@@ -139,11 +139,11 @@ def test_users_are_made_and_those_who_leave_can_come_in_no_more(root: Path, ssm:
         ["password", "app"],
         ["remove", "app", "SCRAM-SHA-512"],
     ]
-    assert [line[: len(it)] for line, it in zip(told(ssm), left, strict=True)] == left
+    assert [line[: len(it)] for line, it in zip(reported(ssm), left, strict=True)] == left
     # another change later still says it: nobody knows whether the earlier one was carried out
     again = of_users(root, users={}, mechanism="SCRAM-SHA-256")
     assert provider().update("", outs, again).outs is not None
-    removed = {tuple(line[1:]) for line in told(ssm) if line[0] == "remove"}
+    removed = {tuple(line[1:]) for line in reported(ssm) if line[0] == "remove"}
     assert removed == {
         ("app", "SCRAM-SHA-256"),
         ("app", "SCRAM-SHA-512"),
@@ -157,13 +157,13 @@ def test_a_user_who_leaves_while_there_is_no_state_can_come_in_no_more(
     """Volumes may be kept, and with them all whom the cluster knows."""
     provider().delete("", created(of_users(root)))
     created(of_users(root, users={}))
-    assert ["remove", "app", "SCRAM-SHA-512"] in told(ssm)
-    assert ["permissions", "app", "--remove"] in told(ssm)
+    assert ["remove", "app", "SCRAM-SHA-512"] in reported(ssm)
+    assert ["permissions", "app", "--remove"] in reported(ssm)
 
 
 def test_without_logins_there_are_permissions_alone(root: Path, ssm: SsmDouble) -> None:
     created(of_users(root, logs_in=False))
-    assert {line[0] for line in told(ssm)} == {"permissions"}
+    assert {line[0] for line in reported(ssm)} == {"permissions"}
 
 
 def test_too_many_users_are_refused_with_their_size(root: Path, ssm: SsmDouble) -> None:

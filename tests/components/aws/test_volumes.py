@@ -68,9 +68,9 @@ def test_a_volume_that_is_given_is_attached_and_not_made() -> None:
 def test_volumes_that_nobody_uses_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
     volumes = {ONE: there(ONE, 1), TWO: there(TWO, 2)}
     registered(read_aws(volumes={1: ONE}, cluster_id=KEPT), Answers(volumes=volumes))
-    (told,) = [it.message for it in caplog.records if "attached to nothing" in it.message]
-    assert f"volumes of stack mine are attached to nothing, by node: 2: {TWO}. " in told
-    assert f"`volumes: {{2: {TWO}}}` takes the first over" in told
+    (reported,) = [it.message for it in caplog.records if "attached to nothing" in it.message]
+    assert f"volumes of stack mine are attached to nothing, by node: 2: {TWO}. " in reported
+    assert f"`volumes: {{2: {TWO}}}` takes the first over" in reported
     caplog.clear()
     registered(read_aws(volumes={1: ONE, 2: TWO}, cluster_id=KEPT), Answers(volumes=volumes))
     assert "attached to nothing" not in caplog.text

@@ -55,10 +55,10 @@ def problems(
     """With what `cat` says in the containers, by node id; the others have no connections."""
 
     def get(id: str) -> Any:
-        told = tables.get(int(id.removeprefix("id-")), "")
-        if isinstance(told, Exception):
-            raise told
-        return SimpleNamespace(exec_run=lambda command: (1, (HEAD + told).encode()))
+        reported = tables.get(int(id.removeprefix("id-")), "")
+        if isinstance(reported, Exception):
+            raise reported
+        return SimpleNamespace(exec_run=lambda command: (1, (HEAD + reported).encode()))
 
     client = SimpleNamespace(containers=SimpleNamespace(get=get))
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
@@ -110,17 +110,17 @@ def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(
     assert text.startswith("listener HOST would go, and has 1 connection of clients: 1 from 192.")
 
 
-@pytest.mark.parametrize("told", [DockerException("paused"), OSError("gone")])
+@pytest.mark.parametrize("reported", [DockerException("paused"), OSError("gone")])
 def test_what_cannot_be_listed_is_not_known(
-    monkeypatch: pytest.MonkeyPatch, told: Exception
+    monkeypatch: pytest.MonkeyPatch, reported: Exception
 ) -> None:
-    (text,) = problems(monkeypatch, {1: told})
+    (text,) = problems(monkeypatch, {1: reported})
     assert text == (
         "INTERNAL would go, and nobody knows whether clients are connected: the sockets in "
         "container kafka-1 on Docker host local cannot be listed. See that it runs and is not "
         "paused, or set `remove: anyway` in the stack's file"
     )
-    assert problems(monkeypatch, {1: told}, after=BEFORE) == [], "nothing goes: nobody is asked"
+    assert problems(monkeypatch, {1: reported}, after=BEFORE) == [], "nothing goes: nobody is asked"
 
 
 def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(

@@ -40,7 +40,7 @@ def data(level: int | None) -> str:
 def said(
     monkeypatch: pytest.MonkeyPatch,
     version: str,
-    told: str | None,
+    reported: str | None,
     made_for: str = "4.1.1",
     before: WantedStack | None = None,
 ) -> list[str]:
@@ -48,9 +48,9 @@ def said(
 
     def ask_any(_client: object, images: Iterable[str], *_: object, **__: object) -> str:
         assert f"apache/kafka:{version}" in list(images)
-        if told is None:
+        if reported is None:
             raise NotAsked("the volumes")
-        return told
+        return reported
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     seen = Seen(volumes=everything(wanted(brokers=1, kafka_version=made_for)).volumes)
@@ -77,12 +77,12 @@ def test_a_version_that_has_written_nothing_is_no_obstacle(monkeypatch: pytest.M
     assert said(monkeypatch, "4.0.2", data(25)) == [], "another has formatted it"
 
 
-@pytest.mark.parametrize("told", [None, data(None)])
+@pytest.mark.parametrize("reported", [None, data(None)])
 def test_where_the_data_do_not_say_what_they_were_made_for_decides(
-    monkeypatch: pytest.MonkeyPatch, told: str | None
+    monkeypatch: pytest.MonkeyPatch, reported: str | None
 ) -> None:
-    assert said(monkeypatch, "4.0.2", told) == [OLDER + ONWARD]
-    assert said(monkeypatch, "4.0.2", told, "4.0.1", wanted(kafka_version="4.1.1")) == []
+    assert said(monkeypatch, "4.0.2", reported) == [OLDER + ONWARD]
+    assert said(monkeypatch, "4.0.2", reported, "4.0.1", wanted(kafka_version="4.1.1")) == []
 
 
 def test_an_upgrade_is_taken_back_until_somebody_raises_the_level(
@@ -157,8 +157,8 @@ def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
     other_node = replace(there[0], labels={**there[0].labels, labels.NODE: "3"})
     now = wanted(brokers=3, kafka_version="4.0.2")
     seen = Seen(volumes=(alien, other_stack, other_node, there[2]))
-    (told,) = data_version.problems(ENGINES, now, seen, None)
-    assert told.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
+    (reported,) = data_version.problems(ENGINES, now, seen, None)
+    assert reported.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
 
 
 def test_of_a_volume_without_a_version_the_stack_s_own_decides(
@@ -189,12 +189,12 @@ def test_the_newest_level_that_each_release_reads(
     monkeypatch: pytest.MonkeyPatch, version: str, level: int
 ) -> None:
     assert said(monkeypatch, version, data(level), "4.3.0") == []
-    (told,) = said(monkeypatch, version, data(level + 1), "4.3.0")
-    assert f"`metadata.version` is {level + 1}, and {version} reads up to {level})" in told
+    (reported,) = said(monkeypatch, version, data(level + 1), "4.3.0")
+    assert f"`metadata.version` is {level + 1}, and {version} reads up to {level})" in reported
 
 
 def test_what_is_no_archive_tells_nothing() -> None:
     assert data_version.read("") == (False, None)
-    for told in ("AAAA", "!", base64.b64encode(b"\x1f\x8b\x08").decode()):
-        assert data_version.read(told) == (False, None)
+    for reported in ("AAAA", "!", base64.b64encode(b"\x1f\x8b\x08").decode()):
+        assert data_version.read(reported) == (False, None)
     assert data_version.read(data(None)) == (True, None)

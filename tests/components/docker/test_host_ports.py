@@ -26,7 +26,7 @@ CONNECTED = "   1: 0100007F:2384 0100007F:C350 01\n"
 
 def found(
     monkeypatch: pytest.MonkeyPatch,
-    told: str,
+    reported: str,
     wanted: PublishedPort = ANYWHERE,
     published: tuple[PublishedPort, ...] = (),
 ) -> list[str]:
@@ -35,7 +35,7 @@ def found(
 
     def ask(_client: object, _image: str, command: list[str], *, network: str) -> str:
         asked.append((command[-1], network))
-        return HEADER + told
+        return HEADER + reported
 
     monkeypatch.setattr(throwaway, "ask", ask)
     holders = host_ports.holders(None, ELSEWHERE, "sha256:1", [wanted], published)
@@ -44,7 +44,7 @@ def found(
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted", "taken"),
+    ("reported", "wanted", "taken"),
     [
         ("", ANYWHERE, False),
         (CONNECTED, ANYWHERE, False),
@@ -56,10 +56,10 @@ def found(
     ],
 )
 def test_sockets_are_compared_as_the_kernel_does(
-    monkeypatch: pytest.MonkeyPatch, told: str, wanted: PublishedPort, taken: bool
+    monkeypatch: pytest.MonkeyPatch, reported: str, wanted: PublishedPort, taken: bool
 ) -> None:
     process = ["a process there (`ss -ltnp sport = :9092` names it)"]
-    assert found(monkeypatch, told, wanted) == process * taken
+    assert found(monkeypatch, reported, wanted) == process * taken
 
 
 def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,8 +74,8 @@ def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
     held = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
     monkeypatch.setattr(sockets, "listening", lambda: held)
-    told = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(it) for it in told.values()] == ["pid 7 (nginx)"]
+    reported = host_ports.holders(None, here, None, [LOOPBACK], [])
+    assert [str(it) for it in reported.values()] == ["pid 7 (nginx)"]
 
 
 def test_without_an_image_another_host_cannot_be_asked() -> None:
@@ -107,9 +107,11 @@ def test_every_port_is_asked_for_once_in_their_order(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(throwaway, "ask", ask)
     second, free = PublishedPort(9093, 9093, ""), PublishedPort(9094, 9094, "")
-    told = host_ports.holders(None, ELSEWHERE, "sha256:1", [free, second, LOOPBACK, ANYWHERE], [])
+    reported = host_ports.holders(
+        None, ELSEWHERE, "sha256:1", [free, second, LOOPBACK, ANYWHERE], []
+    )
     assert asked == [["sha256:1", "bash", "-c", "ports", "9092", "9093", "9094", "host"]]
-    assert {port: str(it) for port, it in told.items()} == {
+    assert {port: str(it) for port, it in reported.items()} == {
         second: "a process there (`ss -ltnp sport = :9093` names it)",
         LOOPBACK: "a process there (`ss -ltnp sport = :9092` names it)",
         ANYWHERE: "a process there (`ss -ltnp sport = :9092` names it)",
@@ -129,8 +131,8 @@ def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
     held = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
     monkeypatch.setattr(sockets, "listening", lambda: held)
-    told = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(it) for it in told.values()] == ["a process of another user"]
+    reported = host_ports.holders(None, here, None, [LOOPBACK], [])
+    assert [str(it) for it in reported.values()] == ["a process of another user"]
 
 
 def test_an_engine_in_another_namespace_is_asked_in_a_container(

@@ -91,17 +91,17 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
 def test_the_name_of_a_strangers_container_is_taken() -> None:
     now = wanted(brokers=1)
     stranger = SeenContainer("local", "x", "kafka-1", "redis:7", False)
-    told = the_problem(now, Seen((stranger,)))
-    assert "the name kafka-1 of node 1 is taken on Docker host local" in told
-    assert "a container of the image redis:7" in told
-    assert "names: {1: …}" in told
+    reported = the_problem(now, Seen((stranger,)))
+    assert "the name kafka-1 of node 1 is taken on Docker host local" in reported
+    assert "a container of the image redis:7" in reported
+    assert "names: {1: …}" in reported
 
 
 def test_another_checkouts_stack_of_the_same_name_is_another() -> None:
     now = wanted(brokers=1)
     others = {**container(now, 1).labels, labels.DEPLOYMENT: "fedcba987654"}
-    told = "\n".join(problems(now, Seen((container(now, 1, labels=others),))))
-    assert "another deployment of a stack s" in told
+    reported = "\n".join(problems(now, Seen((container(now, 1, labels=others),))))
+    assert "another deployment of a stack s" in reported
 
 
 def test_a_name_on_another_host_is_free() -> None:
@@ -111,22 +111,22 @@ def test_a_name_on_another_host_is_free() -> None:
 
 def test_a_strangers_network_is_not_joined() -> None:
     now = wanted(brokers=1)
-    told = the_problem(now, Seen(networks=(SeenNetwork("local", "earshot-s"),)))
-    assert "the network earshot-s exists on Docker host local" in told
+    reported = the_problem(now, Seen(networks=(SeenNetwork("local", "earshot-s"),)))
+    assert "the network earshot-s exists on Docker host local" in reported
 
 
 def test_a_volume_that_is_not_this_nodes_is_not_written_to() -> None:
     now = wanted(brokers=1)
     for own in ({}, {labels.STACK: "other"}, {labels.STACK: "s", labels.NODE: "2"}):
-        told = the_problem(now, Seen(volumes=(volume(now, 1, labels=own),)))
-        assert "does not hold node 1 of stack s" in told
+        reported = the_problem(now, Seen(volumes=(volume(now, 1, labels=own),)))
+        assert "does not hold node 1 of stack s" in reported
 
 
 def test_voters_are_in_the_data() -> None:
-    told = problems(wanted(controllers={"count": 1}), everything(wanted()))
-    assert len(told) == 3, "each volume says so"
-    assert "was formatted for a quorum of 1,2,3 and would get one of 1" in told[0]
-    assert "`controllers.count: 3`" in told[0]
+    reported = problems(wanted(controllers={"count": 1}), everything(wanted()))
+    assert len(reported) == 3, "each volume says so"
+    assert "was formatted for a quorum of 1,2,3 and would get one of 1" in reported[0]
+    assert "`controllers.count: 3`" in reported[0]
 
 
 def test_controllers_do_not_move_while_they_run() -> None:
@@ -140,9 +140,9 @@ def test_a_strangers_port_is_taken() -> None:
     now = wanted(brokers=1)
     port = now.containers[1].ports[0]
     held = SeenContainer("local", "x", "other", "i", True, ports=(replace(port, host_ip="::"),))
-    told = the_problem(now, Seen((held,)))
-    assert f"port {port.host_port} of Docker host local, for node 1, is taken" in told
-    assert "container other. Free the port" in told
+    reported = the_problem(now, Seen((held,)))
+    assert f"port {port.host_port} of Docker host local, for node 1, is taken" in reported
+    assert "container other. Free the port" in reported
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,10 @@ def test_brokers_do_not_swap_ports_while_both_run() -> None:
         {"name": "HOST", "port": 9092, "scopes": "host", "published": {1: 9093, 2: 9092}},
     ]
     now = wanted(brokers=2, listeners=swapped)
-    told = problems(now, everything(before))
-    assert [("node 2 of this stack" in text, "node 1 of this stack" in text) for text in told] == [
+    reported = problems(now, everything(before))
+    assert [
+        ("node 2 of this stack" in text, "node 1 of this stack" in text) for text in reported
+    ] == [
         (True, False),
         (False, True),
     ]
@@ -402,8 +404,8 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
         )
     ]
     own = on_engines.spots(now.hosts, now.containers.values())
-    (told,) = on_engines.another_clusters_data("s", None, own, seen)
-    assert "this one is a new one. Containers" in told
+    (reported,) = on_engines.another_clusters_data("s", None, own, seen)
+    assert "this one is a new one. Containers" in reported
     assert list(on_engines.another_clusters_data("other", None, own, seen)) == []
     assert on_engines.held_by_cluster("s", own, Seen(volumes=(volume(theirs, 1, name="x"),))) == {}
 

@@ -129,7 +129,7 @@ def test_all_are_asked_about_what_is_there(
 ) -> None:
     asked: list[Any] = []
 
-    def told(name: str) -> Any:
+    def reported(name: str) -> Any:
         def problems(*given: Any) -> list[str]:
             asked.append((name, given))
             return [name]
@@ -138,7 +138,7 @@ def test_all_are_asked_about_what_is_there(
 
     monkeypatch.setattr(on_engines, "look", lambda _, hosts: Seen() if list(hosts) else None)
     for module in (on_engines, rolling, clients, data_version, removal):
-        monkeypatch.setattr(module, "problems", told(module.__name__.rpartition(".")[2]))
+        monkeypatch.setattr(module, "problems", reported(module.__name__.rpartition(".")[2]))
     olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
     names = ("on_engines", "rolling", "clients", "data_version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)

@@ -194,11 +194,11 @@ def test_why_a_container_cannot_be_started_is_the_engines_word(
 def test_a_broker_is_ready_when_it_is_in_sync(
     engines: Engines, say: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     monkeypatch.setattr(readiness, "SAY_SECONDS", -1.0)
     say(NoAnswer("bash: connect: Connection refused"), all_well(1, 3), all_well(1, 2, 3))
-    wait(engines, place(2), progress=told.append)
-    assert [text.rpartition(",")[0] for text in told] == [
+    wait(engines, place(2), progress=reported.append)
+    assert [text.rpartition(",")[0] for text in reported] == [
         "waiting for kafka-2 (not listening yet)",
         "waiting for kafka-2 (1 partition(s) not in sync)",
     ]
@@ -534,13 +534,13 @@ def test_where_no_listener_is_plaintext_the_health_check_tells(
         return answer
 
     found = SimpleNamespace(exec_run=exec_run)
-    told: list[str | None] = []
+    reported: list[str | None] = []
     closed = place(2, plaintext=False)
     client = SimpleNamespace(containers=SimpleNamespace(get=lambda _: found))
     monkeypatch.setattr(Engines, "of", lambda *_: client)
     for _ in range(4):
-        told.append(readiness._health(engines, closed, "id-2"))
-    assert told == ["stopped", "not listening yet", f"{'x' * 77}...", None]
+        reported.append(readiness._health(engines, closed, "id-2"))
+    assert reported == ["stopped", "not listening yet", f"{'x' * 77}...", None]
     assert asked == [closed.endpoint.health()[1:]] * 4
 
 

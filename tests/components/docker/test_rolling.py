@@ -48,9 +48,9 @@ def problems(after: WantedStack, seen: Seen) -> list[str]:
 def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
-    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in told
-    assert told.endswith(
+    reported = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
+    assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in reported
+    assert reported.endswith(
         "Run the same command with the listeners that run now, which remembers them, and then with "
         "these; or stop the cluster first (`make down STACK=s`; data is kept)"
     )
@@ -58,8 +58,8 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
 
 def test_another_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tls = wanted(listeners=[{**ONE[0], "protocol": "SSL"}])
-    told = said(monkeypatch, wanted(listeners=ONE), tls)
-    assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in told
+    reported = said(monkeypatch, wanted(listeners=ONE), tls)
+    assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in reported
 
 
 def test_the_way_is_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,11 +108,11 @@ def test_a_place_is_to_be_entered_and_written(
     monkeypatch.setattr(data_root, "user", lambda: "ann")
     monkeypatch.setattr(data_root, "owner", lambda _: "bob")
     found = list(data_root.obstacles(tmp_path / "kafka", [tmp_path / "kafka" / "node-1"]))
-    told = (
+    reported = (
         f"{tmp_path} belongs to bob, and this user (ann) may not write there. Run the command as "
         "bob, or give this user the right to"
     )
-    assert found == ([] if allowed == os.W_OK | os.X_OK else [told])
+    assert found == ([] if allowed == os.W_OK | os.X_OK else [reported])
 
 
 def test_data_that_changes_while_it_is_removed_is_removed_again(

@@ -147,12 +147,12 @@ def _encryption(values: Plain) -> list[dict[str, Any]]:
 
 def _encryption_found(rule: Plain) -> Plain:
     by_default = rule["ApplyServerSideEncryptionByDefault"]
-    told = {
+    reported = {
         "sseAlgorithm": by_default["SSEAlgorithm"],
         "kmsMasterKeyId": by_default.get("KMSMasterKeyID"),
     }
     return {
-        "applyServerSideEncryptionByDefault": {k: v for k, v in told.items() if v is not None},
+        "applyServerSideEncryptionByDefault": {k: v for k, v in reported.items() if v is not None},
         "bucketKeyEnabled": rule.get("BucketKeyEnabled", False),
     }
 

@@ -16,7 +16,7 @@ from tests.doubles.aws.names import partition
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
-__all__ = ["BotoCoreError", "ClientError", "Cloud", "gone", "told"]
+__all__ = ["BotoCoreError", "ClientError", "Cloud", "gone", "reported"]
 
 SERVICES = ("ec2", "iam", "route53", "s3", "ssm", "sts")
 """The services that the double calls, as the provider's setting `endpoints` names them."""
@@ -102,7 +102,7 @@ def gone(error: ClientError) -> bool:
     return code in GONE or code.endswith((".NotFound", "ID.Malformed"))
 
 
-def told(error: ClientError | BotoCoreError) -> str:
+def reported(error: ClientError | BotoCoreError) -> str:
     """In one line, as `RunInstances: InvalidAMIID.NotFound: …`."""
     if not isinstance(error, ClientError):
         return " ".join(str(error).split())

@@ -51,8 +51,8 @@ class SecurityGroup(Ec2Kind):
             "name": found["GroupName"],
             "description": found["Description"],
             "vpcId": found.get("VpcId"),
-            "ingress": _told(id, found["IpPermissions"], state.get("ingress")),
-            "egress": _told(id, found["IpPermissionsEgress"], state.get("egress")),
+            "ingress": _reported(id, found["IpPermissions"], state.get("ingress")),
+            "egress": _reported(id, found["IpPermissionsEgress"], state.get("egress")),
         }
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
@@ -96,7 +96,7 @@ def _users(ec2: Any, id: str) -> Iterator[str]:
                 yield group["GroupId"]
 
 
-def _told(id: str, permissions: list[Plain], known: list[Plain] | None) -> list[Plain]:
+def _reported(id: str, permissions: list[Plain], known: list[Plain] | None) -> list[Plain]:
     """What EC2 lists, in the words of the program where they mean the same."""
     found = [rule for permission in permissions for rule in _rules(id, permission)]
     same = known is not None and dict(_permissions(id, known)) == dict(_permissions(id, found))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, gone, told
+from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, gone, reported
 from tests.doubles.plugin.kind import Kind, PartlyCreated, ProviderError, Shape
 from tests.doubles.plugin.values import Plain
 
@@ -62,7 +62,7 @@ class AwsKind(Kind[Cloud]):
         try:
             return id, self._brought(cloud, id, inputs)
         except (ClientError, BotoCoreError) as error:
-            raise PartlyCreated(told(error), id, inputs) from error
+            raise PartlyCreated(reported(error), id, inputs) from error
 
     def read(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         found = self._found(cloud, id, state)

@@ -21,7 +21,7 @@ from tests.doubles.aws.bucket import (
     BucketServerSideEncryptionConfiguration,
 )
 from tests.doubles.aws.bucket_parts import BucketLifecycleConfiguration, BucketObject, BucketPolicy
-from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, told
+from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, reported
 from tests.doubles.aws.gateways import FlowLog, NatGateway, VpcEndpoint
 from tests.doubles.aws.group_rules import SecurityGroupRule
 from tests.doubles.aws.groups import SecurityGroup
@@ -103,7 +103,7 @@ class AwsDouble(Double[Cloud]):
         try:
             return work(self._cloud)
         except (ClientError, BotoCoreError) as error:
-            raise ProviderError(told(error)) from error
+            raise ProviderError(reported(error)) from error
 
     async def configure(self, request: protocol.ConfigureRequest) -> protocol.ConfigureResponse:
         await super().configure(request)

@@ -69,18 +69,18 @@ class Validators:
             self._done.add(instance)
             self._say(bucket, instance, ValidatorState.READY)
         text = self._get(bucket, ORDER)
-        if text is None or self.mute or (told := digest(text)) in self._done:
+        if text is None or self.mute or (digest_ := digest(text)) in self._done:
             return
-        self._done.add(told)
+        self._done.add(digest_)
         if self.broken:
-            self._say(bucket, instance, ValidatorState.FAILED, told, self.broken)
+            self._say(bucket, instance, ValidatorState.FAILED, digest_, self.broken)
             return
-        self._say(bucket, instance, ValidatorState.RUNNING, told)
+        self._say(bucket, instance, ValidatorState.RUNNING, digest_)
         order = read_order(text, ORDER)
         report = self._report(order, instance).model_dump_json(indent=2)
         for key in (LATEST, f"{DATED}{len(self.answered)}.json", answer_to(text)):
             self._put(bucket, key, report)
-        self._say(bucket, instance, ValidatorState.READY, told, "reported")
+        self._say(bucket, instance, ValidatorState.READY, digest_, "reported")
         self.answered.append(order)
 
     def _report(self, order: ValidationOrder, instance: str) -> Report:

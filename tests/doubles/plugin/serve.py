@@ -52,34 +52,34 @@ class _Servicer(ProviderServicer):
     """Errors end as their message alone, and a resource that half exists is kept in the state."""
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
-        return await _told(super().CheckConfig, request, context)
+        return await _reported(super().CheckConfig, request, context)
 
     async def Configure(self, request: Any, context: Any) -> Any:
-        return await _told(super().Configure, request, context)
+        return await _reported(super().Configure, request, context)
 
     async def Invoke(self, request: Any, context: Any) -> Any:
-        return await _told(super().Invoke, request, context)
+        return await _reported(super().Invoke, request, context)
 
     async def Check(self, request: Any, context: Any) -> Any:
-        return await _told(super().Check, request, context)
+        return await _reported(super().Check, request, context)
 
     async def Diff(self, request: Any, context: Any) -> Any:
-        return await _told(super().Diff, request, context)
+        return await _reported(super().Diff, request, context)
 
     async def Create(self, request: Any, context: Any) -> Any:
-        return await _told(super().Create, request, context)
+        return await _reported(super().Create, request, context)
 
     async def Read(self, request: Any, context: Any) -> Any:
-        return await _told(super().Read, request, context)
+        return await _reported(super().Read, request, context)
 
     async def Update(self, request: Any, context: Any) -> Any:
-        return await _told(super().Update, request, context)
+        return await _reported(super().Update, request, context)
 
     async def Delete(self, request: Any, context: Any) -> Any:
-        return await _told(super().Delete, request, context)
+        return await _reported(super().Delete, request, context)
 
 
-async def _told(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
+async def _reported(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
     what = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
     for values in _structs(request):
         spell_out_assets(values)

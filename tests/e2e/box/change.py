@@ -92,13 +92,13 @@ def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
     found: list[tuple[float, str, str]] = [
         (it.when, it.what, it.name) for it in box.fleet.doings if it.when > since
     ]
-    ssm, told = box.server.client("ssm"), set[str]()
+    ssm, reported = box.server.client("ssm"), set[str]()
     for id, name in BROKERS.items():
         parameter = report_parameter(STACK, f"broker-{id}")
         for item in ssm.get_parameter_history(Name=parameter)["Parameters"]:
             report, when = NodeReport.read(item["Value"]), item["LastModifiedDate"].timestamp()
-            if report is not None and report.serves and report.instance not in told:
-                told.add(report.instance)  # it may say so again and again
+            if report is not None and report.serves and report.instance not in reported:
+                reported.add(report.instance)  # it may say so again and again
                 found.append((when, report.state.value, name))
     return [(what, name) for when, what, name in sorted(found) if when > since]
 
@@ -171,8 +171,8 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
-    told = secured.stack.up()
-    assert "step 1 of 3: INTERNAL and REPL side by side; EXTERNAL at other" in told
+    reported = secured.stack.up()
+    assert "step 1 of 3: INTERNAL and REPL side by side; EXTERNAL at other" in reported
     assert happened(box, began) == one_by_one((1, 2, 3))
     assert kept(box) == first
     assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}
@@ -187,10 +187,10 @@ def test_brokers_reach_each_other_by_the_new_one(secured: SecuredBox) -> None:
     began = time.time()
     with until_replaced(secured, 1) as child:
         secured.box.instances()[BROKERS[3]].run("systemctl", "kill", "--signal=KILL", "kafka")
-        told, _ = child.communicate(timeout=PATIENCE)
+        reported, _ = child.communicate(timeout=PATIENCE)
     if child.returncode:
-        told = secured.stack.up()
-    assert "step 2 of 3: brokers reach each other through REPL; run again" in told
+        reported = secured.stack.up()
+    assert "step 2 of 3: brokers reach each other through REPL; run again" in reported
     assert happened(secured.box, began) == one_by_one((1, 2, 3))
 
 

@@ -151,7 +151,7 @@ class Fleet:
         folder = self._folder / machine.id
         folder.mkdir()
         seed = Seed(folder, user_data(self._server, machine.id), machine.id, hostname)
-        told = {
+        reported = {
             # Docker must not know the name: it would tell it on the other network, too
             "hostname": f"{hostname}\n",
             "hosts": "127.0.0.1 localhost\n",
@@ -159,7 +159,7 @@ class Fleet:
             "aws-stand-in": f"{self._server.url}\n",
         }
         options = [*RUN_OPTIONS, *seed.written(), f"--device-cgroup-rule={LOOP_DEVICES}"]
-        for name, text in told.items():
+        for name, text in reported.items():
             (folder / name).write_text(text)
             options.append(f"--volume={folder / name}:/etc/{name}")
         made = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)

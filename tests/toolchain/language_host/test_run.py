@@ -65,8 +65,8 @@ def test_policy_pack_is_told_its_stack(workspace: Workspace) -> None:
     result = workspace.run(project, "up", "--yes", "--policy-pack", str(pack))
 
     assert result.returncode == 0, result.stdout
-    told = [json.loads(text) for text in re.findall(r"told: ({.*})", result.stdout)]
-    preview, update = told
+    reported = [json.loads(text) for text in re.findall(r"told: ({.*})", result.stdout)]
+    preview, update = reported
     assert preview == {
         "project": "plain",
         "stack": "dev",

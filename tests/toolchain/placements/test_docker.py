@@ -55,9 +55,9 @@ def test_make_up_says_how_to_get_an_engine_before_anything_else(
     monkeypatch.setattr(Stack, "_pulumi", lambda *_: pytest.fail("Pulumi was run"))
     monkeypatch.setattr(Stack, "_earshot", lambda *_: pytest.fail("something else came first"))
     assert main(["up", "--stack", "docker-mine"]) == 2
-    told = capsys.readouterr().err
-    assert f"Docker engine at {NOBODY}: does not answer" in told
-    assert "apt-get install docker.io" in told
+    reported = capsys.readouterr().err
+    assert f"Docker engine at {NOBODY}: does not answer" in reported
+    assert "apt-get install docker.io" in reported
     assert Project(checkout).stack_file("docker-mine").exists(), "made from the template"
 
 
@@ -106,5 +106,5 @@ def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
         (tmp_path / known).write_text(f"{OWN}\n")
     docker.remove_data(spec(NOBODY), "mine", tmp_path)
     assert [it.removed for it in (old, ours, theirs)] == removed
-    told = capsys.readouterr()
-    assert f"Left volume theirs: its data is of cluster {OTHER}" in told.out + told.err
+    reported = capsys.readouterr()
+    assert f"Left volume theirs: its data is of cluster {OTHER}" in reported.out + reported.err

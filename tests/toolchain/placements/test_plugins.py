@@ -86,9 +86,9 @@ def test_make_up_names_what_was_not_filled_in(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["up", "--stack", "aws-dev-mine"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: stacks/Pulumi.aws-dev-mine.yaml, earshot:cluster:\n")
-    lines = [line.partition(": ")[0] for line in told.splitlines()[1:]]
+    reported = capsys.readouterr().err
+    assert reported.startswith("error: stacks/Pulumi.aws-dev-mine.yaml, earshot:cluster:\n")
+    lines = [line.partition(": ")[0] for line in reported.splitlines()[1:]]
     assert lines == ["  - clients.ranges.office", "  - archive.sha512"]
 
 
@@ -98,9 +98,11 @@ def test_make_up_says_which_plugin_is_missing_before_anything_is_made(
     text = yaml.safe_dump({"config": {"earshot:cluster": document()}})
     Project(checkout).stack_file("aws-dev-mine").write_text(text)
     assert main(["up", "--stack", "aws-dev-mine"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"error: Pulumi's plugin aws {importlib.metadata.version('pulumi-aws')}")
-    assert "pulumi plugin install resource aws " in told
+    reported = capsys.readouterr().err
+    assert reported.startswith(
+        f"error: Pulumi's plugin aws {importlib.metadata.version('pulumi-aws')}"
+    )
+    assert "pulumi plugin install resource aws " in reported
 
 
 def test_make_up_goes_on_with_the_plugin(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
