@@ -11,10 +11,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
 
-SECONDS: Final = 20
-"""For one call."""
 _REMEDIES: Final = {
     ("ResourceNotFound",): "put it there, or correct security.tls.from or its region",
     ("Throttl", "TooManyRequests", "RequestLimit", "LimitExceeded"): (
@@ -51,27 +50,6 @@ def client(service: str, what: str, region: str) -> Iterator[Any]:
         raise _failed(what, reason.args[0], "") from None
     with contextlib.closing(made):
         yield made
-
-
-class NotMade(Exception):
-    """The environment or the region allows no client; its argument is botocore's reason."""
-
-
-def new_client(service: str, region: str) -> Any:
-    """boto3's client of ``service``; raises NotMade, and ModuleNotFoundError without boto3."""
-    import boto3  # slow to import
-    from botocore.client import Config
-    from botocore.exceptions import BotoCoreError
-
-    config = Config(
-        connect_timeout=SECONDS,
-        read_timeout=SECONDS,
-        retries={"total_max_attempts": 4, "mode": "standard"},
-    )
-    try:
-        return boto3.Session().client(service, region_name=region or None, config=config)
-    except (BotoCoreError, ValueError) as reason:
-        raise NotMade(reason) from None
 
 
 def answer(what: str, permissions: str, call: Callable[..., Any], **given: Any) -> Any:

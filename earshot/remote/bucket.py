@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from earshot.certificates.aws_calls import NotMade, new_client
+from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
 
 SCHEME: Final = "s3://"

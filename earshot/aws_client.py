@@ -1,0 +1,29 @@
+"""Clients of AWS's services, with whatever credentials the environment names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+SECONDS: Final = 20
+"""For one call."""
+
+
+class NotMade(Exception):
+    """The environment or the region allows no client; its argument is botocore's reason."""
+
+
+def new_client(service: str, region: str) -> Any:
+    """boto3's client of ``service``; raises NotMade, and ModuleNotFoundError without boto3."""
+    import boto3  # slow to import
+    from botocore.client import Config
+    from botocore.exceptions import BotoCoreError
+
+    config = Config(
+        connect_timeout=SECONDS,
+        read_timeout=SECONDS,
+        retries={"total_max_attempts": 4, "mode": "standard"},
+    )
+    try:
+        return boto3.Session().client(service, region_name=region or None, config=config)
+    except (BotoCoreError, ValueError) as reason:
+        raise NotMade(reason) from None
