@@ -81,6 +81,12 @@ def conflict(wanted: Bound, held: Bound) -> bool | None:
     return None if socket_of_it.ipv6_only is None else not socket_of_it.ipv6_only
 
 
+def clash(wanted: Bound, held: Bound) -> bool:
+    """Whether ``held`` keeps this machine from binding ``wanted``: the kernel is asked in doubt."""
+    verdict = conflict(wanted, held)
+    return not free(wanted) if verdict is None else verdict
+
+
 def of_java(host: str, port: int) -> Bound:
     """What a JVM binds for ``host``: both wildcards are one socket for IPv4 and IPv6 alike.
 

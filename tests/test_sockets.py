@@ -16,6 +16,7 @@ from earshot.sockets import (
     Bound,
     Connected,
     Listening,
+    clash,
     conflict,
     connected,
     connections,
@@ -94,6 +95,16 @@ def test_what_is_not_known_is_decided_by_ipv6_only_alone(one: Bound, other: Boun
         for b in ([other.ipv6_only] if other.ipv6_only is not None else [False, True])
     }
     assert settled == ({False, True} if verdict is None else {verdict})
+
+
+@pytest.mark.parametrize("only", [False, True])
+def test_where_it_is_not_known_the_kernel_decides(only: bool) -> None:
+    with held(Bound("::", 0, ipv6_only=only)) as listening:
+        port = listening.getsockname()[1]
+        wanted, other = Bound("127.0.0.1", port), Bound("127.0.0.1", port + 1)
+        assert clash(wanted, Bound("::", port)) is not only
+        assert clash(wanted, Bound("::", port, ipv6_only=only)) is not only
+        assert clash(other, Bound("::", port)) is False
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,7 @@ def _taker(
     by_docker = [_bound(it) for it in published if it.protocol == "tcp"]
     bound = _bound(wanted)
     for held, who in found:
-        verdict = sockets.conflict(bound, held)
-        if verdict is None:
-            verdict = not sockets.free(bound)
-        if verdict and not any(_same(it, held) for it in by_docker):
+        if sockets.clash(bound, held) and not any(_same(it, held) for it in by_docker):
             return who
     return None
 

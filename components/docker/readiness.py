@@ -25,7 +25,7 @@ from components.docker.kafka_protocol import CAUGHT_UP_MS, NoAnswer
 from components.docker.put_back import take_back
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
-from earshot.jvm.broker_log import cause_of_end
+from earshot.jvm.broker_log import cause_of_end, without_frames
 
 DEADLINE: Final = 180.0
 """Seconds; a lone voter of three gives up after 67 s, so nothing sensible takes longer."""
@@ -292,10 +292,6 @@ def _log(
 
 
 def _last_lines(log: str, lines: int = LINES) -> str:
-    """The end of ``log``, without the frames of Java's stack traces."""
-    kept = [
-        line.rstrip()
-        for line in log.splitlines()
-        if line.strip() and not line.startswith(("\tat ", "\t... "))
-    ]
-    return "\n".join(f"    {line}" for line in kept[-lines:]) or "    (it wrote none)"
+    """The end of ``log``."""
+    kept = without_frames(log)[-lines:]
+    return "\n".join(f"    {line}" for line in kept) or "    (it wrote none)"

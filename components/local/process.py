@@ -38,7 +38,7 @@ from components.writing import user, writing
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import recording, start_options
-from earshot.jvm.broker_log import cause_of_end
+from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.jvm.jars import class_path
 from earshot.jvm.java import jvm_environment
 from earshot.listeners.properties import read_properties
@@ -274,12 +274,8 @@ def last_words(directory: Path, lines: int = 12) -> str:
             text = (directory / name).read_text(errors="replace")
         except OSError:
             continue
-        found += [f"  {name}: {line}" for line in _log_lines(text)[-lines:]]
+        found += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
     return "\n".join(found) or "  (it wrote no log)"
-
-
-def _log_lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
 
 
 def _format(launch: Launch, classes: str, cluster_id: str) -> None:
@@ -329,7 +325,7 @@ def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[
         )
     except subprocess.TimeoutExpired:
         return None, [f"did not end within {FORMAT_SECONDS} s"]
-    return done.returncode, _log_lines((done.stderr or done.stdout).strip())
+    return done.returncode, without_frames((done.stderr or done.stdout).strip())
 
 
 def _options(launch: Launch) -> tuple[str, ...]:

@@ -258,8 +258,7 @@ def _holders(listener: Listener, listening: list[sockets.Listening]) -> Iterator
     if (wanted := _wanted(listener)) is None:
         return
     for held in listening:
-        verdict = sockets.conflict(wanted, held.bound)
-        if verdict or (verdict is None and not sockets.free(wanted)):
+        if sockets.clash(wanted, held.bound):
             yield held
 
 

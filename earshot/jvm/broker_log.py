@@ -59,6 +59,15 @@ def cause_of_end(log: str, console: str = "") -> str:
     return str((thrown or errors)[-1]) if errors else ""
 
 
+def without_frames(text: str) -> list[str]:
+    """The lines of ``text`` that say something, without the frames of Java's stack traces."""
+    return [
+        line.rstrip()
+        for line in text.splitlines()
+        if line.strip() and not line.startswith(("\tat ", "\t... "))
+    ]
+
+
 def _errors(log: str) -> list[_Error]:
     """The entries of level ERROR or FATAL."""
     found: list[_Error] = []

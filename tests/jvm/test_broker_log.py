@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.jvm.broker_log import cause_of_end
+from earshot.jvm.broker_log import cause_of_end, without_frames
 
 SETTING = """\
 [2026-11-22 09:11:17,983] INFO Registered kafka:type=kafka.Log4jController MBean (kafka.utils.Log4jControllerRegistration$)
@@ -113,3 +113,8 @@ def test_a_cause_that_the_outer_exception_does_not_tell_is_added() -> None:
         "KafkaException: Failed to load keystore /k.jks "
         "(IOException: keystore password was incorrect)"
     )
+
+
+def test_lines_without_frames() -> None:
+    text = "[time] ERROR it ended \n\njava.lang.X: why\n\tat a.B.c(B.java:1)\n\t... 7 more\n\tindented\n"
+    assert without_frames(text) == ["[time] ERROR it ended", "java.lang.X: why", "\tindented"]
