@@ -116,5 +116,5 @@ def test_a_cause_that_the_outer_exception_does_not_tell_is_added() -> None:
 
 
 def test_lines_without_frames() -> None:
-    text = "[time] ERROR it ended \n\njava.lang.X: why\n\tat a.B.c(B.java:1)\n\t... 7 more\n\tindented\n"
-    assert without_frames(text) == ["[time] ERROR it ended", "java.lang.X: why", "\tindented"]
+    text = "[t] ERROR it ended \n\njava.lang.X: why\n\tat a.B.c(B.java:1)\n\t... 7 more\n\tmore\n"
+    assert without_frames(text) == ["[t] ERROR it ended", "java.lang.X: why", "\tmore"]

@@ -452,9 +452,9 @@ def test_room_for_a_start_is_asked_for_and_given_back(
 
 
 def test_java_is_run_with_the_options_of_a_node(tmp_path: Path) -> None:
-    reported = java(tmp_path, '#!/bin/sh\nprintf "%s\\n" "$@" >told\n')
-    check_java(launch(directory=tmp_path, java=reported))
-    words = (tmp_path / "reported").read_text().splitlines()
+    program = java(tmp_path, '#!/bin/sh\nprintf "%s\\n" "$@" >words\n')
+    check_java(launch(directory=tmp_path, java=program))
+    words = (tmp_path / "words").read_text().splitlines()
     assert words[0] == "-Xmx256m" and words[-1] == "-version"
     assert "kafka.Kafka" not in words
 
