@@ -335,6 +335,9 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
     ) in " ".join(output.split())
     assert "map[" not in output
 
+    output = refusal("preview", extra={"metric.reporters": "no.such.Reporter"})
+    assert "no.such.Reporter" in output and "map[" not in output
+
     listeners = [cluster["listeners"][0] | {"name": "BROKERS"}, cluster["listeners"][1]]
     output = refusal("preview", listeners=listeners)
     assert "would go from INTERNAL to BROKERS in one go" in output
@@ -347,10 +350,15 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
     written = write(stack, "put-back")
     before = stack.pids()
-    stack.cluster["extra"] = FEW_PARTITIONS | {"authorizer.class.name": "no.such.Authorizer"}
+    stack.cluster["extra"] = FEW_PARTITIONS | {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "bob",  # of no type: the authorizer says so when it starts
+    }
     output = stack.refused("--skip-preview")
     stack.cluster["extra"] = FEW_PARTITIONS
-    assert "node 1 did not come up: ClassNotFoundException: no.such.Authorizer" in output
+    assert "node 1 did not come up: IllegalArgumentException: " in output, output
+    assert "but got bob" in output, output
     assert "it was started again as it was and serves" in output
     after = stack.pids()
     assert after[1] != before[1]
