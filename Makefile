@@ -41,7 +41,7 @@ clean: setup ## stop the brokers and remove their data
 env: ## print shell exports for plain pulumi commands
 	@$(PYTHON) -m toolchain env --stack $(STACK)
 
-unit: setup ## run the tests without real parts (two minutes)
+unit: setup ## run the tests without real parts (a minute or two)
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope --durations 10 -m "not e2e"
 
 coverage: setup ## run the unit tests and print the share of lines that they reach
