@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from earshot.checks.remedy_lines import Whole, advertised_text, is_set, on_one_line, setting_of
 from earshot.facts.brokers import Broker
 from earshot.facts.settings import is_known
-from earshot.listeners.address import Address
+from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.secrets import reveals
 from earshot.rules.finding import LineToWrite
 
@@ -81,8 +80,8 @@ def added_listener(
     name = next((item for item in names if item not in taken), None)
     ports = {item.bind.port for item in endpoints}
     ports |= {item.container_port for item in broker.container.published}
-    port = next(item for item in count(first_port) if item not in ports)
-    if name is None:
+    port = next((item for item in range(first_port, MAX_PORT + 1) if item not in ports), None)
+    if name is None or port is None:
         return None
     return AddedListener(whole, broker, name, port, beside, protocol)
 
