@@ -135,7 +135,7 @@ def start(launch: Launch, cluster_id: str) -> Record:
         cache.write(launch.directory / "log4j2.properties", _LOG4J2)
         cache.write(launch.directory / "log4j.properties", _LOG4J1)
         appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        console = os.fdopen(os.open(launch.directory / "console.log", appended, 0o600), "ab")
+        console = os.fdopen(os.open(launch.directory / JVM_LOG, appended, 0o600), "ab")
     with console, _starting(launch):
         if not (launch.log_dir / "meta.properties").exists():
             _format(launch, classes, cluster_id)

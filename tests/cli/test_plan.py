@@ -23,6 +23,18 @@ LISTENERS = [
 ]
 
 
+PUBLISHED = [
+    {"name": "IN", "port": 19092, "scopes": ["internal"]},
+    {
+        "name": "OUT",
+        "port": 9092,
+        "scopes": ["external"],
+        "published": {1: 39092, 2: 39093, 3: 39094},
+    },
+]
+"""Listeners of three brokers in containers."""
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
@@ -113,16 +125,7 @@ def test_a_document_stays_a_document(
 def test_containers_are_checked_with_their_published_ports(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listeners = [
-        {"name": "IN", "port": 19092, "scopes": ["internal"]},
-        {
-            "name": "OUT",
-            "port": 9092,
-            "scopes": ["external"],
-            "published": {1: 39092, 2: 39093, 3: 39094},
-        },
-    ]
-    stack(project, placement="docker", hosts=[{"external": "127.0.0.1"}], listeners=listeners)
+    stack(project, placement="docker", hosts=[{"external": "127.0.0.1"}], listeners=PUBLISHED)
     assert run(["plan", "-s", "mine", "--check"]) == 1
     output = capsys.readouterr().out
     assert "error: containers kafka-1, kafka-2, kafka-3, brokers 1 to 3, listener OUT" in output
@@ -132,17 +135,8 @@ def test_containers_are_checked_with_their_published_ports(
 def test_whose_address_a_name_has_is_not_told_where_no_host_is_known(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listeners = [
-        {"name": "IN", "port": 19092, "scopes": ["internal"]},
-        {
-            "name": "OUT",
-            "port": 9092,
-            "scopes": ["external"],
-            "published": {1: 39092, 2: 39093, 3: 39094},
-        },
-    ]
     hosts = [{"external": "kafka.example.com"}]
-    stack(project, placement="docker", hosts=hosts, listeners=listeners)
+    stack(project, placement="docker", hosts=hosts, listeners=PUBLISHED)
     with dns_server({"kafka.example.com": ("198.51.100.7",)}) as server:
         configured(project, json.dumps({"names": {"resolvers": {"external": [server]}}}))
         assert run(["plan", "-s", "mine", "--check"]) == 0

@@ -347,12 +347,17 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
     )
 
 
+def formatted(root: Path, id: int, cluster: str, held: int) -> None:
+    """The data folder of node ``id`` holds data of node ``held`` of ``cluster``."""
+    log = quorum.node_directory(root, id) / "log"
+    log.mkdir(parents=True)
+    (log / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={held}\n")
+
+
 def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> None:
     memory = quorum.settle(tmp_path, planned())
     for id, cluster in ((1, "other"), (2, memory.cluster_id)):
-        log = quorum.node_directory(tmp_path, id) / "log"
-        log.mkdir(parents=True)
-        (log / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={id}\n")
+        formatted(tmp_path, id, cluster, id)
     assert list(quorum.problems(tmp_path, planned())) == [
         (
             f"the data in {tmp_path / 'node-1'} is of the cluster other, and cluster.json says "
@@ -366,9 +371,7 @@ def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> N
 def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None:
     memory = quorum.settle(tmp_path, planned())
     for id, held in ((1, 2), (2, 1), (3, 3)):
-        log = quorum.node_directory(tmp_path, id) / "log"
-        log.mkdir(parents=True)
-        (log / "meta.properties").write_text(f"cluster.id={memory.cluster_id}\nnode.id={held}\n")
+        formatted(tmp_path, id, memory.cluster_id, held)
     assert list(quorum.problems(tmp_path, planned())) == [
         f"the data in {tmp_path / f'node-{id}'} is of node {held}: the broker would refuse to "
         f"start. Put {tmp_path / f'node-{id}' / 'log'} back to where it was"
