@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,10 +38,12 @@ def kafka_at_hand(version: str, *, fetching: bool = True) -> Kafka:
 
     Raises EarshotError where anything is missing.
     """
-    with contextlib.suppress(EarshotError):
+    try:
         return _verified(version)
-    if fetching:
-        kafka_broker_jars(version)
+    except EarshotError:
+        if not fetching:
+            raise
+    kafka_broker_jars(version)
     return _verified(version)
 
 

@@ -198,7 +198,7 @@ def facts_of(
     found = []
     for target in targets:
         sighting = sightings[target.address, target.protocol]
-        own, others = sighting.answer, listing.keys() - {target.listener}
+        own, name = sighting.answer, target.listener
         seen = Observed(
             target,
             contact=sighting.contact,
@@ -207,7 +207,7 @@ def facts_of(
             late=sighting.cut_short,
             cluster_id=cluster,
             promised=expected is not None,
-            elsewhere=tuple(it for it in listing if it in others and target.broker in listing[it]),
+            elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
             answers_as=_answers_as(contract, target, own) if own else "",
         )
         found.append(seen)
