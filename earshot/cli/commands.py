@@ -92,8 +92,8 @@ ThisVantage = Annotated[str | None, Option(
 Incarnations = Annotated[str | None, Option("--incarnations", hidden=True)]
 
 # client
-User = Annotated[str, Option("--user", metavar="NAME", help="One of its users.")]
-Listener = Annotated[str, Option(
+ClientUser = Annotated[str, Option("--user", metavar="NAME", help="One of its users.")]
+ClientListener = Annotated[str, Option(
     "--listener", metavar="NAME", help="Through which the user comes in.")]
 ClientOutput = Annotated[Path, Option(
     "--output", "-o", metavar="FILE", help="For its owner alone (0600).")]
@@ -253,7 +253,9 @@ def validate(
 
 
 @app.command()
-def client(stack: SecuredStack, user: User, listener: Listener, output: ClientOutput) -> None:
+def client(
+    stack: SecuredStack, user: ClientUser, listener: ClientListener, output: ClientOutput
+) -> None:
     """Write the client properties with which a user of a secured stack comes in.
 
     They hold the addresses, whom to trust, and the user's password or the file

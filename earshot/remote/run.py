@@ -1,7 +1,7 @@
 """One report from every vantage of a cluster: each scope's listeners from where its clients stand.
 
-What could not be stood on is in the report too, undecided and with the reason, so that a run that
-left something out never passes.
+A vantage from which nobody could look is in the report too, undecided and with the reason, so that
+a run that left something out never passes.
 """
 
 from __future__ import annotations
