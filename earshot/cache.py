@@ -87,8 +87,10 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
             file.flush()
             os.fsync(file.fileno())  # or the new name may lead to an empty file
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as reason:
         Path(name).unlink(missing_ok=True)
+        if isinstance(reason, OSError):
+            reason.filename = str(path)  # that of a full disk names no file
         raise
     _keep_names(path.parent)
 
