@@ -177,3 +177,44 @@ def test_down_stops_what_is_left_over_only_where_pulumi_has_destroyed_the_rest(
     monkeypatch.setattr(process, "stop", lambda folder, grace: found.append(folder.name))
     assert main(["down", "--stack", "other"]) == code
     assert found == stopped
+
+
+def salted(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Pulumi that adds a salt to a stack's file, in place, or makes one."""
+
+    def run(command: list[str], *_: object) -> int:
+        file = Project(checkout).stack_file(command[-1])
+        file.write_text((file.read_text() if file.exists() else "") + "encryptionsalt: v1:abc=\n")
+        return 0
+
+    monkeypatch.setattr(stack_module, "_run", run)
+
+
+def test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    salted(checkout, monkeypatch)
+    kept, own = checkout / "kept.yaml", Project(checkout).stack_file("mine")
+    kept.write_text(TEMPLATE)
+    kept.chmod(0o600)
+    own.symlink_to(kept)
+    assert stack("mine")._pulumi("up") == 0
+    assert (own.is_symlink(), own.read_text()) == (True, TEMPLATE)
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_stack_without_a_file_gets_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    salted(checkout, monkeypatch)
+    assert stack("gone")._pulumi("destroy") == 0
+    assert not Project(checkout).stack_file("gone").exists()
+
+
+def test_stacks_of_any_name_may_be_beside_it(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = '[{"name": "_scratch"}, {"name": "organization/earshot/local"}]'
+    (checkout / "pulumi").write_text(f"#!/bin/sh\necho '{names}'\n")
+    (checkout / "pulumi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(checkout), prepend=":")
+    assert stack("local")._exists()
+    assert not stack("other")._exists()
