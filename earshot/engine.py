@@ -50,8 +50,19 @@ class HasEngine(Protocol):
 
 
 def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> str:
-    """Where the engine of ``host`` answers."""
-    return host.engine or environment.get(VARIABLE) or DEFAULT
+    """Where the engine of ``host`` answers. Raises EarshotError for what is no address."""
+    if host.engine:
+        return host.engine  # read with the stack's file
+    address = environment.get(VARIABLE) or DEFAULT
+    try:
+        _ = urlsplit(address).port
+    except ValueError as reason:
+        raise EarshotError(
+            f"{VARIABLE}: {address}",
+            observed=f"is no address ({reason})",
+            allowed="unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT",
+        ) from None
+    return address
 
 
 def is_here(address: str) -> bool:

@@ -36,6 +36,12 @@ def test_the_engine_is_the_named_one_or_dockers_own(
     assert address_of(CandidateEngine(engine=named), environment) == expected
 
 
+@pytest.mark.parametrize("address", ["ssh://me@devbox:path", "tcp://[::1", "tcp://a:99999"])
+def test_a_variable_that_is_no_address_is_one_error(address: str) -> None:
+    with pytest.raises(EarshotError, match="is no address"):
+        address_of(CandidateEngine(), {"DOCKER_HOST": address})
+
+
 def test_only_a_socket_of_this_machine_is_here() -> None:
     assert is_here("unix:///run/user/1000/docker.sock")
     assert not is_here("ssh://host") and not is_here("tcp://127.0.0.1:2375")
