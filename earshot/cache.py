@@ -13,13 +13,26 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from earshot.errors import EarshotError
+
 
 def root() -> Path:
-    """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet."""
+    """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet.
+
+    Raises EarshotError where neither that variable nor a home is known.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative path.
-    folder = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return folder / "earshot"
+    if base.startswith("/"):
+        return Path(base) / "earshot"
+    try:
+        return Path.home() / ".cache" / "earshot"
+    except RuntimeError:
+        raise EarshotError(
+            "the per-user cache",
+            observed="has no place: HOME is not set, and this user has no home folder",
+            remedy="let HOME, or XDG_CACHE_HOME, name a folder that this user can write",
+        ) from None
 
 
 @contextlib.contextmanager

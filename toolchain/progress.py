@@ -68,9 +68,10 @@ def _leave_what_nobody_reads() -> None:
 
 def _remedy(reason: OSError) -> str:
     """A line for a cache that cannot be written, as where HOME is read-only; empty for the rest."""
-    if reason.filename is None:
+    try:
+        folder, failed = cache.root(), Path(reason.filename or "")
+    except EarshotError:  # no home: what it has to do with it is said where it is looked for
         return ""
-    folder, failed = cache.root(), Path(reason.filename)
     if not (failed.is_relative_to(folder) or folder.is_relative_to(failed)):
         return ""
     return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
