@@ -99,9 +99,7 @@ def connect(
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
             _knock(address)
-            client = docker.DockerClient(
-                base_url=way.address if way else address, tls=tls, timeout=ANSWER_SECONDS
-            )
+            client = _client(way.address if way else address, tls)
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError) as reason:  # requests' own are OSErrors
@@ -113,6 +111,21 @@ def connect(
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
+
+
+def _client(address: str, tls: docker.tls.TLSConfig | None) -> docker.DockerClient:
+    """A client that asks the engine itself, and no proxy that HTTP_PROXY names for it.
+
+    Docker's own tools ask none for this machine. What an engine is sent may be keys.
+    """
+    import docker
+
+    class Direct(docker.APIClient):  # type: ignore[misc]  # docker has no types
+        trust_env = property(lambda _: False, lambda *_: None)
+
+    client = docker.DockerClient.__new__(docker.DockerClient)
+    client.api = Direct(base_url=address, tls=tls, timeout=ANSWER_SECONDS)
+    return client
 
 
 def root_cause(error: Exception) -> str:

@@ -121,6 +121,16 @@ def stranger() -> Iterator[int]:
         yield port
 
 
+def test_no_proxy_is_asked_for_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with answering(b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"ApiVersion": "1.10"}') as port:
+        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    assert "API versions below" in error.observed, "it has read the engine's own answer"
+
+
 def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
     error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{stranger}"))
     assert error.observed.startswith("does not answer (404 Client Error")
