@@ -66,6 +66,12 @@ def run(
     files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
     named = target(*looked_at)
+    if named.contract is not None and named.bootstrap:
+        raise EarshotError(
+            "--bootstrap",
+            observed="is given beside a contract, and all addresses are those of the contract",
+            remedy="leave one of them out; `earshot doctor` begins at other addresses",
+        )
     read = filter(None, (client_config, standing.vantages))
     refuse_read([*files], [*named.files, *read])
     client = named.client_properties(client_config)
