@@ -113,10 +113,6 @@ def _unwritten() -> str:
 
 
 def _say(message: str) -> None:
-    from earshot.report.visible import visible
+    from earshot.cli.output import tell
 
-    try:
-        print(visible(message), file=sys.stderr, flush=True)
-    except OSError:  # nobody reads it, and the exit code stands
-        # the interpreter flushes once more at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    tell(message)
