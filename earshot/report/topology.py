@@ -133,14 +133,13 @@ def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
     return {listener: worst(verdicts) for listener, verdicts in met.items()}
 
 
-def _broker_groups(cells: Iterable[Cell]) -> list[Group]:
-    verdicts: dict[int, list[Verdict]] = {}
-    for cell in cells:
-        verdicts.setdefault(cell.broker, []).append(cell.verdict)
-    if len(verdicts) <= MANY:
-        return [(broker,) for broker in sorted(verdicts)]
-    fine = tuple(sorted(b for b, found in verdicts.items() if worst(found) == Verdict.PASS))
-    groups: list[Group] = [(broker,) for broker in sorted(set(verdicts) - set(fine))]
+def _broker_groups(cells: Sequence[Cell]) -> list[Group]:
+    brokers = {cell.broker for cell in cells}
+    if len(brokers) <= MANY:
+        return [(broker,) for broker in sorted(brokers)]
+    faulty = {cell.broker for cell in cells if cell.verdict != Verdict.PASS}
+    fine = tuple(sorted(brokers - faulty))
+    groups: list[Group] = [(broker,) for broker in sorted(faulty)]
     return [*groups, fine] if fine else groups
 
 
