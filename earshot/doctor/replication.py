@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.probe import connects
 from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
-from earshot.doctor.survey import targets_of
+from earshot.doctor.survey import targets_reached
 from earshot.listeners.address import Address
 from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
@@ -83,12 +83,11 @@ def proving(
 def _prove(
     contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Proof:
-    passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
-    reached = [it for it in targets_of(contract) if (it.listener, it.broker) in passed]
-    pairs = ring([target.broker for target in reached])
+    living = targets_reached(contract, cells)
+    pairs = ring([target.broker for target in living])
     if not pairs:
         return Proof()
-    access = ReachedBrokers.widest(reached, client)
+    access = ReachedBrokers.widest(living, client)
     topic = RunTopic(contract.cluster, run, end.seconds, access, end, suffix="-copies")
     try:
         created = topic.create(pairs)
@@ -97,8 +96,8 @@ def _prove(
             unknown = (Verdict.INCONCLUSIVE, refusal(created), reason)
             results = tuple(_result(pair, contract, *unknown) for pair in pairs)
         else:
-            outcomes = _send(pairs, created, reached, client, end)
-            outcomes |= gone(outcomes, {target.broker: target.address for target in reached})
+            outcomes = _send(pairs, created, living, client, end)
+            outcomes |= gone(outcomes, {target.broker: target.address for target in living})
             results = check_replication(outcomes, contract, cells)
     finally:
         note = topic.delete()

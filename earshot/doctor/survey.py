@@ -35,6 +35,8 @@ from earshot.validation.metadata import (
     match_listener,
     unexpected,
 )
+from earshot.validation.result import Cell
+from earshot.validation.terms import Verdict
 
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
@@ -141,6 +143,12 @@ def targets_of(contract: Contract) -> list[CellTarget]:
         for broker in contract.brokers
         if it.name in broker.advertised
     ]
+
+
+def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarget]:
+    """The targets of ``contract`` whose ``cells`` passed."""
+    passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
+    return [it for it in targets_of(contract) if (it.listener, it.broker) in passed]
 
 
 def targets_seen(
