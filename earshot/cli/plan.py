@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from earshot.checks.plan import PlanCheck, check_planned
-from earshot.cli import steps
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -18,6 +18,9 @@ from earshot.report.terminal import Terminal, columns
 from earshot.rules.finding import FindingState
 from earshot.rules.grouped import grouped
 from earshot.sources.files import text_of
+from earshot.transition.change import Change
+from earshot.transition.memory import recall
+from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.validation.contract import Contract, read_contract
 
 NOT_MADE = "(made by the first update)"
@@ -73,8 +76,44 @@ def _steps(stack: str, against: str) -> int:
     if not state.is_dir():
         project.read_cluster(against)  # which refuses the name of no stack
     planned = plan_stack(project.read_cluster(stack), name, state)
-    emit(steps.describe(name, state, planned.plan, Terminal.of(sys.stdout)))
+    emit(steps_text(name, state, planned.plan, Terminal.of(sys.stdout)))
     return 0
+
+
+def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal) -> str:
+    """The steps as text, with what each costs and what every broker offers after it.
+
+    ``state`` is the folder of ``stack``. Raises EarshotError where no order of steps is safe.
+    """
+    runs = recall(state).complete
+    if runs is None:
+        return (
+            f"stack {stack}: nothing is remembered of what its brokers run, so that a change is "
+            "not planned in steps\n"
+        )
+    change = Change.of(state, wanted)
+    if not change.steps:
+        return f"stack {stack}: its brokers run these listeners already\n"
+    count = len(change.steps)
+    head = "one step" if count == 1 else f"{count} steps, each by an update of its own"
+    lines = [terminal.bold(f"stack {stack}: {head}")]
+    titles = change.lines or (f"step 1 of 1: {change.steps[0].text}",)
+    for title, step in zip(titles, rehearsed(runs, change.steps), strict=True):
+        lines += ["", terminal.bold(title)]
+        fields = list(_step_fields(step))
+        width = max(len(label) for label, _ in fields)
+        lines += [terminal.field(label, text, width) for label, text in fields]
+    return "\n".join(lines) + "\n"
+
+
+def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
+    yield "restarts", ", ".join(map(str, step.restarts)) or "none"
+    yield "between brokers", step.through
+    for scope, names in step.after.items():
+        meanwhile = ", ".join(step.meanwhile.get(scope, ())) or "none reaches every broker"
+        yield f"clients, {scope}", f"meanwhile {meanwhile}; after it {', '.join(names)}"
+    for id, offers in step.offers.items():
+        yield f"broker {id}", ", ".join(offers)
 
 
 def findings_text(found: PlanCheck, terminal: Terminal) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 
 from earshot.doctor.control import LIMIT, mark_inconclusive
 from earshot.doctor.diagnosis import Observed, diagnose, ready, undecided
-from earshot.doctor.probe import nameservers, vantage_resolves
+from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
@@ -31,6 +31,7 @@ from earshot.doctor.survey import (
 )
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
+from earshot.names.configured import nameservers
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm

@@ -12,7 +12,6 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,25 +50,20 @@ class Spoken:
 def spoken(peer: tuple[str, int], limit: float) -> Spoken:
     """What the listener at ``peer`` (address, port) speaks; ``limit`` in seconds, for it all."""
     end = time.monotonic() + limit
-    with contextlib.suppress(OSError), _connection(peer, end) as plain:
+    with contextlib.suppress(OSError), socket.create_connection(peer, _left(end)) as plain:
         mechanisms = _mechanisms(plain, end)
         if mechanisms is not None:
             return Spoken(False, mechanisms)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is confided
     try:
-        with _connection(peer, end) as plain, context.wrap_socket(plain) as secured:
+        plain = socket.create_connection(peer, _left(end))
+        with plain, context.wrap_socket(plain) as secured:
             with contextlib.suppress(OSError):  # it may want to see a certificate first
                 return Spoken(True, _mechanisms(secured, end))
             return Spoken(True)
     except OSError:
         return Spoken()
-
-
-@contextlib.contextmanager
-def _connection(peer: tuple[str, int], end: float) -> Iterator[socket.socket]:
-    with socket.create_connection(peer, _left(end)) as connection:
-        yield connection
 
 
 def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None:

@@ -55,12 +55,11 @@ def ask_kafka(
     }
     said, problem = _ask(json.dumps(question), deadline)
     if problem:
-        remedy = f"see that {java.executable} runs, then run the same command again"
-        what, observed = (
+        raise EarshotError(
             "Kafka's own check of the brokers' settings",
-            f"could not be asked: {problem}",
+            observed=f"could not be asked: {problem}",
+            remedy=f"see that {java.executable} runs, then run the same command again",
         )
-        raise EarshotError(what, observed=observed, remedy=remedy)
     answer = json.loads(said)
     refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
     return ParserAnswer(refusals, answer["metadata_version"])

@@ -51,6 +51,11 @@ def read_resolv_conf(text: str) -> Configuration:
     return Configuration(_usable(servers), _domains(search))
 
 
+def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
+    """The DNS servers in ``file``: by default those that this machine's own resolver asks."""
+    return read_resolv_conf(_text(file)).servers
+
+
 def read_scutil(text: str) -> Configuration:
     """What `scutil --dns` prints: the resolvers for all names, and those for one domain.
 
@@ -81,7 +86,7 @@ def configuration(platform: str = sys.platform) -> Configuration:
     others: the servers behind it, of every link, stand in its place.
     """
     found = read_resolv_conf(_text(RESOLV_CONF))
-    behind = read_resolv_conf(_text(BEHIND_STUB)).servers
+    behind = nameservers(BEHIND_STUB)
     if behind and _STUBS & set(found.servers):
         others = [item for item in found.servers if item not in _STUBS]
         found = Configuration(_usable([*behind, *others]), found.search)

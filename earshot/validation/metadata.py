@@ -60,9 +60,18 @@ class MetadataAnswer:
         return tuple(sorted(id for id, it in self.brokers.items() if it == own and id != broker))
 
 
-def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
+def admin_client(
+    bootstrap: str, protocol: Protocol, client: Mapping[str, str], **more: Any
+) -> AdminClient:
     """An admin client for ``bootstrap``; raises EarshotError for what librdkafka refuses."""
-    return _client(configuration(bootstrap, protocol, client))
+    try:
+        return AdminClient(configuration(bootstrap, protocol, client) | more)
+    except KafkaException as error:
+        raise EarshotError(
+            "the client properties",
+            observed=failure_of(error).text[:200],  # it repeats what it was given
+            allowed="properties that librdkafka has too, with which the doctor connects",
+        ) from None
 
 
 def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) -> None:
@@ -97,7 +106,7 @@ def ask(
     """
     errors = Errors(address)
     begun = time.monotonic()
-    admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
+    admin = admin_client(str(address), protocol, client, error_cb=errors)
     patience = FIRST_PATIENCE
     while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
         try:
@@ -117,17 +126,6 @@ def ask(
     return errors.first() or Failure("timeout", f"no metadata within {limit:.1f} s")
 
 
-def _client(values: dict[str, Any]) -> AdminClient:
-    try:
-        return AdminClient(values)
-    except KafkaException as error:
-        raise EarshotError(
-            "the client properties",
-            observed=failure_of(error).text[:200],  # it repeats what it was given
-            allowed="properties that librdkafka has too, with which the doctor connects",
-        ) from None
-
-
 def identify(
     address: Address, broker: int, protocol: Protocol, client: Mapping[str, str], limit: float
 ) -> int | None:
@@ -138,7 +136,7 @@ def identify(
     not say: it needs the right DescribeConfigs on the cluster.
     """
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-    admin = _client(configuration(str(address), protocol, client))
+    admin = admin_client(str(address), protocol, client)
     (future,) = admin.describe_configs([resource], request_timeout=limit).values()
     wait([future], timeout=limit)
     if not future.done():
