@@ -84,7 +84,8 @@ def connect(
 
     address = address_of(host, environment)
     with contextlib.ExitStack() as stack:
-        tls = _tls(host, address, environment)
+        folder = _folder(host, address, environment)
+        tls = _tls(folder, address) if folder else None
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
             _knock(address)
@@ -98,7 +99,7 @@ def connect(
             raise EarshotError(
                 f"Docker engine at {address}",
                 observed=f"does not answer ({detail})",
-                remedy=_remedy(reason, detail, _folder(host, address, environment)),
+                remedy=_remedy(reason, detail, folder),
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
@@ -167,12 +168,18 @@ def _knock(address: str) -> None:
             probe.connect(unquote(urlsplit(address).path))
 
 
-def _tls(
-    host: HasEngine, address: str, environment: Mapping[str, str]
-) -> docker.tls.TLSConfig | None:
-    folder = _folder(host, address, environment)
-    if folder is None:
-        return None
+def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
+    """TLS with the certificates in ``folder``, and no other authority than the one there.
+
+    Raises EarshotError where one is missing.
+    """
+    from docker.tls import TLSConfig
+
+    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
+        def configure_client(self, client: docker.APIClient) -> None:
+            super().configure_client(client)
+            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
+
     files = [folder / name for name in _FILES]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
@@ -181,7 +188,8 @@ def _tls(
             observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
             allowed=f"a folder with {', '.join(_FILES)}",
         )
-    return certified(folder)
+    authority, certificate, key = map(str, files)
+    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)
 
 
 def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Path | None:
@@ -192,16 +200,3 @@ def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Pa
     if folder is None or not address.startswith("tcp://"):
         return None
     return Path(folder).expanduser()
-
-
-def certified(folder: Path) -> docker.tls.TLSConfig:
-    """TLS with the certificates in ``folder``, and no other authority than the one there."""
-    from docker.tls import TLSConfig
-
-    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
-        def configure_client(self, client: docker.APIClient) -> None:
-            super().configure_client(client)
-            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
-
-    authority, certificate, key = (str(folder / name) for name in _FILES)
-    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)

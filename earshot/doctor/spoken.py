@@ -72,12 +72,12 @@ def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None
     body = struct.pack(">hhih", _SASL_HANDSHAKE, 1, 1, -1) + struct.pack(">h", len(wanted)) + wanted
     connection.settimeout(_left(end) / 2)
     connection.sendall(struct.pack(">i", len(body)) + body)
-    answer = _exactly(connection, 4)
-    size = struct.unpack(">i", answer)[0] if len(answer) == 4 else 0
-    if not 10 <= size <= _LONGEST:
-        return None
-    content = _exactly(connection, size)
     try:
+        with connection.makefile("rb") as received:
+            (size,) = struct.unpack(">i", received.read(4))
+            if not 10 <= size <= _LONGEST:
+                return None
+            content = received.read(size)
         id, error, count = struct.unpack_from(">ihi", content)
         if id != 1 or error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
             return None
@@ -90,14 +90,6 @@ def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None
     except (struct.error, UnicodeDecodeError):
         return None
     return tuple(found)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    """``size`` bytes, or fewer where the other side ends before."""
-    content = b""
-    while len(content) < size and (more := connection.recv(size - len(content))):
-        content += more
-    return content
 
 
 def _left(end: float) -> float:

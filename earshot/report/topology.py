@@ -80,10 +80,6 @@ class Topology:
     lines: tuple[DrawnLine, ...]
     height: int
 
-    @property
-    def columns(self) -> tuple[tuple[int, str], ...]:
-        return tuple(zip(COLUMNS, TITLES, strict=True))
-
 
 def topology(report: Report) -> Topology:
     """The picture of ``report``."""
