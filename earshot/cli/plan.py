@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from earshot.checks.plan import PlanCheck, check_planned
@@ -134,9 +134,8 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
     titles = DOCKER_HEAD if planned.containers else HEAD
-    row = _docker_columns(planned) if planned.containers else _columns
     sockets = [(node, it, i == 0) for node in plan.nodes for i, it in enumerate(node.listeners)]
-    head, *rows = columns([titles, *(row(*it) for it in sockets)])
+    head, *rows = columns([titles, *(_row(planned, *it) for it in sockets)])
     brokers = len(plan.brokers)
     facts = (
         f"{brokers} broker{'' if brokers == 1 else 's'}, "
@@ -156,35 +155,17 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     return "\n".join(lines) + "\n"
 
 
-Columns = Callable[[Node, Listener, bool], tuple[str, ...]]
-"""The columns of one socket; the flag marks a node's first."""
-
-
-def _columns(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-    return (
-        f"{'+'.join(node.roles)} {node.id}" if first else "",
-        item.name,
-        "+".join(item.scopes),
-        item.protocol,
-        str(item.bind),
-        str(item).removeprefix(f"{item.name}://"),
-    )
-
-
-def _docker_columns(planned: Planned) -> Columns:
-    def row(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-        published = planned.containers[node.id].ports
-        ports = [str(port) for port in published if port.container_port == item.bind_port]
-        who, *what, address = _columns(node, item, first)
-        return (
-            who,
-            planned.container_of(node.id) if first else "",
-            *what,
-            ", ".join(ports) or "-",
-            address,
-        )
-
-    return row
+def _row(planned: Planned, node: Node, item: Listener, first: bool) -> tuple[str, ...]:
+    """The columns of one socket; ``first`` marks a node's first."""
+    who = f"{'+'.join(node.roles)} {node.id}" if first else ""
+    what = (item.name, "+".join(item.scopes), item.protocol, str(item.bind))
+    address = str(item).removeprefix(f"{item.name}://")
+    if not planned.containers:
+        return (who, *what, address)
+    container = planned.container_of(node.id) if first else ""
+    published = planned.containers[node.id].ports
+    ports = [str(port) for port in published if port.container_port == item.bind_port]
+    return (who, container, *what, ", ".join(ports) or "-", address)
 
 
 def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:

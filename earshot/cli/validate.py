@@ -98,7 +98,7 @@ def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint
         return None
     if choice.vantages is not None:
         return read_standpoints(choice.vantages)
-    if named.project is not None and named.stack is not None:
+    if named.project is not None:
         kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
         if kept.exists():
             # what a deploy leaves out is looked at where it is asked for, or can be
@@ -116,9 +116,7 @@ def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint
 
 def _defaults(named: Target) -> ValidationSpec:
     """What the stack's file says; a stack that was deployed elsewhere may have none here."""
-    if named.project is None or named.stack is None:
-        return ValidationSpec()
-    if not named.project.stack_file(named.stack).exists():
+    if named.project is None or not named.project.stack_file(named.stack).exists():
         return ValidationSpec()
     return named.project.read_cluster(named.stack).validation
 
