@@ -22,7 +22,7 @@ from earshot.doctor.probe import connects
 from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
 from earshot.doctor.survey import targets_reached
 from earshot.listeners.address import Address
-from earshot.validation.client import Errors, Failure, configuration, failure_of
+from earshot.validation.client import EachErrors, Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import refusal
@@ -193,20 +193,16 @@ class _Sender:
         self.pairs: list[Pair] = []
         self._outcomes = outcomes
         # what is met at another broker says nothing about this one
-        self._errors = {target.broker: Errors(target.address) for target in leaders}
+        self._errors = EachErrors((it.broker, Errors(it.address)) for it in leaders)
         bootstrap = ",".join(str(target.address) for target in leaders)
         settings = {
             "acks": "all",
             "linger.ms": 0,
             # longer than the outcome is waited for
             "message.timeout.ms": int(2000 * LIMIT),
-            "error_cb": self._keep,
+            "error_cb": self._errors,
         }
         self.producer = Producer(configuration(bootstrap, leaders[0].protocol, client) | settings)
-
-    def _keep(self, error: KafkaError) -> None:
-        for errors in self._errors.values():
-            errors(error)
 
     def met(self, pair: Pair) -> Failure | None:
         """What the client ran into on its way to the leader of ``pair``."""
@@ -267,11 +263,7 @@ def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int,
     leaders = sorted({leader for leader, _ in pairs})
     followers = sorted({follower for _, follower in pairs})
     name = contract.inter_broker or "the inter-broker listener"
-    advertised = {
-        broker.id: f" ({broker.advertised[name].address})"
-        for broker in contract.brokers
-        if name in broker.advertised
-    }
+    advertised = {id: f" ({at})" for it, id, at in contract.places if it.name == name}
     whence = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
     those, copy = _brokers(followers), "copies" if len(followers) == 1 else "copy"
     if len(leaders) > 1:

@@ -138,10 +138,8 @@ def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
 def targets_of(contract: Contract) -> list[CellTarget]:
     """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
     return [
-        CellTarget(it.name, it.protocol, broker.id, broker.advertised[it.name].address, it.scopes)
-        for it in contract.listeners
-        for broker in contract.brokers
-        if it.name in broker.advertised
+        CellTarget(it.name, it.protocol, id, address, it.scopes)
+        for it, id, address in contract.places
     ]
 
 

@@ -170,6 +170,14 @@ class Errors:
         return self.first() or failure_of(error)
 
 
+class EachErrors(dict[int, Errors]):
+    """An `error_cb` of a client of several brokers, by number: each keeps what concerns it."""
+
+    def __call__(self, error: KafkaError) -> None:
+        for errors in self.values():
+            errors(error)
+
+
 _PEER: Final = re.compile(r"(?:^|://)(?P<name>[^\s/]+)/(?:bootstrap|-?\d+): ")
 """How librdkafka begins an error of a connection: `ssl://host:port/id: `, and without the protocol
 where that is PLAINTEXT."""

@@ -86,6 +86,16 @@ class Contract(Frozen):
         refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent)])
         return self
 
+    @property
+    def places(self) -> list[tuple[ContractListener, int, Address]]:
+        """Where each broker (its id) is reached by each listener, listeners in order."""
+        return [
+            (listener, broker.id, broker.advertised[listener.name].address)
+            for listener in self.listeners
+            for broker in self.brokers
+            if listener.name in broker.advertised
+        ]
+
     def listener(self, name: str) -> ContractListener:
         return next(item for item in self.listeners if item.name == name)
 

@@ -155,18 +155,13 @@ def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | 
     brokers advertised as answered. Without an answer, or with none in common, the address itself
     decides: one that the listener advertises, else one with a port that only it advertises.
     """
-    known = [
-        (item.name, broker.id, broker.advertised[item.name].address)
-        for item in contract.listeners
-        for broker in contract.brokers
-        if item.name in broker.advertised
-    ]
+    known = contract.places
     if answer is not None:
-        agreeing = Counter(name for name, id, it in known if answer.brokers.get(id) == it)
+        agreeing = Counter(it.name for it, id, at in known if answer.brokers.get(id) == at)
         if agreeing:  # of several with as many the contract's first
             return agreeing.most_common(1)[0][0]
-    exact = {name for name, _, address in known if address == asked}
-    by_port = {name for name, _, address in known if address.port == asked.port}
+    exact = {it.name for it, _, address in known if address == asked}
+    by_port = {it.name for it, _, address in known if address.port == asked.port}
     return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
 
 
