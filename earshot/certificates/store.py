@@ -44,7 +44,6 @@ from earshot.certificates.private_ca import issued_by
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
-_PASSWORD_BYTES = 24
 _FIRST = 1
 
 
@@ -196,7 +195,7 @@ class Store:
         for user, name in wanted.passwords.items():
             if name in due:
                 given = wanted.given_passwords.get(user)
-                self._write(name, (given or secrets.token_urlsafe(_PASSWORD_BYTES)) + "\n")
+                self._write(name, (given or secrets.token_urlsafe(24)) + "\n")
         return self.held(wanted)
 
     def kept(self, wanted: WantedCertificates, now: datetime) -> Kept:

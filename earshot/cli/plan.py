@@ -23,7 +23,6 @@ from earshot.transition.memory import recall
 from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.validation.contract import Contract, read_contract
 
-NOT_MADE = "(made by the first update)"
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
 DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
@@ -50,7 +49,7 @@ def run(
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
     known = _cluster_id(project, stack, spec)
     if render is not None:
-        own = known or NOT_MADE
+        own = known or "(made by the first update)"
         emit("\n".join(_rendered(planned, node, own) for node in _nodes(planned.plan, render)))
     elif json:
         contract = Contract.of(planned.plan, stack_name(stack), spec.placement, known)

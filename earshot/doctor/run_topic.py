@@ -39,9 +39,6 @@ STEER_LIMIT: Final = 1.0
 CLEAN_UP_LIMIT: Final = 3.0
 """Seconds for deleting the topic, beyond the deadline if need be."""
 
-OVERTAKEN: Final = 0.5
-"""Seconds after which a request to create, sent before one to delete, has been carried out."""
-
 
 @dataclass(frozen=True)
 class ReachedBrokers:
@@ -165,7 +162,7 @@ class RunTopic:
         unsure = isinstance(self._created, Failure)
         failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
-            time.sleep(OVERTAKEN)
+            time.sleep(0.5)  # in which a request to create, sent before, has been carried out
             failure = delete_topic(self._steered(), self._name, 1.0)
         if failure is None:
             return ""

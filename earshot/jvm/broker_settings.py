@@ -24,7 +24,6 @@ from earshot.jvm.java import Java, jvm_environment
 
 DEADLINE = 60
 """Seconds for the whole question; it takes one, on a machine that has time."""
-_CHILD = Path(__file__).with_name("settings_parser.py")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
     A process of its own: py4j takes every JVM for Spark's where Spark runs in the same process.
     """
     with subprocess.Popen(
-        [sys.executable, "-P", str(_CHILD)],
+        [sys.executable, "-P", Path(__file__).with_name("settings_parser.py")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -20,7 +20,6 @@ from earshot.names.resolvers import parse_server
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
 BEHIND_STUB: Final = Path("/run/systemd/resolve/resolv.conf")
 """Where systemd-resolved lists the servers of every link, a VPN's among them."""
-SCUTIL_SECONDS: Final = 3.0
 _STUBS: Final = frozenset({"127.0.0.53", "127.0.0.54"})
 _RESOLVER: Final = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _ENTRY: Final = re.compile(
@@ -128,7 +127,7 @@ def _scutil() -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=SCUTIL_SECONDS,
+            timeout=3.0,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

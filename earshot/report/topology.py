@@ -90,10 +90,10 @@ def topology(report: Report) -> Topology:
     middle = TOP + tallest * STEP // 2
 
     seen = {vantage.name: _seen(vantage, report.cells) for vantage in lookers}
-    first = {}
-    for vantage, y in _spread(lookers, middle):
-        verdicts = [vantage.verdict, *seen[vantage.name].values()]
-        first[vantage.name] = _box(0, y, vantage.name, vantage.where, verdicts)
+    first = {
+        it.name: _box(0, y, it.name, it.where, [it.verdict, *seen[it.name].values()])
+        for it, y in _spread(lookers, middle)
+    }
     links = _links(report.cells, groups)
     scopes = {cell.listener: " + ".join(cell.scopes) for cell in reversed(report.cells)}
     second = {
