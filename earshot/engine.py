@@ -169,17 +169,6 @@ def _knock(address: str) -> None:
 
 
 def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
-    """TLS with the certificates in ``folder``, and no other authority than the one there.
-
-    Raises EarshotError where one is missing.
-    """
-    from docker.tls import TLSConfig
-
-    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
-        def configure_client(self, client: docker.APIClient) -> None:
-            super().configure_client(client)
-            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
-
     files = [folder / name for name in _FILES]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
@@ -188,8 +177,7 @@ def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
             observed=f"its certificates are not in {folder}: no {', '.join(missing)}",
             allowed=f"a folder with {', '.join(_FILES)}",
         )
-    authority, certificate, key = map(str, files)
-    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)
+    return certified(folder)
 
 
 def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Path | None:
@@ -200,3 +188,16 @@ def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Pa
     if folder is None or not address.startswith("tcp://"):
         return None
     return Path(folder).expanduser()
+
+
+def certified(folder: Path) -> docker.tls.TLSConfig:
+    """TLS with the certificates in ``folder``, and no other authority than the one there."""
+    from docker.tls import TLSConfig
+
+    class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
+        def configure_client(self, client: docker.APIClient) -> None:
+            super().configure_client(client)
+            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
+
+    authority, certificate, key = (str(folder / name) for name in _FILES)
+    return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)

@@ -59,27 +59,27 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as ending:  # the command-line library ends this way, Ctrl-C included
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         if code in STOPPED:
-            _say(STOPPED[code])
+            say(STOPPED[code])
         # the reader of a help text has gone away: no fault, but the library ends with 1
         return 0 if isinstance(ending.__context__, BrokenPipeError) else code
     except KeyboardInterrupt:
-        _say(STOPPED[INTERRUPTED])
+        say(STOPPED[INTERRUPTED])
         return INTERRUPTED
     except EarshotError as error:
         if debug:
             traceback.print_exc()
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return error.exit_code
     except Exception as fault:
         if debug:
             traceback.print_exc()
         package = (fault.name or "") if isinstance(fault, ModuleNotFoundError) else ""
         if extra := EXTRAS.get(package.partition(".")[0]):
-            _say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
+            say(f"error: this command needs more packages; fix: pip install 'earshot[{extra}]'")
             return USAGE
         kind = type(fault).__name__
         hint = "" if debug else f"; {DEBUG} shows where"
-        _say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
+        say(f"error: a fault of earshot's own, please report it: {kind}: {fault}{hint}")
         return OWN_FAULT
     return 0
 
@@ -89,7 +89,8 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(TERMINATED)
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
+    """``message`` on stderr, with nothing in it that steers a terminal."""
     from earshot.report.visible import visible
 
     try:
