@@ -57,18 +57,17 @@ class ReachedBrokers:
         chosen = max(by_listener.values(), key=len)
         return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
 
-    def admin(self) -> AdminClient:
-        """A client that comes in by any of the brokers."""
-        bootstrap = ",".join(map(str, self.brokers.values()))
-        return admin_client(bootstrap, self.protocol, self.client)
-
-    def steer(self, admin: AdminClient) -> None:
-        """Sees that requests of ``admin`` go to a broker that still accepts connections."""
+    def steered(self, admin: AdminClient | None) -> AdminClient:
+        """``admin``, or a new client of them; its requests go to one that accepts connections."""
+        if admin is None:
+            bootstrap = ",".join(map(str, self.brokers.values()))
+            admin = admin_client(bootstrap, self.protocol, self.client)
 
         def reachable(broker: int) -> bool:
             return broker in self.brokers and connects(self.brokers[broker], STEER_LIMIT)
 
         steer(admin, reachable, STEER_LIMIT)
+        return admin
 
 
 @dataclass(frozen=True)
@@ -124,9 +123,7 @@ class RunTopic:
 
     def _steered(self) -> AdminClient:
         """One client for all, as a login costs time; each time to a broker that is there."""
-        if self._admin is None:
-            self._admin = self.access.admin()
-        self.access.steer(self._admin)
+        self._admin = self.access.steered(self._admin)
         return self._admin
 
     def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:

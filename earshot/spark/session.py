@@ -223,9 +223,8 @@ def _submitted(settings: SparkSettings) -> SparkSession:
     master = submitted.get("spark.master", "") or ""
     own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
     stated = {key: submitted.get(key, "") or "" for key in own if submitted.contains(key)}
-    for key, value in (own | stated | dict(settings.conf)).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    conf: dict[str, Any] = own | stated | dict(settings.conf)
+    spark = builder.config(map=conf).getOrCreate()
     if not _has_connector(spark):
         for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
             spark.sql(f"ADD JAR '{path}'")
