@@ -80,22 +80,17 @@ def ensure(
     return folder
 
 
-def write(path: Path, text: str, mode: int = 0o644) -> None:
+def write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     """Write a small file so that readers see the old content or the new one, after a power cut too.
 
     It never has more than the permissions ``mode``, not for a moment. Raises OSError, and then the
     old content stays.
     """
-    write_bytes(path, text.encode(), mode)
-
-
-def write_bytes(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """The same for bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.write(content.encode() if isinstance(content, str) else content)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())  # or the new name may lead to an empty file

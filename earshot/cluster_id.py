@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 import uuid
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 from pydantic import AfterValidator
@@ -28,10 +30,7 @@ ClusterId = Annotated[str, AfterValidator(check_cluster_id)]
 
 def new_cluster_id() -> str:
     """A random one, as Kafka's own `random-uuid` prints."""
-    while True:
-        text = _text(uuid.uuid4())
-        if not text.startswith("-"):  # Kafka's tools would take it for an option
-            return text
+    return _first(uuid.uuid4() for _ in itertools.count())
 
 
 def of_stack_name(stack: str) -> str:
@@ -39,12 +38,10 @@ def of_stack_name(stack: str) -> str:
 
     Their data carries no other mark of it, and the clusters that run keep it.
     """
-    for turn in range(100):
-        text = _text(uuid.uuid5(_NAMESPACE, f"{stack}/{turn}"))
-        if not text.startswith("-"):
-            return text
-    raise AssertionError("a hundred ids in a row began with a hyphen")
+    return _first(uuid.uuid5(_NAMESPACE, f"{stack}/{turn}") for turn in itertools.count())
 
 
-def _text(value: uuid.UUID) -> str:
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+def _first(values: Iterable[uuid.UUID]) -> str:
+    """Of the first that begins with no hyphen: Kafka's tools would take it for an option."""
+    texts = (base64.urlsafe_b64encode(it.bytes).decode().rstrip("=") for it in values)
+    return next(text for text in texts if not text.startswith("-"))

@@ -95,7 +95,8 @@ def connect(
 
     address = address_of(host, environment)
     with contextlib.ExitStack() as stack:
-        tls = _tls(host, address, environment)
+        folder = _folder(host, address, environment)
+        tls = _tls(folder, address) if folder else None
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
             _knock(address)
@@ -107,7 +108,7 @@ def connect(
             raise EarshotError(
                 f"Docker engine at {address}",
                 observed=f"does not answer ({detail})",
-                remedy=_remedy(reason, detail, _folder(host, address, environment)),
+                remedy=_remedy(reason, detail, folder),
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
@@ -191,12 +192,7 @@ def _knock(address: str) -> None:
             probe.connect(unquote(urlsplit(address).path))
 
 
-def _tls(
-    host: HasEngine, address: str, environment: Mapping[str, str]
-) -> docker.tls.TLSConfig | None:
-    folder = _folder(host, address, environment)
-    if folder is None:
-        return None
+def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
     files = [folder / name for name in _FILES]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 # `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
 _USER = re.compile(r"(?:[A-Za-z_][\w.-]{0,100}|(?<=//)):[^\s/@,:;]{1,1000}@", re.ASCII)
@@ -54,13 +55,8 @@ class EarshotError(Exception):
         return str(self).replace("\n  ", "; ")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.object, self.observed, self.allowed, self.remedy))
-
-
-def _rebuild(
-    kind: type[EarshotError], object: str, observed: str, allowed: str, remedy: str
-) -> EarshotError:
-    return kind(object, observed=observed, allowed=allowed, remedy=remedy)
+        facts = {"observed": self.observed, "allowed": self.allowed, "remedy": self.remedy}
+        return partial(type(self), **facts), (self.object,)
 
 
 class AddressError(EarshotError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
-from earshot.reading import read_bytes
+from earshot.reading import content_of, read_bytes
 from earshot.stack_files import PRIVATE, own_or_templates
 from earshot.yaml_document import read_yaml
 
@@ -180,9 +180,7 @@ def stack_name(stack: str) -> str:
 
 def _read_yaml(path: Path, shown: str) -> object:
     try:
-        text = read_bytes(path).decode("utf-8")
-    except OSError as reason:
-        raise EarshotError(shown, observed=f"cannot be read ({reason.strerror})") from None
+        text = content_of(path, shown).decode("utf-8")
     except UnicodeDecodeError as reason:
         observed = f"is no UTF-8 text (byte 0x{reason.object[reason.start]:02x} at {reason.start})"
         raise EarshotError(shown, observed=observed, allowed="a YAML file") from None

@@ -6,6 +6,8 @@ import errno
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from earshot.errors import EarshotError
+
 MOST: Final = 64 * 2**20
 """Bytes of a file; a report of a thousand brokers has a few million."""
 
@@ -14,6 +16,15 @@ def read_bytes(file: Path) -> bytes:
     """What is in ``file``; raises OSError, also for more than `MOST` bytes."""
     with file.open("rb") as opened:
         return read_all(opened)
+
+
+def content_of(file: Path, shown: str, remedy: str = "") -> bytes:
+    """What is in ``file``; raises EarshotError, with ``shown`` as its name, where that fails."""
+    try:
+        return read_bytes(file)
+    except OSError as reason:
+        observed = f"cannot be read ({reason.strerror})"
+        raise EarshotError(shown, observed=observed, remedy=remedy) from None
 
 
 def read_all(opened: BinaryIO) -> bytes:

@@ -74,9 +74,9 @@ def conflict(wanted: Bound, held: Bound) -> bool | None:
         return False
     one, other = _ip(wanted.host), _ip(held.host)
     if one.version == other.version:
-        return one == other or _any(one) or _any(other)
+        return one == other or one.is_unspecified or other.is_unspecified
     ip, socket_of_it = (one, wanted) if one.version == 6 else (other, held)
-    if not _any(ip):
+    if not ip.is_unspecified:
         return False
     return None if socket_of_it.ipv6_only is None else not socket_of_it.ipv6_only
 
@@ -96,7 +96,7 @@ def of_java(host: str, port: int) -> Bound:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         found = {row[0]: str(row[4][0]) for row in reversed(rows)}
         host = found.get(socket.AF_INET) or found[socket.AF_INET6]
-    if _any(_ip(host)):
+    if _ip(host).is_unspecified:
         return Bound(ANY_IPV6, port, ipv6_only=False) if socket.has_ipv6 else Bound(ANY_IPV4, port)
     return Bound(host, port)
 
@@ -197,16 +197,12 @@ def free(wanted: Bound) -> bool:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the JVM does
             if ip.version == 6:
-                dual = _any(ip) and wanted.ipv6_only is False
+                dual = ip.is_unspecified and wanted.ipv6_only is False
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual))
             trial.bind((str(ip), wanted.port))
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
-
-
-def _any(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return int(ip) == 0
 
 
 def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -22,14 +22,13 @@ from earshot.errors import EarshotError
 
 CONNECT_SECONDS: Final = 10
 END_SECONDS: Final = 5.0
-REMOTE: Final = ("docker", "system", "dial-stdio")
 
 
 class Tunnel:
     """A socket that leads to the engine at an `ssh://` address."""
 
     def __init__(self, address: str, folder: Path) -> None:
-        self._command = [*ssh_command(address), *REMOTE]
+        self._command = [*ssh_command(address), "docker", "system", "dial-stdio"]
         self._socket = folder / "docker.sock"
         self._said = folder / "said"
         self._said.touch()

@@ -12,7 +12,6 @@ from components.aws.ssm import reader
 from components.certificates import CertificatesProvider, store_of
 from components.dynamic import Props, on_lines_of_its_own
 from components.writing import writing
-from earshot.certificates.copies import restore
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import VALIDATOR
 from earshot.placement.aws_secrets import COPY_PARAMETER, VALIDATOR_PARAMETER, secret_parameter
@@ -45,4 +44,4 @@ class AwsCertificatesProvider(CertificatesProvider):
                 parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
                 found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
             with writing("certificates", store.folder):
-                restore(store, copy, {name: f"{text.strip()}\n" for name, text in found.items()})
+                store.restore(copy, {name: f"{text.strip()}\n" for name, text in found.items()})

@@ -16,7 +16,6 @@ from components.certificates import store_of
 from components.dynamic import Props, Provider, on_lines_of_its_own
 from components.users import merged, remember, remembered
 from earshot.certificates.client import client_properties
-from earshot.certificates.copies import copied
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
 from earshot.listeners.security import VALIDATOR
@@ -124,7 +123,7 @@ def _content(store: Store, props: Props) -> str:
         case kind if kind == TRUSTED_PARAMETER:
             return store.authority()
         case kind if kind == COPY_PARAMETER:
-            return copied(store)
+            return store.copied()
         case kind if kind == VALIDATOR_PARAMETER:
             return client_properties(store, VALIDATOR, Mechanism(props["mechanism"]), whole=True)
         case kind if kind == USERS_PARAMETER:

@@ -27,9 +27,6 @@ from earshot.certificates.names import SubjectNames
 from earshot.listeners.security import principal
 
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-AUTHORITY_DAYS = 3650
-BACKDATED = timedelta(minutes=5)
-"""Clocks of clients may be behind by that much."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def new_authority(stack: str, now: datetime) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())
     name = Subject(f"earshot {stack}"[:64], "authority")._name
     made = (
-        _builder(name, name, key, now, AUTHORITY_DAYS)
+        _builder(name, name, key, now, days=3650)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(certificates=True), critical=True)
         .sign(key, hashes.SHA256())
@@ -183,7 +180,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATED)
+        .not_valid_before(now - timedelta(minutes=5))  # clocks of clients may be behind
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
     )

@@ -26,7 +26,7 @@ from earshot.certificates.in_aws import read_in_aws
 from earshot.certificates.places import is_in_aws, of_node
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
-from earshot.reading import read_bytes
+from earshot.reading import content_of
 
 _UNUSABLE = (
     ValueError,
@@ -126,9 +126,10 @@ def read_node(
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
     """What lies in each of ``places``. Raises EarshotError."""
-    found = {place: b"" if is_in_aws(place) else _read(place) for place in places}
+    remedy, listed = "put it there, or correct security.tls.from", list(places)
+    found = {it: content_of(Path(it), it, remedy) for it in listed if not is_in_aws(it)}
     # in one order, for what is read once per process
-    for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, found))), region).items():
+    for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, listed))), region).items():
         if place in secret and not text.encrypted:
             raise EarshotError(
                 place,
@@ -137,15 +138,6 @@ def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[
             )
         found[place] = text.content
     return found
-
-
-def _read(path: str) -> bytes:
-    try:
-        return read_bytes(Path(path))
-    except OSError as reason:
-        remedy = "put it there, or correct security.tls.from"
-        observed = f"cannot be read ({reason.strerror})"
-        raise EarshotError(path, observed=observed, remedy=remedy) from None
 
 
 def _certificates(place: str, texts: Mapping[str, bytes]) -> list[x509.Certificate]:

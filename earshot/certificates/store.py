@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from earshot import cache
@@ -42,7 +44,6 @@ from earshot.certificates.private_ca import issued_by
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
-_PASSWORD_BYTES = 24
 _FIRST = 1
 
 
@@ -129,6 +130,14 @@ def numbered(name: str, number: int | str) -> str:
     return name if number == _FIRST else f"{stem}@{number}.{suffix}"
 
 
+_KEY = AUTHORITY.removesuffix("pem") + "key"
+_PASSWORDS = "[!.]*.password"
+_KEYS = (_KEY, numbered(_KEY, "*"))
+_PUBLIC = (AUTHORITY, numbered(AUTHORITY, "*"))
+_COPIED = (*_PUBLIC, *_KEYS, _PASSWORDS)
+"""Patterns of names; `trusted.pem` and key stores are made of those that are copied."""
+
+
 class Store:
     """One such folder."""
 
@@ -186,7 +195,7 @@ class Store:
         for user, name in wanted.passwords.items():
             if name in due:
                 given = wanted.given_passwords.get(user)
-                self._write(name, (given or secrets.token_urlsafe(_PASSWORD_BYTES)) + "\n")
+                self._write(name, (given or secrets.token_urlsafe(24)) + "\n")
         return self.held(wanted)
 
     def kept(self, wanted: WantedCertificates, now: datetime) -> Kept:
@@ -227,6 +236,31 @@ class Store:
         self._read(f"{user}.pem")
         return self.folder / f"{user}.pem"
 
+    def copied(self) -> str:
+        """A copy, with keys and passwords, of what the store cannot make again: its authorities,
+        and passwords that clients know."""
+        names = sorted({path.name for it in _COPIED for path in self.folder.glob(it)})
+        return json.dumps({name: (self.folder / name).read_text() for name in names})
+
+    def restore(self, copy: str, key_stores: Mapping[str, str]) -> None:
+        """Lets the files in ``copy``, and ``key_stores`` by name, be as they are there.
+
+        What else the store has stays. Raises EarshotError for a text that is no copy; OSError.
+        """
+        try:
+            files = {str(name): str(text) for name, text in json.loads(copy).items()}
+        except (ValueError, AttributeError):
+            what, who = "the copy of the stack's authority", "see who has written it"
+            remedy = f"{who}; the update of a checkout that has the authority writes it anew"
+            raise EarshotError(what, observed="is none", remedy=remedy) from None
+        for name, text in (files | {f"{it}.pem": text for it, text in key_stores.items()}).items():
+            path = self.folder / name
+            leads_elsewhere = path.name != name
+            if not leads_elsewhere and (not path.exists() or path.read_text() != text):
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                public = any(fnmatchcase(name, it) for it in _PUBLIC)
+                self._write(name, text, 0o644 if public else 0o600)
+
     def _lost(self, observed: str) -> EarshotError:
         remedy = (
             "put both files back from a copy; or stop the cluster (`make down`), remove "
@@ -251,8 +285,7 @@ class Store:
         kept = {name for number in wanted.authorities for name in _files(number)}
         kept |= {*(f"{name}.pem" for name in wanted.hosts), *wanted.passwords.values()}
         kept |= {TRUSTED} if wanted.trusts_more else set()
-        first_key = _files(_FIRST)[1]
-        kinds = ("[!.]*.pem", "[!.]*.password", first_key, numbered(first_key, "*"))
+        kinds = ("[!.]*.pem", _PASSWORDS, *_KEYS)
         held = {path.name for kind in kinds for path in self.folder.glob(kind)}
         return sorted(held - kept)
 
@@ -277,7 +310,7 @@ class Store:
         if wanted.is_of_others or self._authority(wanted.issuer) is not None:
             return
         stores = sorted(self.folder.glob("node-*.pem"))
-        held = [*self.folder.glob(AUTHORITY), *self.folder.glob(numbered(AUTHORITY, "*"))]
+        held = [path for kind in _PUBLIC for path in self.folder.glob(kind)]
         known = [self._read(it.name) for it in held if it.name not in _files(wanted.issuer)]
         left = [path.name for path in stores if not _is_of_any(self._read(path.name), known)]
         if not left and (stores or not issued):
@@ -347,8 +380,7 @@ class Store:
 
 def _files(number: int) -> tuple[str, str]:
     """Where the certificate and the key of the authority with that ``number`` lie."""
-    certificate = numbered(AUTHORITY, number)
-    return certificate, certificate.removesuffix("pem") + "key"
+    return numbered(AUTHORITY, number), numbered(_KEY, number)
 
 
 def _is_of_any(pem: str, authorities: Iterable[str]) -> bool:

@@ -11,8 +11,6 @@ from earshot.cli.target import stack_contract
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
 
-OWNER_ALONE = 0o600
-
 
 def run(stack: str, user: str, listener: str, output: Path) -> int:
     """Writes Kafka's client properties of ``user`` for ``listener`` to ``output``; the exit code.
@@ -48,5 +46,5 @@ def run(stack: str, user: str, listener: str, output: Path) -> int:
         chosen.bootstrap,
         certified=cluster.asks_for_certificates(listener),
     )
-    save(output, text, OWNER_ALONE)
+    save(output, text, mode=0o600)
     return 0

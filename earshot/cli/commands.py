@@ -246,10 +246,9 @@ def validate(
     from earshot.cli import validate as command
 
     looked_at = (stack, contract, bootstrap)
-    effort = command.Effort(records, deadline, jars, jars_dir, tuple(conf or ()))
-    standing = command.Standing(vantages, vantage, tuple(only or ()))
-    given = (client_config, effort, standing, incarnations, format, output or [])
-    _exit(command.run(looked_at, *given))
+    effort = (records, deadline, jars, jars_dir, conf or ())
+    choice = command.Choice(*effort, vantages, vantage, tuple(only or ()))
+    _exit(command.run(looked_at, client_config, choice, incarnations, format, output or []))
 
 
 @app.command()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 
 from earshot.checks.plan import PlanCheck, check_planned
-from earshot.cli import steps
 from earshot.cli.output import emit
 from earshot.config.document import Spec
 from earshot.errors import EarshotError
@@ -18,9 +18,11 @@ from earshot.report.terminal import Terminal, columns
 from earshot.rules.finding import FindingState
 from earshot.rules.grouped import grouped
 from earshot.sources.files import text_of
+from earshot.transition.change import Change
+from earshot.transition.memory import recall
+from earshot.transition.rehearsal import Rehearsed, rehearsed
 from earshot.validation.contract import Contract, read_contract
 
-NOT_MADE = "(made by the first update)"
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
 DOCKER_HEAD = (*HEAD[:1], "container", *HEAD[1:5], "published", HEAD[5])
 
@@ -47,7 +49,7 @@ def run(
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
     known = _cluster_id(project, stack, spec)
     if render is not None:
-        own = known or NOT_MADE
+        own = known or "(made by the first update)"
         emit("\n".join(_rendered(planned, node, own) for node in _nodes(planned.plan, render)))
     elif json:
         contract = Contract.of(planned.plan, stack_name(stack), spec.placement, known)
@@ -73,8 +75,44 @@ def _steps(stack: str, against: str) -> int:
     if not state.is_dir():
         project.read_cluster(against)  # which refuses the name of no stack
     planned = plan_stack(project.read_cluster(stack), name, state)
-    emit(steps.describe(name, state, planned.plan, Terminal.of(sys.stdout)))
+    emit(steps_text(name, state, planned.plan, Terminal.of(sys.stdout)))
     return 0
+
+
+def steps_text(stack: str, state: Path, wanted: ClusterPlan, terminal: Terminal) -> str:
+    """The steps as text, with what each costs and what every broker offers after it.
+
+    ``state`` is the folder of ``stack``. Raises EarshotError where no order of steps is safe.
+    """
+    runs = recall(state).complete
+    if runs is None:
+        return (
+            f"stack {stack}: nothing is remembered of what its brokers run, so that a change is "
+            "not planned in steps\n"
+        )
+    change = Change.of(state, wanted)
+    if not change.steps:
+        return f"stack {stack}: its brokers run these listeners already\n"
+    count = len(change.steps)
+    head = "one step" if count == 1 else f"{count} steps, each by an update of its own"
+    lines = [terminal.bold(f"stack {stack}: {head}")]
+    titles = change.lines or (f"step 1 of 1: {change.steps[0].text}",)
+    for title, step in zip(titles, rehearsed(runs, change.steps), strict=True):
+        lines += ["", terminal.bold(title)]
+        fields = list(_step_fields(step))
+        width = max(len(label) for label, _ in fields)
+        lines += [terminal.field(label, text, width) for label, text in fields]
+    return "\n".join(lines) + "\n"
+
+
+def _step_fields(step: Rehearsed) -> Iterator[tuple[str, str]]:
+    yield "restarts", ", ".join(map(str, step.restarts)) or "none"
+    yield "between brokers", step.through
+    for scope, names in step.after.items():
+        meanwhile = ", ".join(step.meanwhile.get(scope, ())) or "none reaches every broker"
+        yield f"clients, {scope}", f"meanwhile {meanwhile}; after it {', '.join(names)}"
+    for id, offers in step.offers.items():
+        yield f"broker {id}", ", ".join(offers)
 
 
 def findings_text(found: PlanCheck, terminal: Terminal) -> str:
@@ -95,9 +133,8 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     """The plan as a table, a row per socket, and what a user should know about its names."""
     plan = planned.plan
     titles = DOCKER_HEAD if planned.containers else HEAD
-    row = _docker_columns(planned) if planned.containers else _columns
     sockets = [(node, it, i == 0) for node in plan.nodes for i, it in enumerate(node.listeners)]
-    head, *rows = columns([titles, *(row(*it) for it in sockets)])
+    head, *rows = columns([titles, *(_row(planned, *it) for it in sockets)])
     brokers = len(plan.brokers)
     facts = (
         f"{brokers} broker{'' if brokers == 1 else 's'}, "
@@ -117,35 +154,17 @@ def describe(stack: str, spec: Spec, planned: Planned, terminal: Terminal) -> st
     return "\n".join(lines) + "\n"
 
 
-Columns = Callable[[Node, Listener, bool], tuple[str, ...]]
-"""The columns of one socket; the flag marks a node's first."""
-
-
-def _columns(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-    return (
-        f"{'+'.join(node.roles)} {node.id}" if first else "",
-        item.name,
-        "+".join(item.scopes),
-        item.protocol,
-        str(item.bind),
-        str(item).removeprefix(f"{item.name}://"),
-    )
-
-
-def _docker_columns(planned: Planned) -> Columns:
-    def row(node: Node, item: Listener, first: bool) -> tuple[str, ...]:
-        published = planned.containers[node.id].ports
-        ports = [str(port) for port in published if port.container_port == item.bind_port]
-        who, *what, address = _columns(node, item, first)
-        return (
-            who,
-            planned.container_of(node.id) if first else "",
-            *what,
-            ", ".join(ports) or "-",
-            address,
-        )
-
-    return row
+def _row(planned: Planned, node: Node, item: Listener, first: bool) -> tuple[str, ...]:
+    """The columns of one socket; ``first`` marks a node's first."""
+    who = f"{'+'.join(node.roles)} {node.id}" if first else ""
+    what = (item.name, "+".join(item.scopes), item.protocol, str(item.bind))
+    address = str(item).removeprefix(f"{item.name}://")
+    if not planned.containers:
+        return (who, *what, address)
+    container = planned.container_of(node.id) if first else ""
+    published = planned.containers[node.id].ports
+    ports = [str(port) for port in published if port.container_port == item.bind_port]
+    return (who, container, *what, ", ".join(ports) or "-", address)
 
 
 def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:

@@ -6,13 +6,12 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+
+from rich import progress
+from rich.console import Console
 
 from earshot.cli.output import tell
 from earshot.report.visible import visible
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 Step = Callable[[str], None]
 
@@ -20,9 +19,6 @@ Step = Callable[[str], None]
 @contextlib.contextmanager
 def steps() -> Iterator[Step]:
     """Yields what is called with a text for each step as it begins."""
-    from rich import progress
-    from rich.console import Console
-
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
         yield tell
@@ -41,7 +37,7 @@ def steps() -> Iterator[Step]:
 class _Live:
     """The running step below, the finished ones with their seconds above it."""
 
-    def __init__(self, live: Progress) -> None:
+    def __init__(self, live: progress.Progress) -> None:
         self._live = live
         self._text = ""
         self._since = 0.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from earshot.cli.output import SUFFIXES, formats, refuse_read, show
 from earshot.errors import EarshotError
 from earshot.project import Project, stack_name
-from earshot.reading import read_bytes
+from earshot.reading import content_of
 from earshot.remote.bucket import fetch, is_url
 from earshot.report import Format
 from earshot.report.json import read_report
@@ -30,7 +30,7 @@ def run(
             remedy="earshot report --stack local, or earshot report FILE...",
         )
     refuse_read([*targets], [Path(name) for name in named if not is_url(name)])
-    report = merge([Source(name, read_report(_bytes(name), name)) for name in named])
+    report = merge(list(map(_source, named)))
     show(report, targets, format)
     return report.exit_code
 
@@ -47,10 +47,6 @@ def _of_stack(stack: str) -> Path:
     return file
 
 
-def _bytes(name: str) -> bytes:
-    if is_url(name):
-        return fetch(name)
-    try:
-        return read_bytes(Path(name))
-    except OSError as reason:
-        raise EarshotError(f"file {name}", observed=f"cannot be read ({reason.strerror})") from None
+def _source(name: str) -> Source:
+    content = fetch(name) if is_url(name) else content_of(Path(name), f"file {name}")
+    return Source(name, read_report(content, name))

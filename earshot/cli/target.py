@@ -28,7 +28,8 @@ class Target:
     contract: Contract | None
     bootstrap: tuple[Address, ...]
     project: Project | None = None
-    stack: str | None = None
+    stack: str = ""
+    """Of the project; empty where there is none."""
     files: tuple[Path, ...] = ()
     """What it is read from, and what belongs to it: nothing that a result may replace."""
 
@@ -37,7 +38,7 @@ class Target:
 
         Raises EarshotError.
         """
-        if file is None and self.project is not None and self.stack is not None:
+        if file is None and self.project is not None:
             kept = self.project.credentials_file(self.stack)
             file = kept if kept.exists() else None
         return {} if file is None else read_client_file(file, f"--client-config {file}")
@@ -45,9 +46,7 @@ class Target:
     @property
     def report_file(self) -> Path | None:
         """Where the last report of this stack is kept; None without a stack."""
-        if self.project is None or self.stack is None:
-            return None
-        return self.project.report_file(self.stack)
+        return self.project.report_file(self.stack) if self.project is not None else None
 
 
 def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Target:

@@ -28,22 +28,16 @@ HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 
 
 @dataclass(frozen=True)
-class Effort:
+class Choice:
     """What the options of the command say; None is the stack's own value, or the default."""
 
     records: int | None = None
     deadline: float | None = None
     jars: str | None = None
     jars_dir: Path | None = None
-    conf: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where the options of the command say to stand."""
-
+    conf: Sequence[str] = ()
     vantages: Path | None = None
-    """A file of standpoints."""
+    """A file of standpoints, which say where to stand."""
     vantage: str | None = None
     """The name of this place, from which everything is validated."""
     only: tuple[str, ...] = ()
@@ -52,8 +46,7 @@ class Standing:
 def run(
     looked_at: tuple[str | None, str | None, str | None],
     client_config: Path | None,
-    effort: Effort,
-    standing: Standing,
+    choice: Choice,
     incarnations: str | None,
     format: Format | None,
     output: Sequence[Path],
@@ -72,14 +65,14 @@ def run(
             observed="is given beside a contract, and all addresses are those of the contract",
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
-    read = filter(None, (client_config, standing.vantages))
+    read = filter(None, (client_config, choice.vantages))
     refuse_read([*files], [*named.files, *read])
     client = named.client_properties(client_config)
-    options = replace(_options(effort, _defaults(named)), client=client, incarnations=lives)
-    standpoints = _standpoints(standing, named, bool(client))
-    if standing.vantage is not None:
+    options = replace(_options(choice, _defaults(named)), client=client, incarnations=lives)
+    standpoints = _standpoints(choice, named, bool(client))
+    if choice.vantage is not None:
         # elsewhere it is a container, whose cache goes with it
-        options = replace(options, vantage=standing.vantage, record=False)
+        options = replace(options, vantage=choice.vantage, record=False)
     notes: tuple[str, ...] = ()
     unknown: tuple[Cell, ...] = ()
     if (contract := named.contract) is None:
@@ -92,7 +85,7 @@ def run(
         if standpoints is None:
             report = prove(contract, options, step)
         else:
-            report = validate_from(standpoints, contract, options, step, standing.only)
+            report = validate_from(standpoints, contract, options, step, choice.only)
     added = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
     report = report.model_copy(update={"incarnations": lives, **added})
     if named.report_file is not None:
@@ -101,30 +94,30 @@ def run(
     return report.exit_code
 
 
-def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standpoint, ...] | None:
+def _standpoints(choice: Choice, named: Target, asked: bool) -> tuple[Standpoint, ...] | None:
     """Where to stand for each scope; None: here, for all of them.
 
     ``asked`` says that there are credentials for listeners that a deploy has none for.
     """
-    if standing.vantage is not None:
-        for option, value in (("--vantages", standing.vantages), ("--only", standing.only)):
+    if choice.vantage is not None:
+        for option, value in (("--vantages", choice.vantages), ("--only", choice.only)):
             if value:
                 what = f"--vantage and {option}"
                 raise EarshotError(what, observed="are both given", allowed="one of them")
         return None
-    if standing.vantages is not None:
-        return read_standpoints(standing.vantages)
-    if named.project is not None and named.stack is not None:
+    if choice.vantages is not None:
+        return read_standpoints(choice.vantages)
+    if named.project is not None:
         kept = named.project.contract_file(named.stack).with_name(standpoint.FILE)
         if kept.exists():
             # what a deploy leaves out is looked at where it is asked for, or can be
             return tuple(
-                it.model_copy(update={"without": {}}) if asked or it.name in standing.only else it
+                it.model_copy(update={"without": {}}) if asked or it.name in choice.only else it
                 for it in read_standpoints(kept)
             )
     if named.contract is not None and in_containers(named.contract.placement):
         return HOST_ALONE
-    if standing.only:
+    if choice.only:
         allowed = "with a stack on Docker hosts, or with --vantages FILE"
         raise EarshotError("--only", observed="there is one vantage: this machine", allowed=allowed)
     return None
@@ -132,20 +125,18 @@ def _standpoints(standing: Standing, named: Target, asked: bool) -> tuple[Standp
 
 def _defaults(named: Target) -> ValidationSpec:
     """What the stack's file says; a stack that was deployed elsewhere may have none here."""
-    if named.project is None or named.stack is None:
-        return ValidationSpec()
-    if not named.project.stack_file(named.stack).exists():
+    if named.project is None or not named.project.stack_file(named.stack).exists():
         return ValidationSpec()
     return named.project.read_cluster(named.stack).validation
 
 
-def _options(effort: Effort, defaults: ValidationSpec) -> ValidationOptions:
+def _options(choice: Choice, defaults: ValidationSpec) -> ValidationOptions:
     return ValidationOptions(
-        records=defaults.records if effort.records is None else effort.records,
-        deadline=effort.deadline or float(defaults.deadline),
-        jars=tuple(Path(it.strip()) for it in (effort.jars or "").split(",") if it.strip()),
-        jars_dir=effort.jars_dir,
-        spark_conf=dict(_property(text) for text in effort.conf),
+        records=defaults.records if choice.records is None else choice.records,
+        deadline=choice.deadline or float(defaults.deadline),
+        jars=tuple(Path(it.strip()) for it in (choice.jars or "").split(",") if it.strip()),
+        jars_dir=choice.jars_dir,
+        spark_conf=dict(_property(text) for text in choice.conf),
         record=True,
     )
 

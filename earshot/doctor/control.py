@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from earshot.doctor.probe import nameservers, resolve
+from earshot.doctor.probe import resolve
+from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.resolvers import DNS_PORT
 from earshot.validation.result import Cell, Report
@@ -37,16 +38,47 @@ WORLD: Final = ("198.41.0.4", "2001:503:ba3e::2:30")
 _UNKNOWN: Final = (Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE)
 
 
+def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
+    """Whether the DNS server at the address ``server`` answers a question that any server knows.
+
+    Any answer counts but SERVFAIL: that is what a forwarder says when nobody is behind it.
+    """
+    import dns.exception
+    import dns.message
+    import dns.query
+    import dns.rcode
+
+    question = dns.message.make_query(".", "SOA")
+    for _ in range(TRIES):
+        try:
+            reply = dns.query.udp(question, server, timeout=limit / TRIES, port=port)
+        except (OSError, ValueError, dns.exception.DNSException):
+            continue  # a packet may be lost
+        return reply.rcode() != dns.rcode.SERVFAIL
+    return False
+
+
+def has_route(address: str) -> bool:
+    """Whether this machine would know where to send a packet for ``address``; none is sent."""
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+    except OSError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class OwnNetwork:
-    """What can be asked of the place that this process runs at."""
+    """What can be asked of the place that this process runs at: this very machine, or container."""
 
-    servers: Callable[[], Sequence[str]]
+    servers: Callable[[], Sequence[str]] = nameservers
     """Its DNS servers."""
-    hears: Callable[[str, float], bool]
+    hears: Callable[[str, float], bool] = hears
     """Whether a DNS server answers anything within some seconds."""
-    resolve: Callable[[Iterable[str], float], Mapping[str, Lookup]]
-    has_route: Callable[[str], bool]
+    resolve: Callable[[Iterable[str], float], Mapping[str, Lookup]] = resolve
+    has_route: Callable[[str], bool] = has_route
 
 
 def mark_inconclusive(
@@ -57,7 +89,7 @@ def mark_inconclusive(
     ``limit`` in seconds bounds each of two questions, asked one after the other.
     """
     failed = [item for item in report.cells if item.vantage == vantage and _may_be_ours(item)]
-    reasons = _reasons(failed, place or here(), limit) if failed else {}
+    reasons = _reasons(failed, place or OwnNetwork(), limit) if failed else {}
     if not reasons:
         return report
     cells = tuple(
@@ -71,11 +103,6 @@ def mark_inconclusive(
         item.model_copy(update=broken) if item.name == vantage else item for item in report.vantages
     )
     return report.model_copy(update={"cells": cells, "vantages": vantages})
-
-
-def here() -> OwnNetwork:
-    """This very machine, or container."""
-    return OwnNetwork(nameservers, hears, resolve, has_route)
 
 
 def _may_be_ours(cell: Cell) -> bool:
@@ -112,37 +139,6 @@ def _no_dns(place: OwnNetwork, limit: float) -> str:
         if any(pool.map(lambda server: place.hears(server, limit), servers)):
             return ""
     return f"no DNS server of this vantage answers ({', '.join(servers)}: nothing in {limit:g} s)"
-
-
-def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
-    """Whether the DNS server at the address ``server`` answers a question that any server knows.
-
-    Any answer counts but SERVFAIL: that is what a forwarder says when nobody is behind it.
-    """
-    import dns.exception
-    import dns.message
-    import dns.query
-    import dns.rcode
-
-    question = dns.message.make_query(".", "SOA")
-    for _ in range(TRIES):
-        try:
-            reply = dns.query.udp(question, server, timeout=limit / TRIES, port=port)
-        except (OSError, ValueError, dns.exception.DNSException):
-            continue  # a packet may be lost
-        return reply.rcode() != dns.rcode.SERVFAIL
-    return False
-
-
-def has_route(address: str) -> bool:
-    """Whether this machine would know where to send a packet for ``address``; none is sent."""
-    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))
-    except OSError:
-        return False
-    return True
 
 
 def _undecided(cell: Cell, reason: str) -> Cell:

@@ -100,19 +100,19 @@ class _Course:
     failed_stage: FailedStage | None = None
 
     def passed(self, stage: Stage, detail: str, seconds: float | None = None) -> None:
-        self._add(stage, Verdict.PASS, detail, seconds)
+        self._add(stage=stage, verdict=Verdict.PASS, detail=detail, seconds=seconds)
 
-    def skipped(self, stage: Stage, reason: str) -> None:
-        self._add(stage, Verdict.SKIP, reason)
+    def skipped(self, reason: str, *stages: Stage) -> None:
+        for stage in stages:
+            self._add(stage=stage, verdict=Verdict.SKIP, detail=reason)
 
-    def failed(self, failed_stage: FailedStage) -> None:
-        self._add(failed_stage.stage, Verdict.FAIL, failed_stage.observed)
-        self.failed_stage = self.failed_stage or failed_stage
+    def failed(self, failed: FailedStage) -> None:
+        self._add(stage=failed.stage, verdict=Verdict.FAIL, detail=failed.observed)
+        self.failed_stage = self.failed_stage or failed
 
-    def _add(self, at: Stage, verdict: Verdict, detail: str, seconds: float | None = None) -> None:
+    def _add(self, **result: Any) -> None:
         if self.failed_stage is None:  # whatever follows a failure says nothing
-            result = StageResult(stage=at, verdict=verdict, detail=detail, seconds=seconds)
-            self.results.append(result)
+            self.results.append(StageResult(**result))
 
     def complete(self) -> tuple[StageResult, ...]:
         """All seven stages; those after the failed one are skipped for that reason."""
@@ -178,8 +178,7 @@ def _approach(facts: Observed) -> _Course:
         _metadata(course, facts, answer)
     elif facts.contact is not None:
         reason = f"no address of {facts.target.listener} answered"
-        course.skipped(Stage.BOOTSTRAP, reason)
-        course.skipped(Stage.METADATA, reason)
+        course.skipped(reason, Stage.BOOTSTRAP, Stage.METADATA)
     if facts.contact is not None:
         _way(course, facts.contact, facts.target, obstacle)
     return course
@@ -201,7 +200,7 @@ def _metadata(course: _Course, facts: Observed, answer: MetadataAnswer) -> None:
         course.passed(Stage.METADATA, f"{listed}, of {count} broker{'' if count == 1 else 's'}")
     else:
         # neither listed nor answering: it is down, and its own address says how
-        course.skipped(Stage.METADATA, f"no listener lists broker {target.broker} any more")
+        course.skipped(f"no listener lists broker {target.broker} any more", Stage.METADATA)
 
 
 def _failed_metadata(facts: Observed, answer: MetadataAnswer) -> FailedStage | None:
@@ -319,9 +318,7 @@ def _exchange(course: _Course, facts: Observed) -> None:
     """Produce and consume."""
     sent, back = facts.produced, facts.consumed
     if not_sent := facts.skip or facts.prevented:
-        course.skipped(Stage.PRODUCE, not_sent)
-        course.skipped(Stage.CONSUME, not_sent)
-        return
+        return course.skipped(not_sent, Stage.PRODUCE, Stage.CONSUME)
     if not isinstance(sent, Sent):
         failure = sent or Failure("timeout", "the deadline passed before it was sent")
         return course.failed(FailedStage(Stage.PRODUCE, failure.error, failure.text))

@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from earshot.doctor.control import LIMIT, mark_inconclusive
 from earshot.doctor.diagnosis import Observed, diagnose, ready, undecided
-from earshot.doctor.probe import nameservers, vantage_resolves
+from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
 from earshot.doctor.survey import (
@@ -31,6 +31,7 @@ from earshot.doctor.survey import (
 )
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
+from earshot.names.configured import nameservers
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
@@ -75,41 +76,35 @@ def examine(
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """
     started, begun = datetime.now(UTC), time.monotonic()
-    properties = dict(client or {})
     end = Deadline(deadline)
-    notes: list[str] = []
     with unwinding_on_sigterm(), _workers(end) as pool:
+        run = _Examination(vantage, dict(client or {}), end, pool, [], on_cell)
         if isinstance(target, Contract):
-            facts = _by_contract(target, bootstrap, properties, end, pool, notes)
-            cluster, seen_as = target.cluster, target
-            notes += _not_compared(target, facts)
+            facts, cluster = run.by_contract(target, bootstrap), target.cluster
+            known: dict[str, Any] = {"cluster_id": target.cluster_id or ""}
+            known |= {"placement": target.placement, "kafka_version": target.kafka_version}
         else:
-            facts = _by_address(target, properties, end, pool)
-            cluster = _cluster_id(facts) or "unknown"
-            seen_as = None
+            facts = run.by_address(target)
+            known = {"cluster_id": _cluster_id(facts)}
+            cluster = known["cluster_id"] or "unknown"
         place = Vantage(name=vantage, where=socket.gethostname(), resolvers=nameservers())
         if _blind(facts):
             reason, unknown = BLIND, Verdict.INCONCLUSIVE
             cells = [undecided(item.target, vantage, reason, unknown) for item in facts]
             place = place.model_copy(update={"verdict": unknown, "reason": reason})
-            run = run_id()
         else:
-            examination = _Examination(cluster, vantage, properties, end, pool, notes, on_cell)
-            cells = examination.run(facts, produce)
-            run = examination.run_id
+            cells = run.decided(facts, produce, cluster)
         left = max(1.0, end.left(LIMIT))
     report = Report(
         kind="doctor",
-        run=run,
+        run=run.run_id,
         cluster=cluster,
-        cluster_id=(seen_as.cluster_id or "") if seen_as else _cluster_id(facts),
-        placement=seen_as.placement if seen_as else "",
-        kafka_version=seen_as.kafka_version if seen_as else "",
         started=started,
         seconds=time.monotonic() - begun,
         cells=tuple(cells),
         vantages=(place,),
-        notes=tuple(notes),
+        notes=tuple(run.notes),
+        **known,
     )
     report = mark_inconclusive(report, vantage, left)
     return report.model_copy(update={"seconds": time.monotonic() - begun})
@@ -123,28 +118,6 @@ def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
     finally:
         end.stop.set()
         pool.shutdown(cancel_futures=True)
-
-
-def _by_contract(
-    contract: Contract,
-    bootstrap: Sequence[Address],
-    client: Mapping[str, str],
-    end: Deadline,
-    pool: ThreadPoolExecutor,
-    notes: list[str],
-) -> list[Observed]:
-    targets = targets_of(contract)
-    addresses: list[ListenerAddress] = [(item.address, item.protocol) for item in targets]
-    given = [(address, _seed_protocol(contract, address, client)) for address in bootstrap]
-    sightings = look([*addresses, *given], client, end, pool)
-    seeds: dict[str, list[MetadataAnswer]] = {}
-    for place in given:
-        answer = sightings[place].answer
-        name = match_listener(contract, place[0], answer)
-        notes.append(_seed_note(place[0], name, sightings[place], contract.cluster_id))
-        if name is not None and answer is not None:
-            seeds.setdefault(name, []).append(answer)
-    return facts_of(targets, sightings, seeds, contract)
 
 
 def _cluster_id(facts: Sequence[Observed]) -> str:
@@ -180,22 +153,6 @@ def _seed_note(address: Address, name: str | None, sighting: Sighting, expected:
     return f"{address} {led}; it advertises {said}"
 
 
-def _by_address(
-    seeds: Sequence[Address], client: Mapping[str, str], end: Deadline, pool: ThreadPoolExecutor
-) -> list[Observed]:
-    protocol = protocol_of(client)
-    sightings = look([(seed, protocol) for seed in seeds], client, end, pool)
-    answers = [item.answer for item in sightings.values() if item.answer is not None]
-    targets = targets_seen(seeds, protocol, answers)
-    new = [(item.address, protocol) for item in targets]
-    sightings |= look([place for place in new if place not in sightings], client, end, pool)
-    groups = {
-        name: [item for item in answers if str(item.asked) in name.split(",")]
-        for name in (target.listener for target in targets)
-    }
-    return facts_of(targets, sightings, groups, None)
-
-
 def _blind(facts: Sequence[Observed]) -> bool:
     """Whether no name resolved and this machine is to blame."""
     lookups = [item.contact.lookup for item in facts if item.contact is not None]
@@ -204,9 +161,8 @@ def _blind(facts: Sequence[Observed]) -> bool:
 
 @dataclass
 class _Examination:
-    """The records of one run: one topic, a record per cell, and the topic gone at the end."""
+    """One run: one topic, a record per cell, and the topic gone at the end."""
 
-    cluster: str
     vantage: str
     client: Mapping[str, str]
     end: Deadline
@@ -215,8 +171,40 @@ class _Examination:
     on_cell: OnCell | None
     run_id: str = field(default_factory=lambda: run_id())
 
-    def run(self, facts: Sequence[Observed], produce: bool) -> list[Cell]:
-        """A cell per entry of ``facts``, in the same order."""
+    def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observed]:
+        """What is seen at the addresses of ``contract``, and at those of ``bootstrap``."""
+        targets = targets_of(contract)
+        addresses: list[ListenerAddress] = [(item.address, item.protocol) for item in targets]
+        given = [(address, _seed_protocol(contract, address, self.client)) for address in bootstrap]
+        sightings = look([*addresses, *given], self.client, self.end, self.pool)
+        seeds: dict[str, list[MetadataAnswer]] = {}
+        for place in given:
+            answer = sightings[place].answer
+            name = match_listener(contract, place[0], answer)
+            self.notes.append(_seed_note(place[0], name, sightings[place], contract.cluster_id))
+            if name is not None and answer is not None:
+                seeds.setdefault(name, []).append(answer)
+        facts = facts_of(targets, sightings, seeds, contract)
+        self.notes += _not_compared(contract, facts)
+        return facts
+
+    def by_address(self, seeds: Sequence[Address]) -> list[Observed]:
+        """What is seen at ``seeds``, and at the addresses that they advertise."""
+        protocol = protocol_of(self.client)
+        places = [(seed, protocol) for seed in seeds]
+        sightings = look(places, self.client, self.end, self.pool)
+        answers = [item.answer for item in sightings.values() if item.answer is not None]
+        targets = targets_seen(seeds, protocol, answers)
+        new = [it for target in targets if (it := (target.address, protocol)) not in sightings]
+        sightings |= look(new, self.client, self.end, self.pool)
+        groups = {
+            name: [item for item in answers if str(item.asked) in name.split(",")]
+            for name in (target.listener for target in targets)
+        }
+        return facts_of(targets, sightings, groups, None)
+
+    def decided(self, facts: Sequence[Observed], produce: bool, cluster: str) -> list[Cell]:
+        """A cell per entry of ``facts``, in the same order; ``cluster`` is in the topic's name."""
         cells: list[Cell | None] = [None] * len(facts)
         waiting: dict[int, Observed] = {}
         for index, item in enumerate(facts):
@@ -224,7 +212,7 @@ class _Examination:
                 waiting[index] = item
             else:
                 cells[index] = self._decide(item if produce else replace(item, skip=NOT_ASKED))
-        with contextlib.closing(self._exchange(waiting)) as exchanged:
+        with contextlib.closing(self._exchange(waiting, cluster)) as exchanged:
             for index, item in exchanged:
                 cells[index] = self._decide(item)
         return [cell for cell in cells if cell is not None]
@@ -236,13 +224,13 @@ class _Examination:
         return cell
 
     def _exchange(
-        self, waiting: Mapping[int, Observed]
+        self, waiting: Mapping[int, Observed], cluster: str
     ) -> Generator[tuple[int, Observed], None, None]:
         if not waiting:
             return
         access = ReachedBrokers.widest((item.target for item in waiting.values()), self.client)
         lifetime = self.end.seconds + CLEAN_UP_LIMIT
-        topic = RunTopic(self.cluster, self.run_id, lifetime, access, self.end)
+        topic = RunTopic(cluster, self.run_id, lifetime, access, self.end)
         try:
             brokers = sorted({item.target.broker for item in waiting.values()})
             given = self.end.left()

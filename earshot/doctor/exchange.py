@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from earshot.doctor.diagnosis import Sent
 from earshot.listeners.address import Address
-from earshot.validation.client import Errors, Failure, failure_of
+from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
 
 PAYLOAD: Final = 64
@@ -70,63 +70,56 @@ def produce(
     """
     limit = end.left(STAGE_LIMIT)
     patience = Deadline(limit)
-    deliveries: list[_Delivery] = []
-
-    def keep(error: KafkaError) -> None:
-        for delivery in deliveries:
-            delivery.errors(error)
-
+    met = EachErrors((it.partition, Errors(it.leader)) for it in destinations)
     settings = {
         "acks": "all",
         "linger.ms": 0,
         "message.timeout.ms": max(100, int(limit * 1000)),
-        "error_cb": keep,
+        "error_cb": met,
     }
     producer = Producer(dict(values) | settings)
-    deliveries += [_Delivery(producer, topic, it, patience) for it in destinations]
     leaders = _leaders(producer, topic, limit / 2, end)
-    waiting, unsent = list(deliveries), list(deliveries)
+    waiting = [_Delivery(it, topic, producer, met[it.partition], patience) for it in destinations]
+    unsent = list(waiting)
     try:
         while waiting and end.left() and patience.left():
             if unsent:
                 led = next(leaders)
-                for delivery in [it for it in unsent if led is None or it.partition in led]:
+                for delivery in [it for it in unsent if led is None or it.to.partition in led]:
                     delivery.send()
                     unsent.remove(delivery)
             producer.poll(0.01 if unsent else _PATIENCE)
             for delivery in [it for it in waiting if it.outcome is not None]:
                 waiting.remove(delivery)
-                yield delivery.partition, delivery.ended(limit)
+                yield delivery.to.partition, delivery.ended()
         for delivery in waiting:
-            yield delivery.partition, delivery.ended(limit)
+            yield delivery.to.partition, delivery.ended()
     finally:
         producer.purge()
 
 
+@dataclass(eq=False)
 class _Delivery:
     """Records to one partition, each once the one before it is acknowledged."""
 
-    def __init__(
-        self, producer: Producer, topic: str, destination: Destination, patience: Deadline
-    ) -> None:
-        self.partition = destination.partition
-        self.errors = Errors(destination.leader)
-        self.outcome: Sent | Failure | None = None
-        self._headers = destination.headers
-        self._producer = producer
-        self._topic = topic
-        self._patience = patience
-        self._acknowledged = 0
-        self._best: Sent | None = None
-        self._left = patience.seconds
+    to: Destination
+    topic: str
+    producer: Producer
+    errors: Errors
+    patience: Deadline
+    outcome: Sent | Failure | None = None
+    _acknowledged: int = 0
+    _best: Sent | None = None
+    _left: float = 0.0
+    """Seconds for another one when the last was acknowledged."""
 
-    def ended(self, limit: float) -> Sent | Failure:
-        """What became of them; ``limit`` is the seconds that were given."""
+    def ended(self) -> Sent | Failure:
+        """What became of them."""
         if self.outcome is not None:
             return self.outcome
         if self._best is not None and self._left < UNTIMED:
             return self._best  # it came through, if late
-        late = Failure("timeout", f"no acknowledgement within {limit:.1f} s")
+        late = Failure("timeout", f"no acknowledgement within {self.patience.seconds:.1f} s")
         return self.errors.first() or late
 
     def send(self) -> None:
@@ -141,7 +134,7 @@ class _Delivery:
                 self.outcome = met or failure
                 return
             latency = 1000 * (message.latency() or 0.0)
-            sent = Sent(self.partition, message.offset() or 0, latency, checksum)
+            sent = Sent(self.to.partition, message.offset() or 0, latency, checksum)
             self._acknowledged += 1
             timed = self._acknowledged - 1
             if timed <= 1 or self._best is None or latency < self._best.latency_ms:
@@ -149,16 +142,16 @@ class _Delivery:
             if timed and (timed == TIMED or self._best.latency_ms < QUICK_MS):
                 self.outcome = self._best
                 return
-            self._left = self._patience.left()
+            self._left = self.patience.left()
             self.send()
 
         added = {"sequence": str(self._acknowledged), "checksum": str(checksum)}
         try:
-            self._producer.produce(
-                self._topic,
+            self.producer.produce(
+                self.topic,
                 value,
-                partition=self.partition,
-                headers=list((dict(self._headers) | added).items()),
+                partition=self.to.partition,
+                headers=list((dict(self.to.headers) | added).items()),
                 on_delivery=acknowledged,
             )
         except KafkaException as error:
@@ -200,20 +193,15 @@ def consume(
     Beside a record stands the address of its partition's leader.
     """
     waiting = {sent.partition: sent for _, sent in records}
-    met = {sent.partition: Errors(leader) for leader, sent in records}
+    met = EachErrors((sent.partition, Errors(leader)) for leader, sent in records)
     failures: dict[int, Failure] = {}
-
-    def keep(error: KafkaError) -> None:
-        for errors in met.values():
-            errors(error)
-
     settings = {
         "group.id": GROUP,
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
-        "error_cb": keep,
+        "error_cb": met,
     }
     begun = time.monotonic()
     consumer = Consumer(dict(values) | settings)

@@ -10,12 +10,11 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT, Address, bracketed
-from earshot.names.configured import RESOLV_CONF, configuration, read_resolv_conf
+from earshot.names.configured import configuration
 from earshot.names.lookup import Diagnosis, Lookup, look_up
 from earshot.names.resolvers import SystemResolver
 from earshot.validation.client import Failure, refuses_certificate
@@ -121,14 +120,6 @@ def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
         return lookup
     hint = f"the DNS server {' and '.join(knowing)} resolves it, but another one denied it first"
     return replace(lookup, detail="; ".join(filter(None, (lookup.detail, hint))))
-
-
-def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
-    """The DNS servers that this machine's own resolver asks, for the report."""
-    try:
-        return read_resolv_conf(file.read_text(errors="replace")).servers
-    except OSError:
-        return ()
 
 
 def vantage_resolves() -> bool:

@@ -20,9 +20,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.probe import connects
 from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
-from earshot.doctor.survey import targets_of
+from earshot.doctor.survey import targets_reached
 from earshot.listeners.address import Address
-from earshot.validation.client import Errors, Failure, configuration, failure_of
+from earshot.validation.client import EachErrors, Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import refusal
@@ -83,12 +83,11 @@ def proving(
 def _prove(
     contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Proof:
-    passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
-    reached = [it for it in targets_of(contract) if (it.listener, it.broker) in passed]
-    pairs = ring([target.broker for target in reached])
+    living = targets_reached(contract, cells)
+    pairs = ring([target.broker for target in living])
     if not pairs:
         return Proof()
-    access = ReachedBrokers.widest(reached, client)
+    access = ReachedBrokers.widest(living, client)
     topic = RunTopic(contract.cluster, run, end.seconds, access, end, suffix="-copies")
     try:
         created = topic.create(pairs)
@@ -97,8 +96,8 @@ def _prove(
             unknown = (Verdict.INCONCLUSIVE, refusal(created), reason)
             results = tuple(_result(pair, contract, *unknown) for pair in pairs)
         else:
-            outcomes = _send(pairs, created, reached, client, end)
-            outcomes |= gone(outcomes, {target.broker: target.address for target in reached})
+            outcomes = _send(pairs, created, living, client, end)
+            outcomes |= gone(outcomes, {target.broker: target.address for target in living})
             results = check_replication(outcomes, contract, cells)
     finally:
         note = topic.delete()
@@ -194,20 +193,16 @@ class _Sender:
         self.pairs: list[Pair] = []
         self._outcomes = outcomes
         # what is met at another broker says nothing about this one
-        self._errors = {target.broker: Errors(target.address) for target in leaders}
+        self._errors = EachErrors((it.broker, Errors(it.address)) for it in leaders)
         bootstrap = ",".join(str(target.address) for target in leaders)
         settings = {
             "acks": "all",
             "linger.ms": 0,
             # longer than the outcome is waited for
             "message.timeout.ms": int(2000 * LIMIT),
-            "error_cb": self._keep,
+            "error_cb": self._errors,
         }
         self.producer = Producer(configuration(bootstrap, leaders[0].protocol, client) | settings)
-
-    def _keep(self, error: KafkaError) -> None:
-        for errors in self._errors.values():
-            errors(error)
 
     def met(self, pair: Pair) -> Failure | None:
         """What the client ran into on its way to the leader of ``pair``."""
@@ -268,11 +263,7 @@ def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int,
     leaders = sorted({leader for leader, _ in pairs})
     followers = sorted({follower for _, follower in pairs})
     name = contract.inter_broker or "the inter-broker listener"
-    advertised = {
-        broker.id: f" ({broker.advertised[name].address})"
-        for broker in contract.brokers
-        if name in broker.advertised
-    }
+    advertised = {id: f" ({at})" for it, id, at in contract.places if it.name == name}
     whence = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
     those, copy = _brokers(followers), "copies" if len(followers) == 1 else "copy"
     if len(leaders) > 1:

@@ -39,9 +39,6 @@ STEER_LIMIT: Final = 1.0
 CLEAN_UP_LIMIT: Final = 3.0
 """Seconds for deleting the topic, beyond the deadline if need be."""
 
-OVERTAKEN: Final = 0.5
-"""Seconds after which a request to create, sent before one to delete, has been carried out."""
-
 
 @dataclass(frozen=True)
 class ReachedBrokers:
@@ -60,18 +57,17 @@ class ReachedBrokers:
         chosen = max(by_listener.values(), key=len)
         return cls(chosen[0].protocol, {item.broker: item.address for item in chosen}, client)
 
-    def admin(self) -> AdminClient:
-        """A client that comes in by any of the brokers."""
-        bootstrap = ",".join(map(str, self.brokers.values()))
-        return admin_client(bootstrap, self.protocol, self.client)
-
-    def steer(self, admin: AdminClient) -> None:
-        """Sees that requests of ``admin`` go to a broker that still accepts connections."""
+    def steered(self, admin: AdminClient | None) -> AdminClient:
+        """``admin``, or a new client of them; its requests go to one that accepts connections."""
+        if admin is None:
+            bootstrap = ",".join(map(str, self.brokers.values()))
+            admin = admin_client(bootstrap, self.protocol, self.client)
 
         def reachable(broker: int) -> bool:
             return broker in self.brokers and connects(self.brokers[broker], STEER_LIMIT)
 
         steer(admin, reachable, STEER_LIMIT)
+        return admin
 
 
 @dataclass(frozen=True)
@@ -127,9 +123,7 @@ class RunTopic:
 
     def _steered(self) -> AdminClient:
         """One client for all, as a login costs time; each time to a broker that is there."""
-        if self._admin is None:
-            self._admin = self.access.admin()
-        self.access.steer(self._admin)
+        self._admin = self.access.steered(self._admin)
         return self._admin
 
     def _create(self, wanted: Sequence[Replicas], limit: float) -> Partitions:
@@ -165,7 +159,7 @@ class RunTopic:
         unsure = isinstance(self._created, Failure)
         failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
         if unsure and failure is None:
-            time.sleep(OVERTAKEN)
+            time.sleep(0.5)  # in which a request to create, sent before, has been carried out
             failure = delete_topic(self._steered(), self._name, 1.0)
         if failure is None:
             return ""

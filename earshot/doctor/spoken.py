@@ -12,7 +12,6 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,25 +50,20 @@ class Spoken:
 def spoken(peer: tuple[str, int], limit: float) -> Spoken:
     """What the listener at ``peer`` (address, port) speaks; ``limit`` in seconds, for it all."""
     end = time.monotonic() + limit
-    with contextlib.suppress(OSError), _connection(peer, end) as plain:
+    with contextlib.suppress(OSError), socket.create_connection(peer, _left(end)) as plain:
         mechanisms = _mechanisms(plain, end)
         if mechanisms is not None:
             return Spoken(False, mechanisms)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is confided
     try:
-        with _connection(peer, end) as plain, context.wrap_socket(plain) as secured:
+        plain = socket.create_connection(peer, _left(end))
+        with plain, context.wrap_socket(plain) as secured:
             with contextlib.suppress(OSError):  # it may want to see a certificate first
                 return Spoken(True, _mechanisms(secured, end))
             return Spoken(True)
     except OSError:
         return Spoken()
-
-
-@contextlib.contextmanager
-def _connection(peer: tuple[str, int], end: float) -> Iterator[socket.socket]:
-    with socket.create_connection(peer, _left(end)) as connection:
-        yield connection
 
 
 def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None:
@@ -78,12 +72,12 @@ def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None
     body = struct.pack(">hhih", _SASL_HANDSHAKE, 1, 1, -1) + struct.pack(">h", len(wanted)) + wanted
     connection.settimeout(_left(end) / 2)
     connection.sendall(struct.pack(">i", len(body)) + body)
-    answer = _exactly(connection, 4)
-    size = struct.unpack(">i", answer)[0] if len(answer) == 4 else 0
-    if not 10 <= size <= _LONGEST:
-        return None
-    content = _exactly(connection, size)
     try:
+        with connection.makefile("rb") as received:
+            (size,) = struct.unpack(">i", received.read(4))
+            if not 10 <= size <= _LONGEST:
+                return None
+            content = received.read(size)
         id, error, count = struct.unpack_from(">ihi", content)
         if id != 1 or error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
             return None
@@ -96,14 +90,6 @@ def _mechanisms(connection: socket.socket, end: float) -> tuple[str, ...] | None
     except (struct.error, UnicodeDecodeError):
         return None
     return tuple(found)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    """``size`` bytes, or fewer where the other side ends before."""
-    content = b""
-    while len(content) < size and (more := connection.recv(size - len(content))):
-        content += more
-    return content
 
 
 def _left(end: float) -> float:

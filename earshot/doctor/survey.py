@@ -36,6 +36,8 @@ from earshot.validation.metadata import (
     match_listener,
     unexpected,
 )
+from earshot.validation.result import Cell
+from earshot.validation.terms import Verdict
 
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
@@ -145,11 +147,15 @@ def _speaks(contact: Contact, protocol: Protocol, actual: Spoken) -> Contact:
 def targets_of(contract: Contract) -> list[CellTarget]:
     """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
     return [
-        CellTarget(it.name, it.protocol, broker.id, broker.advertised[it.name].address, it.scopes)
-        for it in contract.listeners
-        for broker in contract.brokers
-        if it.name in broker.advertised
+        CellTarget(it.name, it.protocol, id, address, it.scopes)
+        for it, id, address in contract.places
     ]
+
+
+def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarget]:
+    """The targets of ``contract`` whose ``cells`` passed."""
+    passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
+    return [it for it in targets_of(contract) if (it.listener, it.broker) in passed]
 
 
 def targets_seen(

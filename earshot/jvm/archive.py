@@ -52,10 +52,9 @@ def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tup
 def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
     """Whether the archive for all three is there, and a JVM can use it."""
     try:
-        folder = _folder(java, class_path, work)
+        return _is_complete(_folder(java, class_path, work))
     except OSError:  # no such jar: the start of the JVM reports it
         return False
-    return SEPARATOR not in str(folder) and _is_complete(folder)
 
 
 def recording(java: Path, class_path: Sequence[Path], work: str = "") -> Recording | None:
@@ -73,8 +72,6 @@ class Recording:
         """Raises OSError where the per-user cache cannot be written, or no JVM can read there."""
         self._sources = _sources(java, class_path, work)
         self._target = _folder(java, class_path, work)
-        if SEPARATOR in str(self._target):
-            raise OSError(errno.EINVAL, "a JVM takes this path apart", str(self._target))
         home = self._target.parent
         home.mkdir(parents=True, exist_ok=True)
         for old in home.glob(f"{RECORDING}*"):
@@ -119,8 +116,12 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _folder(java: Path, class_path: Sequence[Path], work: str) -> Path:
+    """Raises OSError where there is no such file, and where no JVM can read an archive."""
     text = json.dumps(_sources(java, class_path, work), sort_keys=True)
-    return cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    folder = cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    if SEPARATOR in str(folder):
+        raise OSError(errno.EINVAL, "a JVM takes this path apart", str(folder))
+    return folder
 
 
 def _sources(java: Path, class_path: Sequence[Path], work: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from earshot.jvm.java import Java, jvm_environment
 
 DEADLINE = 60
 """Seconds for the whole question; it takes one, on a machine that has time."""
-_CHILD = Path(__file__).with_name("settings_parser.py")
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,11 @@ def ask_kafka(
     }
     said, problem = _ask(json.dumps(question), deadline)
     if problem:
-        remedy = f"see that {java.executable} runs, then run the same command again"
-        what, observed = (
+        raise EarshotError(
             "Kafka's own check of the brokers' settings",
-            f"could not be asked: {problem}",
+            observed=f"could not be asked: {problem}",
+            remedy=f"see that {java.executable} runs, then run the same command again",
         )
-        raise EarshotError(what, observed=observed, remedy=remedy)
     answer = json.loads(said)
     refusals = {int(id): str(text) for id, text in answer["refusals"].items()}
     return ParserAnswer(refusals, answer["metadata_version"])
@@ -80,7 +78,7 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
     A process of its own: py4j takes every JVM for Spark's where Spark runs in the same process.
     """
     with subprocess.Popen(
-        [sys.executable, "-P", str(_CHILD)],
+        [sys.executable, "-P", Path(__file__).with_name("settings_parser.py")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

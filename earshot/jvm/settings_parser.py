@@ -95,10 +95,8 @@ def _refusal(gateway: JavaGateway, text: str) -> str:
         jvm.kafka.server.KafkaConfig.fromProps(properties, False)
     except Py4JJavaError as error:
         cause = error.java_exception
-        if java_gateway.is_instance_of(
-            gateway, cause, "java.lang.Error"
-        ):  # jars that do not fit together
-            raise
+        if java_gateway.is_instance_of(gateway, cause, "java.lang.Error"):
+            raise  # of jars that do not fit together
         return str(cause.getMessage() or cause.toString())
     return _lacking(gateway, properties)
 

@@ -20,7 +20,6 @@ from earshot.names.resolvers import parse_server
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
 BEHIND_STUB: Final = Path("/run/systemd/resolve/resolv.conf")
 """Where systemd-resolved lists the servers of every link, a VPN's among them."""
-SCUTIL_SECONDS: Final = 3.0
 _STUBS: Final = frozenset({"127.0.0.53", "127.0.0.54"})
 _RESOLVER: Final = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _ENTRY: Final = re.compile(
@@ -49,6 +48,11 @@ def read_resolv_conf(text: str) -> Configuration:
         elif len(words) > 1 and words[0] in ("search", "domain"):
             search = tuple(words[1:]) if words[0] == "search" else (words[1],)
     return Configuration(_usable(servers), _domains(search))
+
+
+def nameservers(file: Path = RESOLV_CONF) -> tuple[str, ...]:
+    """The DNS servers in ``file``: by default those that this machine's own resolver asks."""
+    return read_resolv_conf(_text(file)).servers
 
 
 def read_scutil(text: str) -> Configuration:
@@ -81,7 +85,7 @@ def configuration(platform: str = sys.platform) -> Configuration:
     others: the servers behind it, of every link, stand in its place.
     """
     found = read_resolv_conf(_text(RESOLV_CONF))
-    behind = read_resolv_conf(_text(BEHIND_STUB)).servers
+    behind = nameservers(BEHIND_STUB)
     if behind and _STUBS & set(found.servers):
         others = [item for item in found.servers if item not in _STUBS]
         found = Configuration(_usable([*behind, *others]), found.search)
@@ -123,7 +127,7 @@ def _scutil() -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=SCUTIL_SECONDS,
+            timeout=3.0,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -6,6 +6,7 @@ Source: RFC 1035, section 4.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import struct
@@ -52,28 +53,25 @@ def addresses(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> S
     """The addresses in the answer ``received``, or None where it cannot be used: where it answers
     another question, is cut off, or says that the server failed. Raises `dns.resolver.NXDOMAIN`
     and `NoAnswer`."""
-    try:
-        return _usual(asked, received, kind)
-    except (_Unusual, struct.error):
-        return _any(asked, received)
+    with contextlib.suppress(struct.error):
+        found = _usual(asked, received, kind)
+        if found is not None:
+            return found
+    return _any(asked, received)
 
 
-class _Unusual(Exception):
-    """An answer of another shape."""
-
-
-def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str]:
-    """The addresses of an answer that holds nothing else."""
+def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+    """The addresses of an answer that holds nothing else; None for one of another shape."""
     id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
     expected = (*_HEADER.unpack_from(asked)[:1], 1, asked[_HEADER.size :])
     belongs = (id, questions, received[_HEADER.size : len(asked)]) == expected
     code = flags & _CODE
     if not belongs or flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
-        raise _Unusual
+        return None
     if not answers and code == dns.rcode.NXDOMAIN:
         raise dns.resolver.NXDOMAIN
     if code != dns.rcode.NOERROR:
-        raise _Unusual
+        return None
     if not answers:
         raise dns.resolver.NoAnswer
     family, length = _FAMILIES[kind]
@@ -83,7 +81,7 @@ def _usual(asked: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequ
         at += _RECORD.size + length
         shape = (_ASKED_NAME, kind, dns.rdataclass.IN, length)
         if (owner, held, network, size) != shape or at > len(received):
-            raise _Unusual
+            return None
         found.append(socket.inet_ntop(family, received[at - length : at]))
     return found
 

@@ -14,9 +14,6 @@ from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.lookup import Lookup, Resolver, look_up
 from earshot.names.resolvers import SystemResolver
 
-_LOOKUP_SECONDS = 5.0
-LOOPBACKS = ("127.0.0.1", "::1")
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -44,7 +41,7 @@ def this_machine(
         check_host(name)
     except AddressError as error:
         return Machine(own, why_unnamed=error.line)
-    lookup = look_up([(name, resolver or SystemResolver())], _LOOKUP_SECONDS)
+    lookup = look_up([(name, resolver or SystemResolver())], seconds=5.0)
     (answer,) = lookup.values()
     address, why = _own_address(name, answer, own)
     return Machine(own, name if address else None, address, why)
@@ -52,7 +49,7 @@ def this_machine(
 
 def own_addresses() -> tuple[str, ...]:
     """Every address of every interface that psutil lists, and loopback."""
-    found = dict.fromkeys(LOOPBACKS)
+    found = dict.fromkeys(("127.0.0.1", "::1"))
     rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
     listed = (it.address for it in rows if it.family in (socket.AF_INET, socket.AF_INET6))
     found |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)

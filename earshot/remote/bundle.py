@@ -35,7 +35,7 @@ def bundle(folder: Path) -> Bundle:
     sha256 = hashlib.sha256(content).hexdigest()
     file = folder / f"validator-{sha256[:12]}.tar"
     if not file.exists():
-        cache.write_bytes(file, content)
+        cache.write(file, content)
     for older in folder.glob("validator-*.tar"):
         if older != file:
             older.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What a report can be written as."""
+    """What a report can be written as; each is a module here with a function of that name."""
 
     TEXT = "text"
     JSON = "json"
@@ -25,24 +26,10 @@ def render(report: Report, format: Format | str, terminal: Terminal | None = Non
 
     Raises ValueError for a format that there is not.
     """
-    match Format(format):
-        case Format.TEXT:
-            from earshot.report.text import text
+    if Format(format) is Format.TEXT:
+        from earshot.report.text import text
 
-            return text(report, terminal)
-        case Format.JSON:
-            from earshot.report.json import json
-
-            return json(report)
-        case Format.JUNIT:
-            from earshot.report.junit import junit
-
-            return junit(report)
-        case Format.MARKDOWN:
-            from earshot.report.markdown import markdown
-
-            return markdown(report)
-        case Format.HTML:
-            from earshot.report.html import html
-
-            return html(report)
+        return text(report, terminal)
+    module = importlib.import_module(f"earshot.report.{format}")
+    written: str = getattr(module, format)(report)
+    return written

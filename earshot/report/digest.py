@@ -6,13 +6,13 @@ Formats differ in ink only; what belongs together is decided here, once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from earshot.listeners.listed import SHOWN, numbered
 from earshot.listeners.terms import Scope
 from earshot.validation.result import (
-    Cause,
     Cell,
     Delivery,
     Replication,
@@ -22,6 +22,9 @@ from earshot.validation.result import (
     combine,
 )
 from earshot.validation.terms import Verdict
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 gravity = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP, Verdict.PASS).index
 """The gravest has the lowest number."""
@@ -83,25 +86,17 @@ def _of_pairs(pairs: list[Replication]) -> Problem:
     if len(leaders) > 1 and len(followers) > 1:
         title = f"replication between {numbered('broker', leaders | followers)}"
     title += f", through {first.listener}" if first.listener else ""
-    return Problem(first.verdict, title, replication_facts(first))
+    return Problem(first.verdict, title, facts(first))
 
 
-def facts(cell: Cell) -> Facts:
-    """Why ``cell`` did not pass."""
-    return _facts(str(cell.failed_stage or ""), cell.cause, cell.reason)
-
-
-def replication_facts(pair: Replication) -> Facts:
-    """Why ``pair`` did not pass."""
-    return _facts("replication", pair.cause, pair.reason)
-
-
-def _facts(stage: str, cause: Cause | None, reason: str) -> Facts:
+def facts(seen: Cell | Replication) -> Facts:
+    """Why ``seen`` did not pass."""
+    stage = str(seen.failed_stage or "") if isinstance(seen, Cell) else "replication"
     known = [("stage", stage)]
-    if cause is not None:
+    if cause := seen.cause:
         known += [("cause", cause.kind), ("observed", cause.observed)]
         known += [("expected", cause.expected), ("fix", cause.remedy)]
-    known.append(("reason", reason))
+    known.append(("reason", seen.reason))
     return tuple((label, text) for label, text in known if text)
 
 
@@ -160,9 +155,6 @@ ODDITIES = ("unknown", "duplicated", "out_of_order", "corrupt", "misrouted", "fo
 
 def matrices(report: Report) -> tuple[Matrix, ...]:
     """One matrix per vantage that has cells, in the order of their first cell."""
-    grouped: dict[str, list[Cell]] = {}
-    for cell in report.cells:
-        grouped.setdefault(cell.vantage, []).append(cell)
     known = {vantage.name: vantage for vantage in vantages(report)}
     return tuple(
         Matrix(
@@ -171,7 +163,7 @@ def matrices(report: Report) -> tuple[Matrix, ...]:
             brokers=tuple(sorted({cell.broker for cell in cells})),
             cells={(cell.listener, cell.broker): cell for cell in cells},
         )
-        for name, cells in grouped.items()
+        for name, cells in grouped(report.cells, lambda cell: cell.vantage).items()
     )
 
 
@@ -185,57 +177,60 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
 
 def problems(report: Report) -> tuple[Problem, ...]:
     """Every cell that did not pass, the gravest first; cells of one cause stand together."""
-    grouped: dict[tuple[object, ...], list[Cell]] = {}
-    for cell in report.cells:
-        if cell.verdict != Verdict.PASS:
-            key = (cell.verdict, cell.vantage, cell.listener, _likeness(cell))
-            grouped.setdefault(key, []).append(cell)
-    return _gravest_first(map(_of_cells, grouped.values()))
+    unwell = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
+    return _gravest_first(map(_of_cells, grouped(unwell, _likeness).values()))
 
 
 def shortcomings(report: Report) -> tuple[Problem, ...]:
     """What did not pass of the cells and of replication, the gravest first."""
-    grouped: dict[object, list[Replication]] = {}
-    for pair in report.replication:
-        if pair.verdict != Verdict.PASS:
-            grouped.setdefault((pair.verdict, pair.cause, pair.reason), []).append(pair)
-    return _gravest_first([*problems(report), *map(_of_pairs, grouped.values())])
+    unwell = (pair for pair in report.replication if pair.verdict != Verdict.PASS)
+    alike = grouped(unwell, lambda pair: (pair.verdict, pair.cause, pair.reason))
+    return _gravest_first([*problems(report), *map(_of_pairs, alike.values())])
 
 
 def _gravest_first(found: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda item: gravity(item.verdict)))
 
 
-def _likeness(cell: Cell) -> str:
-    """The facts of ``cell`` without what only names it: listener, address, host, port, broker."""
+def _likeness(cell: Cell) -> tuple[str, ...]:
+    """What cells of one cause share; of their facts, what names neither listener, address, host,
+    port nor broker."""
     text = "\n".join(text for _, text in facts(cell))
     host, port = cell.address
     # a listener without a name is called by its bootstrap address, which may be a broker's own
     for own in filter(None, (cell.listener, str(cell.address), host)):
         text = text.replace(own, "{address}")
-    return re.sub(rf"\b({broker_name(cell.broker)}|{port})\b", "{own}", text)
+    text = re.sub(rf"\b({broker_name(cell.broker)}|{port})\b", "{own}", text)
+    return cell.verdict, cell.vantage, cell.listener, text
 
 
 def pairs(report: Report) -> tuple[Pair, ...]:
     """Deliveries by the listeners they took."""
-    grouped: dict[tuple[str, str], list[Delivery]] = {}
-    for part in report.delivery:
-        grouped.setdefault((part.written_through, part.read_through), []).append(part)
-    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in grouped.items())
+    found = grouped(report.delivery, lambda part: (part.written_through, part.read_through))
+    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in found.items())
 
 
 def copies(report: Report) -> tuple[Copies, ...]:
     """Who copies from whom, a leader's followers together."""
-    grouped: dict[tuple[int, Verdict], list[int]] = {}
-    for pair in report.replication:
-        grouped.setdefault((pair.leader, pair.verdict), []).append(pair.follower)
-    return tuple(Copies(it[0], tuple(sorted(ids)), it[1]) for it, ids in grouped.items())
+    found = grouped(report.replication, lambda pair: (pair.leader, pair.verdict))
+    return tuple(
+        Copies(leader, tuple(sorted(pair.follower for pair in pairs)), verdict)
+        for (leader, verdict), pairs in found.items()
+    )
 
 
 def between_brokers(report: Report) -> str:
     """`through INTERNAL`, or where no contract names that listener, `between brokers`."""
     listener = next((pair.listener for pair in report.replication), "")
     return f"through {listener}" if listener else "between brokers"
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """``items`` by what ``key`` says of each, in the order in which they stand."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

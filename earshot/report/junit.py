@@ -79,58 +79,55 @@ def _cells(matrix: digest.Matrix) -> Iterator[ET.Element]:
 
 def _cell(cell: Cell) -> ET.Element:
     spent = sum(stage.seconds or 0 for stage in cell.stages)
-    case = _case(f"{cell.vantage}.{cell.listener}", digest.cell_name(cell), spent)
-    _not_passed(case, cell, str(cell.failed_stage or "cell"), digest.facts(cell))
-    return case
+    return _checked(f"{cell.vantage}.{cell.listener}", digest.cell_name(cell), cell, spent)
 
 
 def _delivery(pair: digest.Pair) -> ET.Element:
-    case = _case("delivery", f"{pair.written_through} to {pair.read_through}", 0)
-    details = "\n".join((wording.fates(pair), *pair.examples))
-    _outcome(case, pair.verdict, "delivery", wording.fates(pair), details)
-    return case
+    name, fates = f"{pair.written_through} to {pair.read_through}", wording.fates(pair)
+    details = "\n".join((fates, *pair.examples))
+    return _case("delivery", name, pair.verdict, "delivery", fates, details)
 
 
 def _replication(pair: Replication) -> ET.Element:
     names = f"{digest.broker_name(pair.leader)} to {digest.broker_name(pair.follower)}"
-    case = _case("replication", names, 0)
-    _not_passed(case, pair, "replication", digest.replication_facts(pair))
-    return case
+    return _checked("replication", names, pair)
 
 
-def _not_passed(
-    case: ET.Element, seen: Cell | Replication, stage: str, facts: digest.Facts
-) -> None:
+def _checked(classname: str, name: str, seen: Cell | Replication, seconds: float = 0) -> ET.Element:
+    facts = digest.facts(seen)
     kind, message = str(seen.verdict), seen.reason
     if seen.cause is not None:
-        kind, message = seen.cause.kind, f"{stage}: {seen.cause.observed}"
+        kind = seen.cause.kind
+        message = f"{dict(facts).get('stage', 'cell')}: {seen.cause.observed}"
     details = "\n".join(f"{label}: {text}" for label, text in facts)
-    _outcome(case, seen.verdict, kind, message, details)
+    return _case(classname, name, seen.verdict, kind, message, details, seconds)
 
 
 def _vantage(vantage: Vantage) -> ET.Element:
-    case = _case("vantages", wording.standpoint(vantage), 0)
     missed = wording.unreached(vantage)
     message = vantage.reason or "; ".join(missed) or f"the vantage is {vantage.verdict}"
-    _outcome(case, vantage.verdict, vantage.kind, message, "\n".join(missed))
-    return case
+    given = (vantage.verdict, vantage.kind, message, "\n".join(missed))
+    return _case("vantages", wording.standpoint(vantage), *given)
 
 
-def _case(classname: str, name: str, seconds: float) -> ET.Element:
-    return ET.Element(
+def _case(
+    classname: str,
+    name: str,
+    verdict: Verdict,
+    kind: str,
+    message: str,
+    details: str,
+    seconds: float = 0,
+) -> ET.Element:
+    case = ET.Element(
         "testcase", classname=visible(classname), name=visible(name), time=f"{seconds:.3f}"
     )
-
-
-def _outcome(case: ET.Element, verdict: Verdict, kind: str, message: str, details: str) -> None:
-    if verdict == Verdict.PASS:
-        return
-    element = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
-    if verdict == Verdict.SKIP:
-        return
-    element.set("type", visible(kind))
-    if details:
-        element.text = visible(details)
+    if verdict != Verdict.PASS:
+        said = ET.SubElement(case, _TAGS[verdict], message=visible(message).replace("\n", " "))
+        if verdict != Verdict.SKIP:
+            said.set("type", visible(kind))
+            said.text = visible(details) or None
+    return case
 
 
 def _number(cases: list[ET.Element], tag: str) -> str:

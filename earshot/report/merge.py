@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from earshot.errors import EarshotError
-from earshot.report.digest import gravity, vantages
+from earshot.report.digest import gravity, grouped, vantages
 from earshot.report.wording import aware, moment
 from earshot.validation.result import Replication, Report
 from earshot.validation.terms import Verdict
@@ -122,10 +122,8 @@ def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
 
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
     """Of each pair of brokers the gravest that is known: it does not depend on who looked."""
-    found: dict[tuple[int, int], list[Replication]] = {}
-    for report in reports:
-        for pair in report.replication:
-            found.setdefault((pair.leader, pair.follower), []).append(pair)
+    shown = chain(*(report.replication for report in reports))
+    found = grouped(shown, lambda pair: (pair.leader, pair.follower))
     chosen = []
     for _, looks in sorted(found.items()):
         # a failure, else a proof; who found out nothing takes neither away

@@ -80,10 +80,6 @@ class Topology:
     lines: tuple[DrawnLine, ...]
     height: int
 
-    @property
-    def columns(self) -> tuple[tuple[int, str], ...]:
-        return tuple(zip(COLUMNS, TITLES, strict=True))
-
 
 def topology(report: Report) -> Topology:
     """The picture of ``report``."""
@@ -94,10 +90,10 @@ def topology(report: Report) -> Topology:
     middle = TOP + tallest * STEP // 2
 
     seen = {vantage.name: _seen(vantage, report.cells) for vantage in lookers}
-    first = {}
-    for vantage, y in _spread(lookers, middle):
-        verdicts = [vantage.verdict, *seen[vantage.name].values()]
-        first[vantage.name] = _box(0, y, vantage.name, vantage.where, verdicts)
+    first = {
+        it.name: _box(0, y, it.name, it.where, [it.verdict, *seen[it.name].values()])
+        for it, y in _spread(lookers, middle)
+    }
     links = _links(report.cells, groups)
     scopes = {cell.listener: " + ".join(cell.scopes) for cell in reversed(report.cells)}
     second = {
@@ -133,14 +129,13 @@ def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
     return {listener: worst(verdicts) for listener, verdicts in met.items()}
 
 
-def _broker_groups(cells: Iterable[Cell]) -> list[Group]:
-    verdicts: dict[int, list[Verdict]] = {}
-    for cell in cells:
-        verdicts.setdefault(cell.broker, []).append(cell.verdict)
-    if len(verdicts) <= MANY:
-        return [(broker,) for broker in sorted(verdicts)]
-    fine = tuple(sorted(b for b, found in verdicts.items() if worst(found) == Verdict.PASS))
-    groups: list[Group] = [(broker,) for broker in sorted(set(verdicts) - set(fine))]
+def _broker_groups(cells: Sequence[Cell]) -> list[Group]:
+    brokers = {cell.broker for cell in cells}
+    if len(brokers) <= MANY:
+        return [(broker,) for broker in sorted(brokers)]
+    faulty = {cell.broker for cell in cells if cell.verdict != Verdict.PASS}
+    fine = tuple(sorted(brokers - faulty))
+    groups: list[Group] = [(broker,) for broker in sorted(faulty)]
     return [*groups, fine] if fine else groups
 
 

@@ -69,23 +69,14 @@ def cluster_id(connected: socket.socket) -> str:
 
     By a metadata request of version 2 for no topics: https://kafka.apache.org/protocol
     """
-
-    def read(count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            part = connected.recv(count - len(data))
-            if not part:
-                raise OSError("closed")
-            data += part
-        return data
-
     try:
         # key 3, version 2, an id, no client id, an empty list of topics
         connected.sendall(struct.pack(">ihhihi", 14, 3, 2, 7, -1, 0))
-        (size,) = struct.unpack(">i", read(4))
-        answer = read(size) if 0 < size < 1 << 20 else b""
+        with connected.makefile("rb") as received:
+            (size,) = struct.unpack(">i", received.read(4))
+            answer = received.read(size) if 0 < size < 1 << 20 else b""
         correlation, brokers = struct.unpack_from(">ii", answer)
-        if correlation != 7:
+        if correlation != 7 or len(answer) < size:
             return ""
         at = 8
         for _ in range(brokers):

@@ -16,8 +16,6 @@ from earshot.validation.result import Reached, Vantage
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-PROBE_SECONDS: Final = 4.0
-"""For all addresses of one executor."""
 ROUNDS: Final = 3
 """Spark spreads tasks as it likes; an executor that got none may get one in the next round."""
 SETTLED_SECONDS: Final = 3.0
@@ -48,7 +46,7 @@ def probe(
     expected = _await_executors(context, end)
     on_event(f"{expected} executor(s) resolve and connect")
     addresses = [(it.listener, it.broker, *it.address, it.listener in plaintext) for it in routes]
-    look = executor_probe.prober(addresses, PROBE_SECONDS)
+    look = executor_probe.prober(addresses, seconds=4.0)
     found: dict[str, dict[str, Any]] = {}
 
     def once() -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from earshot.spark import records as spark_records
 from earshot.spark.attempts import Attempts, Key, Route, RouteFailure, RouteProblem, unproven
 from earshot.spark.cluster import met_strangers, strangers
 from earshot.spark.executors import NoExecutors, is_reached, probe
-from earshot.spark.session import Session
+from earshot.spark.session import is_local
 from earshot.validation.client import connecting
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Delivery, Vantage
@@ -25,8 +25,6 @@ from earshot.validation.verdict import Share, Tally, verdict_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-PLAINTEXT: Final = Protocol.PLAINTEXT
 
 # Kafka's defaults are minutes. A dead broker is noticed sooner (`_watch`); these bound one that
 # hangs, and allow for a machine that is busy.
@@ -95,9 +93,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of the job in ``session``; everything ends by ``end``."""
+    """One run of the job in the session ``spark``; everything ends by ``end``."""
 
-    session: Session
+    spark: SparkSession
     entrances: Mapping[str, Entrance]
     topic: str
     begin: Mapping[int, int]
@@ -108,23 +106,24 @@ class Job:
     cluster_id: str | None
     """Records go to this cluster alone; None: whichever answers."""
 
-    @property
-    def _spark(self) -> SparkSession:
-        return self.session.spark
-
     def prove(self, routes: Sequence[Route], records: int) -> Findings:
         """Writes ``records`` through every route and reads them through every listener."""
         executors: tuple[Vantage, ...] = ()
-        if not self.session.is_local:
+        if not is_local(self.spark):
             # who is in plaintext may be asked something by anybody
-            plaintext = {it for it, way in self.entrances.items() if way.protocol is PLAINTEXT}
+            plaintext = {
+                it for it, way in self.entrances.items() if way.protocol is Protocol.PLAINTEXT
+            }
             try:
-                context = self._spark.sparkContext
+                context = self.spark.sparkContext
                 executors = probe(context, routes, plaintext, self.end, self.on_event)
             except NoExecutors as reason:
                 late = RouteProblem(RouteFailure.LATE, str(reason))
                 return Findings(unwritten={route.key: late for route in routes})
-        strange = self._strangers(routes)
+        strange: dict[Key, RouteProblem] = {}
+        if self.cluster_id is not None:
+            options = {name: entrance.options for name, entrance in self.entrances.items()}
+            strange = strangers(self.spark, routes, options, self.cluster_id, self.end)
         avoided = strange.keys() | met_strangers(executors, self.cluster_id)
         usable = [it for it in routes if is_reached(it, executors) and it.key not in avoided]
         shares, unwritten = self._write(usable, records)
@@ -136,13 +135,7 @@ class Job:
 
     @property
     def _attempts(self) -> Attempts:
-        return Attempts(self._spark.sparkContext.cancelAllJobs, self.end, self.on_event)
-
-    def _strangers(self, routes: Sequence[Route]) -> dict[Key, RouteProblem]:
-        if self.cluster_id is None:
-            return {}
-        options = {name: entrance.options for name, entrance in self.entrances.items()}
-        return strangers(self._spark, routes, options, self.cluster_id, self.end)
+        return Attempts(self.spark.sparkContext.cancelAllJobs, self.end, self.on_event)
 
     def _write(
         self, routes: Sequence[Route], records: int
@@ -150,7 +143,7 @@ class Job:
         def write(chosen: tuple[Route, ...], attempt: int) -> None:
             shares = [_share(route, attempt, records, True) for route in chosen]
             options = self.entrances[chosen[0].listener].options | dict(WRITING)
-            frame = spark_records.written(self._spark, self.run, shares)
+            frame = spark_records.written(self.spark, self.run, shares)
             frame.write.format("kafka").options(**options, topic=self.topic).save()
 
         self.on_event(f"{records} records through each of {len(routes)} addresses")
@@ -176,7 +169,7 @@ class Job:
             begin = {str(it): self.begin[it] for it in partitions}
             options["assign"] = json.dumps({self.topic: partitions})
             options["startingOffsets"] = json.dumps({self.topic: begin})
-            rows = self._spark.read.format("kafka").options(**options).load()
+            rows = self.spark.read.format("kafka").options(**options).load()
             return spark_records.received(rows, self.run)
 
         def read(chosen: tuple[Route, ...], attempt: int) -> tuple[Tally, ...]:

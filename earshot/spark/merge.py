@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from earshot.spark.attempts import Key, RouteFailure, RouteProblem
+from earshot.spark.attempts import Key, RouteFailure
 from earshot.spark.cluster import foreign, met_strangers
 from earshot.spark.job import Findings
 from earshot.validation.causes import FailedStage, explain
@@ -51,7 +51,6 @@ class _Proofs:
     """What Spark says of each (listener, broker)."""
 
     def __init__(self, findings: Findings, cluster_id: str | None) -> None:
-        self.findings = findings
         self.cluster_id = cluster_id
         self.strange_there = met_strangers(findings.executors, cluster_id)
         self.blamed = blame(findings.deliveries)
@@ -61,22 +60,18 @@ class _Proofs:
             key = (item.written_through, item.broker)
             self.acknowledged[key] = item.acknowledged
             self.readers[key].append(item.read_through)
-
-    def problem(self, cell: Cell) -> tuple[Stage, RouteProblem] | None:
-        """Where and why Spark could not do its part."""
-        key, found = (cell.listener, cell.broker), self.findings
-        if key in found.unwritten:
-            return Stage.PRODUCE, found.unwritten[key]
-        return (Stage.CONSUME, found.unread[key]) if key in found.unread else None
+        # where and why Spark could not do its part
+        self.problems = {key: (Stage.CONSUME, it) for key, it in findings.unread.items()}
+        self.problems |= {key: (Stage.PRODUCE, it) for key, it in findings.unwritten.items()}
 
 
 def blame(deliveries: Collection[Delivery]) -> dict[Key, list[Delivery]]:
     """The failed deliveries by the (listener, broker) that they speak against."""
-    readers: dict[Key, list[Delivery]] = defaultdict(list)
+    read: dict[Key, list[Delivery]] = defaultdict(list)
     for item in deliveries:
-        readers[item.written_through, item.broker].append(item)
+        read[item.written_through, item.broker].append(item)
     blamed: dict[Key, list[Delivery]] = defaultdict(list)
-    for (writer, broker), group in readers.items():
+    for (writer, broker), group in read.items():
         bad = [item for item in group if item.verdict is Verdict.FAIL]
         for item in bad:
             culprit = writer if len(bad) == len(group) else item.read_through
@@ -110,9 +105,10 @@ def _driver(cell: Cell, proofs: _Proofs) -> Cell:
 
 def _by_spark(cell: Cell, proofs: _Proofs) -> Cell | None:
     """``cell`` where Spark has something to say against it."""
-    met = proofs.problem(cell)
+    key = (cell.listener, cell.broker)
+    met = proofs.problems.get(key)
     if met is None:
-        blamed = proofs.blamed.get((cell.listener, cell.broker))
+        blamed = proofs.blamed.get(key)
         return _failed(cell, Stage.CONSUME, _delivered(blamed)) if blamed else None
     stage, problem = met
     if problem.trouble is RouteFailure.LATE:
@@ -142,7 +138,8 @@ def _executor(model: Cell, executor: Vantage, seen: Reached, proofs: _Proofs) ->
         return _stranger(cell, f"{said} {seen.cluster_id}", proofs)
     stages.append(_passed(Stage.TCP))
     cell = _changed(cell, Verdict.PASS, stages=tuple(stages))
-    key, met = (cell.listener, cell.broker), proofs.problem(cell)
+    key = (cell.listener, cell.broker)
+    met = proofs.problems.get(key)
     if met is not None and met[1].trouble is RouteFailure.STRANGER:
         why = "the driver met another cluster there"
     elif (checked := _by_spark(cell, proofs)) is not None:

@@ -19,6 +19,7 @@ from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.replication import proving
 from earshot.doctor.run_topic import ReachedBrokers, RunTopic
+from earshot.doctor.survey import targets_reached
 from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Entrance, Findings, Job
@@ -88,8 +89,9 @@ def validate(
         seen = examine(contract, client=options.client, deadline=limit, vantage=vantage)
         notes += seen.notes
         with proving(contract, seen.cells, options.client, run, end) as copied:
-            proved = _prove(contract, options, seen.cells, spark, run, end, notes, on_event)
-            cells, findings = proved
+            cells, findings = _prove(
+                contract, options, seen.cells, spark, run, end, notes, on_event
+            )
             proof = copied.result()
         notes += proof.notes
     report = Report(
@@ -122,27 +124,22 @@ def _prove(
     notes: list[str],
     on_event: OnEvent,
 ) -> tuple[tuple[Cell, ...], Findings]:
-    living = [cell for cell in cells if cell.verdict is Verdict.PASS]
+    living = targets_reached(contract, cells)
     if spark is None:
         notes.append(DOCTOR_ALONE)
     if spark is None or not living:
         return tuple(cells), Findings()
-    ways_in = entrances(contract, living, options.client)
-    targets = [
-        CellTarget(it.listener, ways_in[it.listener].protocol, it.broker, it.address)
-        for it in living
-    ]
-    access = ReachedBrokers.widest(targets, options.client)
+    ways_in = entrances(living, options.client)
+    access = ReachedBrokers.widest(living, options.client)
     topic = RunTopic(contract.cluster, run, options.deadline, access, end)
     try:
-        created = topic.create([(cell.broker,) for cell in living])
+        created = topic.create([(it.broker,) for it in living])
         if isinstance(created, Failure):
             reason = f"no topic could be created for Spark's records: {created.text}"
-            cause = refusal(created)
-            return without_spark(cells, reason, cause), Findings()
+            return without_spark(cells, reason, refusal(created)), Findings()
         routes = [
-            Route(cell.listener, cell.broker, cell.address, partition)
-            for cell, partition in zip(living, created.numbers, strict=True)
+            Route(it.listener, it.broker, it.address, partition)
+            for it, partition in zip(living, created.numbers, strict=True)
         ]
         try:
             session = spark.session(end.left())
@@ -163,12 +160,10 @@ def _prove(
             notes.append(note)
 
 
-def entrances(
-    contract: Contract, living: Sequence[Cell], client: Mapping[str, str]
-) -> dict[str, Entrance]:
+def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, Entrance]:
     """How to come in through each listener: by the brokers that live."""
     found = {}
-    for name in dict.fromkeys(cell.listener for cell in living):
-        bootstrap = ",".join(str(cell.address) for cell in living if cell.listener == name)
-        found[name] = Entrance(bootstrap, contract.listener(name).protocol, dict(client))
+    for name, protocol in {it.listener: it.protocol for it in living}.items():
+        bootstrap = ",".join(str(it.address) for it in living if it.listener == name)
+        found[name] = Entrance(bootstrap, protocol, client)
     return found

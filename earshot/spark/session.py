@@ -81,17 +81,10 @@ class SparkSettings:
     some seconds at its end."""
 
 
-@dataclass(frozen=True)
-class Session:
-    """A Spark session."""
-
-    spark: SparkSession
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the driver's process is the only executor."""
-        master = self.spark.sparkContext.master or ""
-        return master == "local" or master.startswith("local[")
+def is_local(spark: SparkSession) -> bool:
+    """Whether the driver's process is the only executor."""
+    master = spark.sparkContext.master or ""
+    return master == "local" or master.startswith("local[")
 
 
 class Opening:
@@ -100,7 +93,7 @@ class Opening:
     def __init__(self, settings: SparkSettings) -> None:
         """Starts the JVM and returns; raises EarshotError for settings that cannot be used."""
         self._settings = settings
-        self._session: Session | None = None
+        self._session: SparkSession | None = None
         self._recording: Recording | None = None
         # it would print stack traces for calls that were under way when their JVM ended
         logging.getLogger().addFilter(_is_not_py4j)
@@ -109,7 +102,7 @@ class Opening:
         # not in the main thread, where a new context would take over Ctrl-C
         self._future = self._pool.submit(self._open)
 
-    def session(self, seconds: float) -> Session:
+    def session(self, seconds: float) -> SparkSession:
         """The session; raises TimeoutError after ``seconds``, EarshotError where there is none."""
         return self._future.result(seconds)
 
@@ -127,7 +120,7 @@ class Opening:
             return False
         # the run has its findings: whatever goes wrong here changes nothing about them
         with contextlib.suppress(Exception):
-            self._session.spark.stop()
+            self._session.stop()
             return self._jvm.exit(seconds) and self._recording.keep()
         return False
 
@@ -139,13 +132,13 @@ class Opening:
         session, jvm = self._session, self._jvm
         if jvm is not None:
             # one on its own holds nothing worth a farewell; a cluster's application says goodbye
-            jvm.end(0.0 if session is None or session.is_local else STOP_SECONDS)
+            jvm.end(0.0 if session is None or is_local(session) else STOP_SECONDS)
             _forget_context()
             if self._recording is not None:
                 self._recording.discard()
         elif session is not None:
             with contextlib.suppress(Exception):  # the submitter's JVM may be going down already
-                session.spark.stop()
+                session.stop()
         self._session = None
         self._pool.shutdown(wait=False)
 
@@ -164,7 +157,7 @@ class Opening:
                 self._recording.discard()
             raise
 
-    def _open(self) -> Session:
+    def _open(self) -> SparkSession:
         jvm = self._jvm
         self._session = _submitted(self._settings) if jvm is None else _connected(jvm)
         return self._session
@@ -201,7 +194,7 @@ def _home() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _connected(jvm: Jvm) -> Session:
+def _connected(jvm: Jvm) -> SparkSession:
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -218,25 +211,24 @@ def _connected(jvm: Jvm) -> Session:
         ) from None
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None  # it would print a stack trace when its JVM ends
-    return Session(SparkSession(context))
+    return SparkSession(context)
 
 
-def _submitted(settings: SparkSettings) -> Session:
+def _submitted(settings: SparkSettings) -> SparkSession:
     import pyspark
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("earshot")
-    master = pyspark.SparkConf().get("spark.master", "") or ""
+    submitted = pyspark.SparkConf()  # what the user's spark-submit says
+    master = submitted.get("spark.master", "") or ""
     own = SMALL | ({} if master.startswith("local") else ELSEWHERE)
-    submitted = pyspark.SparkConf()  # what the user's spark-submit says of these properties
     stated = {key: submitted.get(key, "") or "" for key in own if submitted.contains(key)}
-    for key, value in (own | stated | dict(settings.conf)).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    conf: dict[str, Any] = own | stated | dict(settings.conf)
+    spark = builder.config(map=conf).getOrCreate()
     if not _has_connector(spark):
         for path in connector_jars(settings, Path(pyspark.__file__).parent / "jars"):
             spark.sql(f"ADD JAR '{path}'")
-    return Session(spark)
+    return spark
 
 
 def _has_connector(spark: SparkSession) -> bool:
@@ -270,14 +262,10 @@ def _names_master(given: Mapping[str, str]) -> bool:
         return not given["spark.master"].startswith("local")
     if "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
         return True
-    folder = os.environ.get("SPARK_CONF_DIR", "")
-    defaults = Path(folder, "spark-defaults.conf")
-    with contextlib.suppress(OSError):
-        if folder:
-            return (
-                re.search(r"^\s*spark\.master\b", defaults.read_text(errors="replace"), re.M)
-                is not None
-            )
+    if folder := os.environ.get("SPARK_CONF_DIR"):
+        with contextlib.suppress(OSError):
+            defaults = Path(folder, "spark-defaults.conf").read_text(errors="replace")
+            return re.search(r"^\s*spark\.master\b", defaults, re.M) is not None
     return False
 
 

@@ -108,25 +108,21 @@ class UserAccess:
     def set_passwords(self, passwords: Mapping[str, str], mechanism: str) -> None:
         """Gives users (new) passwords. Raises EarshotError."""
         info = ScramCredentialInfo(_MECHANISMS[mechanism], ITERATIONS)
-        changes = [
+        self._alter(
             UserScramCredentialUpsertion(user, info, password.encode())
             for user, password in passwords.items()
-        ]
-        if changes:
-            _wait(self._alter(changes), "users")
+        )
 
     def remove_users(self, names: Iterable[str], mechanism: str) -> None:
         """Lets users with a password log in no more. Raises EarshotError."""
         kind = _MECHANISMS[mechanism]
         held = self._held(list(names), kind)
-        if held:
-            _wait(self._alter([UserScramCredentialDeletion(user, kind) for user in held]), "users")
+        self._alter(UserScramCredentialDeletion(user, kind) for user in held)
 
-    def _alter(self, changes: list[Any]) -> dict[Any, Future[Any]]:
-        found: dict[Any, Future[Any]] = self._admin.alter_user_scram_credentials(
-            changes, request_timeout=SECONDS
-        )
-        return found
+    def _alter(self, changes: Iterable[Any]) -> None:
+        if listed := list(changes):
+            alter: Any = self._admin.alter_user_scram_credentials
+            _wait(alter(listed, request_timeout=SECONDS), "users")
 
     def _held(self, names: list[str], kind: ScramMechanism) -> list[str]:
         """Those of ``names`` with a password of that ``kind``; Kafka deletes no other."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.listeners.security import CLIENTS, principal
@@ -46,21 +46,17 @@ def _password(user: str, mechanisms: Sequence[Mechanism], password: str) -> str:
 
 
 def _permissions(action: str, grants: Iterable[Grant]) -> Iterable[str]:
-    """A line per user and kinds of resources."""
+    """A line per user, with the kinds of resources by prefix."""
     by_user: dict[str, dict[str, list[str]]] = {}
     for user, kind, prefix in grants:
         by_user.setdefault(user, {}).setdefault(prefix, []).append(kind)
-    for user, kinds in by_user.items():
-        yield f"permissions {user} {' '.join(_arguments(action, user, kinds))}"
-
-
-def _arguments(action: str, user: str, kinds: Mapping[str, Collection[str]]) -> Sequence[str]:
-    found = [f"--{action}", "--force", "--resource-pattern-type", "prefixed"]
-    for shown in (user, principal(user, CLIENTS)):
-        found += ["--allow-principal", f"User:{shown}"]
-    for operation in operations(user):
-        found += ["--operation", operation.name.capitalize()]
-    for prefix, them in kinds.items():
-        for kind in them:
-            found += [f"--{kind.replace('_', '-')}", prefix]
-    return found
+    for user, by_prefix in by_user.items():
+        words = [f"--{action}", "--force", "--resource-pattern-type", "prefixed"]
+        for shown in (user, principal(user, CLIENTS)):
+            words += ["--allow-principal", f"User:{shown}"]
+        for operation in operations(user):
+            words += ["--operation", operation.name.capitalize()]
+        for prefix, kinds in by_prefix.items():
+            for kind in kinds:
+                words += [f"--{kind.replace('_', '-')}", prefix]
+        yield f"permissions {user} {' '.join(words)}"

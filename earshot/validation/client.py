@@ -124,18 +124,16 @@ def _is_known(key: str) -> bool:
 
 
 def configuration(
-    bootstrap: str, protocol: Protocol | None, client: Mapping[str, str], **settings: Any
+    bootstrap: str, protocol: Protocol | None, client: Mapping[str, str]
 ) -> dict[str, Any]:
     """Settings of one librdkafka client.
 
     ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's own and wins over the user's
-    `security.protocol`, which counts where no contract says it (None). ``settings`` are further
-    librdkafka properties with `_` for `.`. Raises EarshotError as `translate` does.
+    `security.protocol`, which counts where no contract says it (None). Raises EarshotError as
+    `translate` does.
     """
-    values = dict(FAST) | translate(client) | {"bootstrap.servers": bootstrap}
-    if protocol is not None:
-        values["security.protocol"] = str(protocol)
-    return values | {key.replace("_", "."): value for key, value in settings.items()}
+    values = {**FAST, **translate(client), "bootstrap.servers": bootstrap}
+    return values if protocol is None else values | {"security.protocol": str(protocol)}
 
 
 def protocol_of(client: Mapping[str, str]) -> Protocol:
@@ -185,6 +183,14 @@ class Errors:
     def explain(self, error: BaseException) -> Failure:
         """The first specific error, or ``error`` itself (of librdkafka) where there is none."""
         return self.first() or failure_of(error)
+
+
+class EachErrors(dict[int, Errors]):
+    """An `error_cb` of a client of several brokers, by number: each keeps what concerns it."""
+
+    def __call__(self, error: KafkaError) -> None:
+        for errors in self.values():
+            errors(error)
 
 
 _PEER: Final = re.compile(r"(?:^|://)(?P<name>[^\s/]+)/(?:bootstrap|-?\d+): ")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.properties import malformed_keys, read_properties
-from earshot.reading import read_bytes
+from earshot.reading import content_of
 
 _TRIMMED = "".join(map(chr, range(33)))
 """What Kafka takes away around every value, as `String.trim` does."""
@@ -16,10 +16,7 @@ _TRIMMED = "".join(map(chr, range(33)))
 
 def read_client_file(file: Path, source: str) -> dict[str, str]:
     """The properties in ``file``. Raises EarshotError, which calls the file ``source``."""
-    try:
-        data = read_bytes(file)
-    except OSError as reason:
-        raise EarshotError(source, observed=f"cannot be read ({reason.strerror})") from None
+    data = content_of(file, source)
     text = data.decode("latin-1")  # as Java reads it
     values = dict(read_properties(text).values)
     if malformed := malformed_keys(text):

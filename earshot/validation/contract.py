@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Collection, Iterable
+from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -14,8 +14,6 @@ from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
 from earshot.listeners.problems import describe, refuse
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
-
-T = TypeVar("T", str, int)
 
 
 class Advertised(Frozen):
@@ -74,8 +72,7 @@ class Contract(Frozen):
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contract:
-        names = [item.name for item in self.listeners]
-        ids = [item.id for item in self.brokers]
+        names, ids = [it.name for it in self.listeners], [it.id for it in self.brokers]
         problems = [f"listeners: {name} stands there twice" for name in _repeated(names)]
         problems += [f"brokers: the id {id} stands there twice" for id in _repeated(ids)]
         problems += [
@@ -88,6 +85,16 @@ class Contract(Frozen):
         silent = (broker.id for broker in self.brokers if not broker.advertised)
         refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent)])
         return self
+
+    @property
+    def places(self) -> list[tuple[ContractListener, int, Address]]:
+        """Where each broker (its id) is reached by each listener, listeners in order."""
+        return [
+            (listener, broker.id, broker.advertised[listener.name].address)
+            for listener in self.listeners
+            for broker in self.brokers
+            if listener.name in broker.advertised
+        ]
 
     def listener(self, name: str) -> ContractListener:
         return next(item for item in self.listeners if item.name == name)
@@ -159,7 +166,7 @@ class Contract(Frozen):
         )
 
 
-def _repeated(values: Sequence[T]) -> list[T]:
+def _repeated(values: Iterable[object]) -> list[object]:
     return [value for value, count in Counter(values).items() if count > 1]
 
 

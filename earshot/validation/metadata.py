@@ -60,9 +60,18 @@ class MetadataAnswer:
         return tuple(sorted(id for id, it in self.brokers.items() if it == own and id != broker))
 
 
-def admin_client(bootstrap: str, protocol: Protocol, client: Mapping[str, str]) -> AdminClient:
+def admin_client(
+    bootstrap: str, protocol: Protocol, client: Mapping[str, str], **more: Any
+) -> AdminClient:
     """An admin client for ``bootstrap``; raises EarshotError for what librdkafka refuses."""
-    return _client(configuration(bootstrap, protocol, client))
+    try:
+        return AdminClient(configuration(bootstrap, protocol, client) | more)
+    except KafkaException as error:
+        raise EarshotError(
+            "the client properties",
+            observed=failure_of(error).text[:200],  # it repeats what it was given
+            allowed="properties that librdkafka has too, with which the doctor connects",
+        ) from None
 
 
 def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) -> None:
@@ -100,7 +109,7 @@ def ask(
         return late
     errors = Errors(address)
     begun = time.monotonic()
-    admin = _client(configuration(str(address), protocol, client) | {"error_cb": errors})
+    admin = admin_client(str(address), protocol, client, error_cb=errors)
     patience = FIRST_PATIENCE
     while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
         try:
@@ -120,17 +129,6 @@ def ask(
     return errors.first() or late
 
 
-def _client(values: dict[str, Any]) -> AdminClient:
-    try:
-        return AdminClient(values)
-    except KafkaException as error:
-        raise EarshotError(
-            "the client properties",
-            observed=failure_of(error).text[:200],  # it repeats what it was given
-            allowed="properties that librdkafka has too, with which the doctor connects",
-        ) from None
-
-
 def identify(
     address: Address, broker: int, protocol: Protocol, client: Mapping[str, str], limit: float
 ) -> int | None:
@@ -141,7 +139,7 @@ def identify(
     not say: it needs the right DescribeConfigs on the cluster.
     """
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-    admin = _client(configuration(str(address), protocol, client))
+    admin = admin_client(str(address), protocol, client)
     (future,) = admin.describe_configs([resource], request_timeout=limit).values()
     wait([future], timeout=limit)
     if not future.done():
@@ -160,18 +158,13 @@ def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | 
     brokers advertised as answered. Without an answer, or with none in common, the address itself
     decides: one that the listener advertises, else one with a port that only it advertises.
     """
-    known = [
-        (item.name, broker.id, broker.advertised[item.name].address)
-        for item in contract.listeners
-        for broker in contract.brokers
-        if item.name in broker.advertised
-    ]
+    known = contract.places
     if answer is not None:
-        agreeing = Counter(name for name, id, it in known if answer.brokers.get(id) == it)
+        agreeing = Counter(it.name for it, id, at in known if answer.brokers.get(id) == at)
         if agreeing:  # of several with as many the contract's first
             return agreeing.most_common(1)[0][0]
-    exact = {name for name, _, address in known if address == asked}
-    by_port = {name for name, _, address in known if address.port == asked.port}
+    exact = {it.name for it, _, address in known if address == asked}
+    by_port = {it.name for it, _, address in known if address.port == asked.port}
     return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
 
 

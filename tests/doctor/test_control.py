@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from earshot.doctor import probe
-from earshot.doctor.control import WORLD, OwnNetwork, has_route, hears, here, mark_inconclusive
+from earshot.doctor.control import WORLD, OwnNetwork, has_route, hears, mark_inconclusive
 from earshot.listeners.address import read_address
+from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.result import Cause, Report, Vantage
 from earshot.validation.terms import Stage, Verdict
@@ -213,7 +214,7 @@ def test_a_cell_that_is_inconclusive_already_stays_as_it_is(stage: Stage) -> Non
 
 
 def test_the_place_is_this_machine() -> None:
-    assert here() == OwnNetwork(probe.nameservers, hears, probe.resolve, has_route)
+    assert OwnNetwork() == OwnNetwork(nameservers, hears, probe.resolve, has_route)
 
 
 def test_cells_of_other_places_are_not_excused() -> None:

@@ -126,9 +126,9 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
     facts = Observed(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
     end = Deadline(QUORUM_PATIENCE + 0.05)
     with ThreadPoolExecutor(1) as pool:
-        examination = doctor._Examination("dev", "host", {}, end, pool, [], None)
+        examination = doctor._Examination("host", {}, end, pool, [], None)
         end.stop.wait(0.1)  # as long as addresses took
-        (cell,) = examination.run([facts], produce=True)
+        (cell,) = examination.decided([facts], True, "dev")
     assert (cell.verdict, cell.cause) == (Verdict.SKIP, None)
     assert cell.reason == "no topic could be created here: said so"
 
@@ -263,8 +263,8 @@ def examined(
     on_cell = None if reported is None else reported.append
     noted = [] if notes is None else notes
     with ThreadPoolExecutor(1) as pool:
-        examination = doctor._Examination("dev", "host", {}, Unmoved(seconds), pool, noted, on_cell)
-        return examination.run(facts, produce)
+        examination = doctor._Examination("host", {}, Unmoved(seconds), pool, noted, on_cell)
+        return examination.decided(facts, produce, "dev")
 
 
 def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(

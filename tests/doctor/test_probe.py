@@ -22,7 +22,6 @@ from earshot.doctor import probe
 from earshot.doctor.probe import (
     Handshake,
     explained,
-    nameservers,
     reach,
     resolve,
     tls_context,
@@ -167,15 +166,6 @@ def test_a_silent_address_times_out() -> None:
             for item in fillers:
                 item.close()
     assert [item.error for item in contact.attempts] == ["timeout"]
-
-
-def test_nameservers_of_a_resolv_conf(tmp_path: Path) -> None:
-    file = tmp_path / "resolv.conf"
-    file.write_text(
-        "# nameserver 9.9.9.9\nsearch lan\nnameserver 192.0.2.1\nnameserver 2001:db8::1\n"
-    )
-    assert nameservers(file) == ("192.0.2.1", "2001:db8::1")
-    assert nameservers(tmp_path / "missing") == ()
 
 
 @pytest.fixture(scope="module")

@@ -421,7 +421,7 @@ def test_a_record_waits_for_no_other_and_for_all_that_copy_it(
         "acks": "all",
         "linger.ms": 0,
         "message.timeout.ms": 40_000,
-        "error_cb": sender._keep,
+        "error_cb": sender._errors,
     }
 
 

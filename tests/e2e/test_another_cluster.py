@@ -128,7 +128,7 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
     assert {it["cluster_id"] for it in seen["reached"]} == {CLUSTER_ID}
     opening = Opening(SparkSettings())
     try:
-        spark, end = opening.session(100).spark, Deadline(60)
+        spark, end = opening.session(100), Deadline(60)
         assert strangers(spark, routes, options, CLUSTER_ID, end) == {}
         assert strangers(spark, routes, options, ANOTHER, end) == {
             it.key: RouteProblem(

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from earshot.names import configured
-from earshot.names.configured import Configuration, configuration, read_resolv_conf, read_scutil
+from earshot.names.configured import (
+    Configuration,
+    configuration,
+    nameservers,
+    read_resolv_conf,
+    read_scutil,
+)
 
 SCUTIL = """\
 DNS configuration
@@ -172,3 +178,12 @@ def test_the_tool_of_macos_is_run_and_one_that_fails_adds_nothing(
     assert configuration("darwin").servers == read_scutil(SCUTIL).servers
     assert configuration("darwin") == configuration("linux") == Configuration()
     assert asked == [["/usr/sbin/scutil", "--dns"]] * 2
+
+
+def test_nameservers_of_a_resolv_conf(tmp_path: Path) -> None:
+    file = tmp_path / "resolv.conf"
+    file.write_text(
+        "# nameserver 9.9.9.9\nsearch lan\nnameserver 192.0.2.1\nnameserver 2001:db8::1\n"
+    )
+    assert nameservers(file) == ("192.0.2.1", "2001:db8::1")
+    assert nameservers(tmp_path / "missing") == ()

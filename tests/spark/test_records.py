@@ -42,7 +42,7 @@ SHARES = [
 def spark() -> Iterator[SparkSession]:
     opening = Opening(SparkSettings(conf={"spark.master": "local[2]"}))
     try:
-        yield opening.session(120).spark
+        yield opening.session(120)
     finally:
         opening.close()
 

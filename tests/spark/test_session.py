@@ -194,7 +194,7 @@ def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.Mon
     context = SimpleNamespace(master="local[*]")
     spark: Any = SimpleNamespace(stop=lambda: None, sparkContext=context)
     monkeypatch.setattr(Opening, "_start", lambda _: jvm)
-    monkeypatch.setattr(spark_session, "_connected", lambda _: spark_session.Session(spark))
+    monkeypatch.setattr(spark_session, "_connected", lambda _: spark)
     monkeypatch.setattr(spark_session, "_forget_context", lambda: None)
     monkeypatch.delenv(spark_session.GATEWAY, raising=False)
     opening = Opening(SparkSettings(record=True))

@@ -115,11 +115,10 @@ def test_refuses_what_is_no_login(jaas: str, observed: str) -> None:
 
 def test_the_listeners_protocol_wins_over_the_users() -> None:
     user = {"security.protocol": "SSL", "client.id": "mine"}
-    values = configuration("a:1", Protocol.SASL_SSL, user, linger_ms=0)
+    values = configuration("a:1", Protocol.SASL_SSL, user)
     assert values["security.protocol"] == "SASL_SSL"
     assert values["bootstrap.servers"] == "a:1"
     assert values["client.id"] == "mine"
-    assert values["linger.ms"] == 0
     assert configuration("a:1", None, user)["security.protocol"] == "SSL"
 
 

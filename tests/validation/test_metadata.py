@@ -157,7 +157,7 @@ def test_an_error_at_another_broker_does_not_end_the_question(
     def client(values: Mapping[str, Any]) -> HastyClientDouble:
         return HastyClientDouble(failed_at, values["error_cb"])
 
-    monkeypatch.setattr(metadata, "_client", client)
+    monkeypatch.setattr(metadata, "AdminClient", client)
     said = ask(Address("localhost", 9093), Protocol.SSL, {}, 5.0, threading.Event())
     if answered:
         assert isinstance(said, MetadataAnswer) and said.cluster_id == "here"
@@ -198,7 +198,7 @@ def test_a_broker_tells_who_it_is_by_what_it_refuses(
         return {resources[0]: future(outcome)}
 
     client = SimpleNamespace(describe_configs=describe)
-    monkeypatch.setattr(metadata, "_client", lambda values: client)
+    monkeypatch.setattr(metadata, "AdminClient", lambda values: client)
     found = identify(Address("localhost", 9092), 7, Protocol.PLAINTEXT, {}, 0.01)
     assert found == id
     assert asked == [(ConfigResource.Type.BROKER, "7")]

@@ -13,7 +13,7 @@ from earshot.doctor.control import OwnNetwork, mark_inconclusive
 from earshot.doctor.diagnosis import Observed, Sent, diagnose
 from earshot.doctor.doctor import examine
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
-from earshot.doctor.survey import Sighting, facts_of, targets_of, targets_seen
+from earshot.doctor.survey import Sighting, facts_of, targets_of, targets_reached, targets_seen
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -132,7 +132,8 @@ def test_discovered_and_then_proven_by_spark(
         (cell.broker, cell.address) for cell in cells
     ]
     living = [cell.model_copy(update={"listener": "LISTENER_1"}) for cell in cells]
-    assert entrances(found, living, {})["LISTENER_1"].bootstrap == found.listeners[0].bootstrap
+    entrance = entrances(targets_reached(found, living), {})["LISTENER_1"]
+    assert entrance.bootstrap == found.listeners[0].bootstrap
     routes = [Route(it.listener, it.broker, it.address, i) for i, it in enumerate(cells)]
     looked = {
         "executor": "1",
