@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.gate import GATE_TYPE
-from earshot.checks.instance_plan import disagreements
 from earshot.checks.instance_stack import StackEvaluation, evaluate_stack
-from earshot.checks.instances import InstanceRun, skipped_rules
+from earshot.checks.instances import InstanceRun, disagreements, skipped_rules
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from earshot.adopt.adoption import Adoption, Question, Understood
+from earshot.adopt.adoption import Adoption, Understood
 from earshot.listeners.address import bracketed
-from earshot.listeners.listed import numbered, shortened
+from earshot.listeners.listed import by_key, numbered, shortened
 from earshot.report.terminal import Terminal, columns
 from earshot.report.visible import visible
 from earshot.rules.grouped import grouped, shape
@@ -73,10 +73,8 @@ def _row(item: Understood) -> tuple[str, ...]:
 
 def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     """`KL011: reason` and `KL012: reason` on one line."""
-    rules: dict[str, list[str]] = {}
-    for item in unchecked:
-        rule, _, reason = item.partition(": ")
-        rules.setdefault(reason, []).append(rule)
+    parts = (item.partition(": ") for item in unchecked)
+    rules = by_key((reason, rule) for rule, _, reason in parts)
     return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())
 
 
@@ -96,10 +94,9 @@ def _facts(item: Understood) -> dict[str, Any]:
 
 
 def _questions(adoption: Adoption) -> Iterator[str]:
-    alike: dict[tuple[str, str, str], list[Question]] = {}
-    for item in adoption.undecided:
-        key = (item.listener, shape(item.why, [item.broker]), item.remedy)
-        alike.setdefault(key, []).append(item)
+    alike = by_key(
+        ((it.listener, shape(it.why, [it.broker]), it.remedy), it) for it in adoption.undecided
+    )
     for listed in alike.values():
         first = listed[0]
         names = shortened(list(dict.fromkeys(item.broker for item in listed)))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from earshot.checks.remedy_lines import Whole, advertised_text, is_set, on_one_line, setting_of
-from earshot.facts.brokers import Broker
+from earshot.facts.deployment import Broker
 from earshot.facts.settings import is_known
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.secrets import reveals

@@ -14,8 +14,9 @@ from earshot.checks.instance_names import is_never, never_but_asked
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
-from earshot.facts.settings import node_id
+from earshot.facts.settings import node_id, readable
 from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.render import settings
 from earshot.listeners.terms import Scope
 from earshot.rules import (
     kl002_kafka,
@@ -31,6 +32,9 @@ from earshot.sources.user_data import UserDataFile
 
 if TYPE_CHECKING:
     from earshot.names.policy import Asked, ResolverPolicy
+if TYPE_CHECKING:
+    from earshot.listeners.model import ClusterPlan
+
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
@@ -189,3 +193,31 @@ def _computed(written: UserDataFile) -> Iterator[Finding]:
                 "listeners where their clients are with `earshot doctor`",
                 inputs=("user data",),
             )
+
+
+def disagreements(plan: ClusterPlan, written: UserDataFile) -> Iterator[str]:
+    """Where ``written`` gives a node other listeners than ``plan``, one sentence each.
+
+    The order of a list means nothing; a list that cannot be read agrees with no other.
+    """
+    values = written.settings.values
+    id = node_id(values)
+    node = next((item for item in plan.nodes if item.id == id), None)
+    if node is None:
+        listed = ", ".join(str(item.id) for item in plan.nodes)
+        yield f"{written.path} sets up node {id}, and the plan that was checked has {listed}"
+        return
+    planned = settings(plan, node)
+    for key in _ADDRESSES:
+        there, wanted = values.get(key), planned.get(key)
+        if _entries(there) != _entries(wanted):
+            yield (
+                f"node {id}: {written.path} has {key}={there or '(nothing)'}, and the plan that "
+                f"was checked {wanted or '(nothing)'}"
+            )
+
+
+def _entries(text: str | None) -> object:
+    found = list(read_listeners(text)) if text else []
+    good = dict(readable(found))
+    return good if len(good) == len(found) else text

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from earshot.checks.deployment import kafka_refusals, refusals
-from earshot.facts.brokers import Bootstrap
+from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from earshot.checks.remedy_lines import Whole
-from earshot.facts.brokers import Bootstrap, Broker
-from earshot.facts.deployment import Arrival, Deployment
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment
 from earshot.listeners.address import Address
 from earshot.names.kinds import ip_of
 from earshot.rules.finding import LineToWrite

@@ -11,9 +11,8 @@ from earshot.checks.added_listener import obstacle, protocols_of
 from earshot.checks.remedy_candidates import candidates
 from earshot.checks.remedy_lines import RemedyLines, Whole
 from earshot.errors import EarshotError
-from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Broker, Deployment
 from earshot.rules.finding import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port

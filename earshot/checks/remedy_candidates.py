@@ -12,8 +12,8 @@ from dataclasses import replace
 from earshot.checks.added_listener import added_listener, protocols_of
 from earshot.checks.moved_clients import bootstrapped, known_as, misled, moved_to
 from earshot.checks.remedy_lines import RemedyLines, Whole, advertised_text, port_line, with_entry
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import PublishedPort, is_loopback
+from earshot.facts.deployment import Bootstrap, Broker, Endpoint
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding, LineToWrite

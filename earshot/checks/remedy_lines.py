@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from earshot.facts.brokers import Broker
 from earshot.facts.container import PublishedPort
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Broker, Deployment
 from earshot.facts.settings import BrokerSettings
 from earshot.listeners.address import Address, bracketed
 from earshot.listeners.images import variable_of
+from earshot.listeners.listed import by_key
 from earshot.rules.finding import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
@@ -45,12 +45,12 @@ class Whole:
     @cached_property
     def published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
         """By a port of the machine the services that publish it, each with how it does."""
-        found: dict[int, list[tuple[str, PublishedPort]]] = {}
-        for service in self.services:
-            for port in service.container.published:
-                if port.host_port is not None:
-                    found.setdefault(port.host_port, []).append((service.name, port))
-        return found
+        return by_key(
+            (port.host_port, (service.name, port))
+            for service in self.services
+            for port in service.container.published
+            if port.host_port is not None
+        )
 
     @cached_property
     def brokers(self) -> dict[str, Broker]:

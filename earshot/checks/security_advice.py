@@ -18,7 +18,7 @@ from earshot.rules import (
     kl023_jaas_prefix,
 )
 from earshot.rules.finding import Finding
-from earshot.rules.node_objections import readable
+from earshot.rules.objections import readable
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 

@@ -8,15 +8,69 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from earshot.facts.brokers import Bootstrap, Broker, Endpoint
 from earshot.facts.container import Container, folded, is_loopback
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key
 from earshot.names.kinds import NameKind, ip_of, kind_of
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One listener of a broker in its container; None stands for what is not known."""
+
+    name: str
+    bind: Address
+    advertised: Address | None
+    is_controller: bool = False
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker or controller of the file.
+
+    ``endpoints`` are its listeners, None where the file does not show them all. ``cluster`` keeps
+    clusters apart; ``voters`` are those of its quorum.
+    """
+
+    service: str
+    container: Container
+    id: int | None
+    endpoints: tuple[Endpoint, ...] | None
+    inter_broker: str = ""
+    cluster: str = ""
+    is_broker: bool = True
+    is_controller: bool = False
+    voters: Mapping[int, Address] = field(default_factory=dict)
+    is_kafka: bool = True
+    """It has Kafka's properties: else it only speaks Kafka's protocol, as Redpanda."""
+    is_image_known: bool = True
+    """What its image makes of its settings is known."""
+    switched_off: tuple[tuple[str, Address], ...] = ()
+    """What it would advertise by entries that stand in comments, each with its variable."""
+
+    @property
+    def for_clients(self) -> tuple[Endpoint, ...]:
+        """Its listeners, as far as they are known, without those of controllers."""
+        return tuple(item for item in self.endpoints or () if not item.is_controller)
+
+    def named(self, listener: str) -> Endpoint | None:
+        """Its listener of that name."""
+        return next((it for it in self.endpoints or () if it.name == listener), None)
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The addresses with which one service begins, and the setting that holds them."""
+
+    service: str
+    setting: str
+    addresses: tuple[Address, ...]
+
 
 GATEWAYS = frozenset(
     {
@@ -126,12 +180,12 @@ class Deployment:
     @cached_property
     def _known(self) -> Mapping[tuple[str, str], Sequence[str]]:
         """Services by a network and what they are called there."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for service, container in self.containers.items():
-            for network in container.networks:
-                for name in container.known_as(network) | {service.lower()}:
-                    found.setdefault((network.name, name), []).append(service)
-        return found
+        return by_key(
+            ((network.name, name), service)
+            for service, container in self.containers.items()
+            for network in container.networks
+            for name in container.known_as(network) | {service.lower()}
+        )
 
     @cached_property
     def _profiles(self) -> Mapping[str, tuple[str, ...]]:
@@ -139,10 +193,7 @@ class Deployment:
 
     @cached_property
     def _clusters(self) -> Mapping[str, Sequence[Broker]]:
-        found: dict[str, list[Broker]] = {}
-        for item in self.brokers:
-            found.setdefault(item.cluster, []).append(item)
-        return found
+        return by_key((item.cluster, item) for item in self.brokers)
 
     @cached_property
     def _outlooks(self) -> Mapping[str, Hashable]:
@@ -238,33 +289,23 @@ class Deployment:
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:
-        return owners(self.containers)
+        """By service the one whose network it has: its own name, unless the file shows another."""
+        return {name: self._owner(name) for name in self.containers}
+
+    def _owner(self, name: str) -> str:
+        seen = {name}
+        while (mode := self.containers[name].network_mode).startswith(_OF_SERVICE):
+            other = mode.removeprefix(_OF_SERVICE)
+            if other in seen or other not in self.containers:
+                break
+            seen.add(other)
+            name = other
+        return name
 
     @cached_property
     def _sharing(self) -> Mapping[str, Sequence[str]]:
-        return sharing(self._owners)
-
-
-def owners(containers: Mapping[str, Container]) -> Mapping[str, str]:
-    """By service the one whose network it has: its own name, unless the file shows another."""
-    found: dict[str, str] = {}
-    for name in containers:
-        owner, seen = name, {name}
-        while (mode := containers[owner].network_mode).startswith(_OF_SERVICE):
-            other = mode.removeprefix(_OF_SERVICE)
-            if other in seen or other not in containers:
-                break
-            seen.add(other)
-            owner = other
-        found[name] = owner
-    return found
-
-
-def sharing(owners: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """The services of each network by its owner, who comes first."""
-    found: dict[str, list[str]] = {}
-    for name, owner in owners.items():
-        others = found.setdefault(owner, [owner])
-        if name != owner:
-            others.append(name)
-    return found
+        """The services of each network by its owner, who comes first."""
+        listed = by_key((owner, name) for name, owner in self._owners.items())
+        return {
+            key: [key, *(name for name in names if name != key)] for key, names in listed.items()
+        }

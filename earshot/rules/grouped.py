@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from earshot.listeners.listed import SHOWN, numbered, several
+from earshot.listeners.listed import SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
 from earshot.rules.finding import Finding
 
@@ -37,7 +37,7 @@ class FindingGroup:
 
     def __str__(self) -> str:
         """Four lines, and one more for each of the first texts where there are several."""
-        first, texts = self.first, self._texts
+        first, texts = self.first, by_key((item.observed, item) for item in self.findings)
         if len(texts) == 1:
             lines = [f"{self.subject}: {first.observed} [{first.rule}]"]
         else:
@@ -53,13 +53,6 @@ class FindingGroup:
             ]
         )
 
-    @property
-    def _texts(self) -> dict[str, list[Finding]]:
-        found: dict[str, list[Finding]] = {}
-        for item in self.findings:
-            found.setdefault(item.observed, []).append(item)
-        return found
-
     def _whose(self, said: Sequence[Finding]) -> str:
         everywhere = {it.node for it in said} == {it.node for it in self.findings}
         names = ", ".join(_nodes(said))
@@ -73,9 +66,7 @@ class FindingGroup:
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """``findings`` by what they have in common, in the order of the first of each."""
-    alike: dict[object, list[Finding]] = {}
-    for item in findings:
-        alike.setdefault(_kind(item), []).append(item)
+    alike = by_key((_kind(item), item) for item in findings)
     return tuple(FindingGroup(tuple(listed)) for listed in alike.values())
 
 

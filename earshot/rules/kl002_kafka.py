@@ -13,7 +13,6 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import ForeignSettings, Memo, Unreadable
 from earshot.listeners.terms import DEFAULT_KAFKA
 from earshot.rules import (
-    kl002_kafka_advertised,
     kl002_kafka_controllers,
     kl002_kafka_inter_broker,
     kl002_kafka_listeners,
@@ -21,14 +20,12 @@ from earshot.rules import (
     kl002_kafka_zookeeper,
 )
 from earshot.rules.finding import Finding, Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import Check, readable, strict_settings
+from earshot.rules.objections import Check, Objection, readable, strict_settings
 from earshot.rules.registry import Rule
 
 CHECKS: tuple[Check, ...] = (
     *kl002_kafka_roles.CHECKS,
     *kl002_kafka_listeners.CHECKS,
-    *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_controllers.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_zookeeper.flags,
@@ -47,7 +44,6 @@ def objections(
 ZOOKEEPER: tuple[Check, ...] = (
     *kl002_kafka_zookeeper.CHECKS,
     *kl002_kafka_listeners.CHECKS,
-    *kl002_kafka_advertised.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
     kl002_kafka_controllers.early,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from earshot.facts.brokers import Endpoint
+from earshot.facts.deployment import Endpoint
 from earshot.names.kinds import NameKind, kind_of
 from earshot.rules.finding import Finding
 from earshot.rules.kl002_kafka import RULE as KL002

@@ -79,11 +79,9 @@ class Case:
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
     for id, container in facts.containers.items():
-        family = container.family
-        values = container.settings.values
-        for found in _checked(Case(container, family, values)):
-            found = replace(found, node=id)
-            yield _guessed(found, container) if family is Family.UNKNOWN else found
+        case = Case(container, container.family, container.settings.values)
+        for found in (replace(item, node=id) for item in _checked(case)):
+            yield _guessed(found, container) if case.family is Family.UNKNOWN else found
     yield from _one_cluster(facts)
 
 
@@ -284,17 +282,15 @@ def _listeners(case: Case) -> Iterator[Finding]:
 
 def _cluster_id(case: Case) -> Iterator[Finding]:
     names = cluster_id_variables(case.family)
-    if case.is_zookeeper or any(case.env.get(name) for name in names):
+    several = "," in case.values.get("controller.quorum.voters", "")
+    effects = {
+        Family.APACHE: ("takes one that every such container has", Severity.WARNING),
+        Family.BITNAMI: ("makes one up", Severity.ERROR if several else Severity.WARNING),
+        Family.CONFLUENT: ("refuses to start", Severity.ERROR),
+    }
+    if case.is_zookeeper or any(map(case.env.get, names)) or case.family not in effects:
         return
-    if case.family is Family.APACHE:
-        effect, severity = "takes one that every such container has", Severity.WARNING
-    elif case.family is Family.BITNAMI:
-        several = "," in case.values.get("controller.quorum.voters", "")
-        effect, severity = "makes one up", Severity.ERROR if several else Severity.WARNING
-    elif case.family is Family.CONFLUENT:
-        effect, severity = "refuses to start", Severity.ERROR
-    else:
-        return
+    effect, severity = effects[case.family]
     yield RULE.finding(
         f"does not set {names[0]}: the image {effect}",
         "the cluster's own id, the same on all of its nodes",

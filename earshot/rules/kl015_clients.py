@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from earshot.facts.brokers import Bootstrap, Broker
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.deployment import Arrival, Deployment, End, Way
+from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding, Severity

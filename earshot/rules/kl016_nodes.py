@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
-from earshot.facts.deployment import Arrival, Deployment, End, Way
+from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.rules.finding import Finding

@@ -15,7 +15,7 @@ from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
 from earshot.rules.finding import Finding, Severity
-from earshot.rules.kl002_kafka_objection import Objection
+from earshot.rules.objections import Objection
 from earshot.rules.registry import Rule
 
 KEY = "listener.security.protocol.map"

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
-from earshot.rules.node_objections import of_every_node
+from earshot.rules.objections import Objection, of_every_node
 from earshot.rules.registry import Rule
 
 

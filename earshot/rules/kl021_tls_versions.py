@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.finding import Severity
-from earshot.rules.kl002_kafka_objection import Objection
-from earshot.rules.node_objections import of_every_node, tls_listeners, with_prefixes
+from earshot.rules.objections import Objection, of_every_node, with_prefixes
 from earshot.rules.registry import Rule
 
 _SOUND_VERSIONS = ("TLSv1.2", "TLSv1.3")
@@ -25,7 +24,8 @@ _EXPECTED_CIPHERS = "ciphers of TLS 1.3, or ECDHE with AES GCM"
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
     """Each setting of a node with TLS that names such a version or cipher."""
-    tls = tls_listeners(view)
+    protocols = view.protocols
+    tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
     for key in RULE.inputs:
         is_old = _BROKEN if key == "ssl.cipher.suites" else _OLD
         for held, listener in with_prefixes(view, key):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from earshot.facts.brokers import Bootstrap
+from earshot.facts.deployment import Bootstrap
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.sources.compose import Service

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.brokers import Broker, Endpoint
 from earshot.facts.container import Container, is_loopback
-from earshot.facts.deployment import Deployment
+from earshot.facts.deployment import Broker, Deployment, Endpoint
 from earshot.facts.settings import (
     NEWEST,
     BrokerSettings,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from earshot.facts.container import Container
+from earshot.listeners.listed import by_key
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among
 
@@ -98,7 +99,7 @@ class Manifest:
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
-    def called(self, host: str, namespace: str) -> tuple[ClusterService, ...]:
+    def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
         """The Services that ``host`` means for a pod in ``namespace``."""
         parts = host.lower().rstrip(".").split(".")
         if parts[3:] == ["cluster", "local"]:
@@ -110,12 +111,8 @@ class Manifest:
         return self._named.get((parts[0], parts[1] if len(parts) > 1 else namespace), ())
 
     @cached_property
-    def _named(self) -> Mapping[tuple[str, str], tuple[ClusterService, ...]]:
-        found: dict[tuple[str, str], tuple[ClusterService, ...]] = {}
-        for item in self.services:
-            key = (item.name, item.namespace)
-            found[key] = (*found.get(key, ()), item)
-        return found
+    def _named(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
+        return by_key(((item.name, item.namespace), item) for item in self.services)
 
 
 def resources(documents: Sequence[object]) -> Iterator[tuple[Keys, Resource]]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from earshot.errors import EarshotError
-from earshot.facts.brokers import Broker, Endpoint
+from earshot.facts.deployment import Broker, Endpoint
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
 from earshot.yaml_document import read_cloud_config
@@ -241,12 +242,9 @@ def _target(line: str) -> tuple[str, bool]:
 
 def _assignments(script: str) -> dict[str, str]:
     """Variables that are given one literal value, once."""
-    found: dict[str, list[str]] = {}
-    for name, value in _ASSIGNED.findall(script):
-        found.setdefault(name, []).append(value.strip())
     known = {}
-    for name, (value, *more) in found.items():
-        match = _LITERAL.fullmatch(value)
+    for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
+        match = _LITERAL.fullmatch(value.strip())
         if match is not None and not more:
             known[name] = next((item for item in match.groups() if item is not None), "")
     return known

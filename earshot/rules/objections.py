@@ -1,16 +1,63 @@
-"""What a rule has against each node's properties, as findings."""
+"""What a rule has against a node's properties, as objections, and these as findings."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import Memo, StrictSettings, Unreadable
-from earshot.listeners.terms import DEFAULT_KAFKA
+from earshot.listeners.terms import DEFAULT_KAFKA, Role
 from earshot.rules.finding import Finding
-from earshot.rules.kl002_kafka_objection import Objection
 from earshot.rules.registry import Rule
+
+
+@dataclass(frozen=True)
+class Objection:
+    """What Kafka refuses, or takes in another sense than its author."""
+
+    check: str
+    """Its id: a letter for the subject, a number, as in the rules' documentation."""
+    key: str
+    observed: str
+    expected: str
+    remedy: str = ""
+    listener: str | None = None
+    instead: str = ""
+    """What Kafka does where it does not refuse to start."""
+    grave: bool = True
+
+    @property
+    def refused(self) -> bool:
+        return not self.instead
+
+    def finding(self, rule: Rule, node: int | None = None, role: Role = Role.BROKER) -> Finding:
+        """The same as a finding of ``rule``."""
+        return rule.finding(
+            self.observed,
+            self.expected,
+            node=node,
+            role=role,
+            listener=self.listener,
+            remedy=self.remedy,
+            inputs=(self.key,),
+        )
+
+
+def family(host: str) -> int | None:
+    """4 or 6 for an IP address, None for a name or an empty host."""
+    try:
+        return ipaddress.ip_address(host).version
+    except ValueError:
+        return None
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether ``host`` binds every interface, so that no client can connect to it."""
+    return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)
+
 
 Check = Callable[[StrictSettings], Iterator[Objection]]
 
@@ -37,13 +84,6 @@ def readable(check: Check, view: StrictSettings) -> Iterator[Objection]:
         yield from check(view)
     except Unreadable:
         return
-
-
-def tls_listeners(view: StrictSettings) -> tuple[str, ...]:
-    """Names of the node's listeners with TLS. Raises Unreadable."""
-    return tuple(
-        name for name in view.listeners if name in view.protocols and view.protocols[name].tls
-    )
 
 
 def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
