@@ -8,7 +8,7 @@ source and, where there is one, the line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,6 +29,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
+Keys = tuple[str, ...]
+"""The keys that lead to a place in a document."""
 T = TypeVar("T")
 
 
@@ -148,12 +150,15 @@ class _Python(_Bounded, yaml.SafeLoader):
 
 @dataclass(frozen=True)
 class Reset:
-    """`!reset` of Compose: what a file below has there is gone."""
+    """`!reset` of Compose: what a file below has there is gone, and what stands behind it ignored.
+
+    Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
+    """
 
 
 @dataclass(frozen=True)
 class Overriding:
-    """`!override` of Compose: ``value`` stands in place of what a file below has there."""
+    """`!override` of Compose: ``value`` stands in place of all that a file below has there."""
 
     value: object
 
@@ -318,3 +323,35 @@ class _Measure:
 
 def _where(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+
+
+def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
+    """The keys that lead to each tag in ``value``."""
+    if isinstance(value, (Reset, Overriding)):
+        yield path
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from tagged(item, (*path, str(key)))
+
+
+def untagged(value: object) -> object:
+    """``value`` without what is reset, and with what overrides in its place."""
+    if isinstance(value, Overriding):
+        return untagged(value.value)
+    if isinstance(value, Mapping):
+        return {k: untagged(item) for k, item in value.items() if not isinstance(item, Reset)}
+    if isinstance(value, list):
+        return [untagged(item) for item in value if not isinstance(item, Reset)]
+    return None if isinstance(value, Reset) else value
+
+
+def without(value: Mapping[str, object], paths: Collection[Keys]) -> dict[str, object]:
+    """``value`` without what ``paths`` lead to; an empty path leads to all of it."""
+    found = dict(value)
+    for first, *rest in filter(None, paths):
+        below = found.get(first)
+        if not rest:
+            found.pop(first, None)
+        elif isinstance(below, Mapping):
+            found[first] = without(below, [tuple(rest)])
+    return {} if () in paths else found

@@ -20,8 +20,7 @@ from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Compose, Service
-from earshot.sources.compose_brokers import brokers_in
-from earshot.sources.kafka_broker import KafkaBroker
+from earshot.sources.kafka_broker import KafkaBroker, brokers_in
 from earshot.sources.parsed_listener import ParsedListener
 from earshot.sources.properties_file import read_broker
 

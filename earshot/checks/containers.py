@@ -34,7 +34,7 @@ from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
-from earshot.sources.docker_stack import in_stack
+from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from earshot.checks.added_listener import obstacle, protocols_of
 from earshot.checks.remedy_candidates import candidates
-from earshot.checks.remedy_lines import RemedyLines, Whole
+from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_of
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Broker, Deployment

@@ -17,12 +17,11 @@ from earshot.cli.output import emit, formats, refuse_read, save
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
-from earshot.lint.files import choose
+from earshot.lint.files import choose, laid_over
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
 from earshot.lint.model import Linted, Said
 from earshot.lint.outcome import Failed, Outcome, counted
-from earshot.lint.overrides import laid_over
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal

@@ -11,8 +11,8 @@ from earshot.checks.deployment import mistakes
 from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
 from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
+from earshot.lint.files import laid_over
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said
-from earshot.lint.overrides import laid_over
 from earshot.lint.places import in_files, in_properties
 from earshot.sources.compose import Compose, is_compose, read_compose, running
 from earshot.sources.deployment import brokers_among

@@ -21,9 +21,8 @@ from earshot.placement.local_names import LOCALHOST
 from earshot.placement.plan import NodeNames, plan
 from earshot.placement.planned import Planned
 from earshot.placement.secured import secured
-from earshot.user_data.boot import SECRETS, Boot, ssm_report, ssm_secret
+from earshot.user_data.boot import SECRETS, Boot, System, ssm_report, ssm_secret
 from earshot.user_data.render import MOUNT, user_data
-from earshot.user_data.systems import System
 
 LOG_DIR = f"{MOUNT}/data"
 VALIDATOR = "validator"

@@ -1,15 +1,19 @@
-"""A broker or controller as it was found in a file: its settings, and where it runs."""
+"""Brokers and controllers as they were found in a Compose file: their settings, where they run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from earshot.errors import EarshotError
 from earshot.facts.container import Container
-from earshot.facts.settings import inter_broker_name, roles_of
-from earshot.listeners.images import Family, family_of
+from earshot.facts.settings import inter_broker_name, node_id, roles_of
+from earshot.listeners.images import Family, broker_settings, family_of, is_broker
 from earshot.listeners.properties import NodeSettings
-from earshot.listeners.terms import Role
+from earshot.listeners.terms import Role, Scope
+from earshot.sources.compose import Service
+from earshot.sources.container import listeners_in
+from earshot.sources.image_settings import effective
 from earshot.sources.parsed_listener import ParsedListener
 
 
@@ -52,3 +56,67 @@ class KafkaBroker:
     @property
     def family(self) -> Family:
         return family_of(self.image)
+
+
+def brokers_in(
+    services: Sequence[Service], chosen: Sequence[str], scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, ...]:
+    """Those of ``chosen`` services (default: all), in the order of the file.
+
+    A broker without an id gets the first free one. Raises EarshotError where there is none, a
+    chosen service is none, or two have the same id.
+    """
+    names = [service.name for service in services]
+    kafka = [it for it in services if is_broker(it.container.image, it.container.env, it.command)]
+    running = [item.name for item in kafka]
+    for known, observed in (
+        (names, "the file has no such service"),
+        (running, "runs no Kafka broker or controller"),
+    ):
+        for name in (name for name in chosen if name not in known):
+            allowed = ", ".join(known) or "none in this file"
+            raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
+    wanted = [item for item in kafka if not chosen or item.name in chosen]
+    if not wanted:
+        raise EarshotError(
+            "services",
+            observed=f"none of {', '.join(names)} runs a Kafka broker",
+            allowed="a service with an image of Kafka, or with KAFKA_ variables for a broker",
+        )
+    return _numbered([(item, *_broker(item.container, scopes)) for item in wanted])
+
+
+def _broker(
+    container: Container, scopes: Mapping[str, tuple[Scope, ...]]
+) -> tuple[KafkaBroker, bool]:
+    """The broker, and whether it has an id of its own."""
+    raw = broker_settings(family_of(container.image), container.env, container.image)
+    values = effective(container)
+    broker = KafkaBroker(
+        id=node_id(values),
+        name=container.name,
+        raw=NodeSettings(raw.values, raw.notes),
+        values=values,
+        listeners=tuple(listeners_in(container, values, scopes)),
+        container=container,
+    )
+    text = values.get("node.id", values.get("broker.id", ""))
+    return broker, text.isdigit()
+
+
+def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
+    holders: dict[int, str] = {}
+    for service, broker, has_id in found:
+        other = holders.setdefault(broker.id, service.name) if has_id else service.name
+        if other != service.name:
+            raise EarshotError(
+                f"services {other} and {service.name}",
+                observed=f"both have the node id {broker.id}",
+                allowed="a node id of its own for each",
+                remedy="fix one of them, or choose with --service",
+            )
+    free = iter(id for id in range(1, len(found) + len(holders) + 2) if id not in holders)
+    return tuple(
+        replace(broker, name=service.name, id=broker.id if has_id else next(free))
+        for service, broker, has_id in found
+    )

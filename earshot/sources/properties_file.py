@@ -14,10 +14,9 @@ from earshot.listeners.address import Address, bracketed
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.sources.audience import Audience
 from earshot.sources.image_settings import completed
 from earshot.sources.kafka_broker import KafkaBroker
-from earshot.sources.parsed_listener import parsed_listeners
+from earshot.sources.parsed_listener import Audience, parsed_listeners
 
 _SCOPES = {
     NameKind.LOOPBACK_ADDRESS: Scope.HOST,

@@ -21,9 +21,8 @@ from earshot.listeners.render import server_properties, settings
 from earshot.listeners.secrets import revealed
 from earshot.listeners.security import USERS, own_stores, token_options
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import CLIENTS_SECONDS, SECRETS, SHOWN_CLIENTS, Boot
+from earshot.user_data.boot import CLIENTS_SECONDS, PACKAGING, SECRETS, SHOWN_CLIENTS, Boot
 from earshot.user_data.cloud_config import cloud_config, rendered
-from earshot.user_data.systems import PACKAGING
 
 MOUNT = "/var/lib/kafka"
 """Where the data volume is mounted; a node's `log_dir` is a directory below."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.checks.added_listener import added_listener
-from earshot.checks.remedy_lines import Whole
+from earshot.checks.remedy_lines import Whole, added_listener
 from earshot.sources.deployment import deployment
 from tests.rules.deployment_examples import services
 

@@ -25,8 +25,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Service, read_compose
-from earshot.sources.docker_container import read_service
-from earshot.sources.docker_stack import NETWORK
+from earshot.sources.docker_container import NETWORK, read_service
 from earshot.sources.kubernetes import read_manifest
 from earshot.sources.stack_resources import RegisteredResource, RegisteredStack
 from earshot.sources.user_data import broker_files
