@@ -29,7 +29,7 @@ from earshot.rules import (
     kl016_nodes,
     kl017_published,
 )
-from earshot.rules.evaluate import evaluate, remarks
+from earshot.rules.evaluate import Checked, evaluate, remarks
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
@@ -62,14 +62,6 @@ class RegisteredContainer:
     engine: str
     behind_gate: bool = False
     """It is one of earshot's own: the gate has checked its plan, and said what is no error."""
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What is said of one container before it exists."""
-
-    findings: tuple[Finding, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 class ContainerRun:

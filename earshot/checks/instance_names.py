@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.model import ClusterPlan, Listener
 from earshot.listeners.terms import Scope
 from earshot.names.aws import Ec2Name, Interface, declaration, read_name, resolution
 from earshot.names.evidence import Declaration, Evidence, EvidenceKey, EvidenceKind, gather
 from earshot.names.kinds import NameKind, ip_of, kind_of
+from earshot.names.policy import Asked, ResolverPolicy
 from earshot.names.reachability import Expected, outlook, vantage_of
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance_network import InstanceNetwork
-
-if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan, Listener
-    from earshot.names.policy import Asked, ResolverPolicy
 
 
 @dataclass

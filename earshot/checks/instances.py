@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from earshot.checks.instance_names import is_never, never_but_asked
 from earshot.checks.lone_settings import advice_in_user_data, mistakes_in_user_data
@@ -16,8 +14,10 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import folded, is_loopback
 from earshot.facts.settings import node_id, readable
 from earshot.listeners.grammar import Bad, read_listeners
+from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import settings
 from earshot.listeners.terms import Scope
+from earshot.names.policy import Asked, ResolverPolicy
 from earshot.rules import (
     kl002_kafka,
     kl003_kind_of_address,
@@ -29,12 +29,6 @@ from earshot.rules.evaluate import evaluate
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile
-
-if TYPE_CHECKING:
-    from earshot.names.policy import Asked, ResolverPolicy
-if TYPE_CHECKING:
-    from earshot.listeners.model import ClusterPlan
-
 
 RULES = (kl003_kind_of_address.RULE, kl008_inter_broker.RULE, kl011_resolves.RULE)
 """What one instance's inputs answer beside what Kafka refuses (KL002); of KL011 only what no other
@@ -96,13 +90,8 @@ class InstanceRun:
     def __init__(self) -> None:
         self._brokers: dict[str, list[InstanceBroker]] = {}
         self._advertised: dict[tuple[str, int], str] = {}
-
-    @cached_property
-    def asked(self) -> Asked:
+        self.asked = Asked()
         """The resolvers, for whatever is checked of these brokers later too."""
-        from earshot.names.policy import Asked  # slow to import
-
-        return Asked()
 
     @property
     def brokers(self) -> tuple[InstanceBroker, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from earshot.checks.plan import PlanCheck, check_planned
+from earshot.checks.plan import check_planned
 from earshot.cli import steps
 from earshot.cli.output import emit
 from earshot.config.document import Spec
@@ -15,6 +15,7 @@ from earshot.listeners.render import server_properties
 from earshot.placement import Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
+from earshot.rules.evaluate import Checked
 from earshot.rules.finding import FindingState
 from earshot.rules.grouped import grouped
 from earshot.sources.files import text_of
@@ -77,7 +78,7 @@ def _steps(stack: str, against: str) -> int:
     return 0
 
 
-def findings_text(found: PlanCheck, terminal: Terminal) -> str:
+def findings_text(found: Checked, terminal: Terminal) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
     errors = [item for item in found.findings if item.is_certain_error]
     unknown = [item for item in found.findings if item.state is FindingState.UNKNOWN]

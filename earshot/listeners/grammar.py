@@ -66,15 +66,7 @@ def read_name(text: str) -> Iterator[tuple[str, None] | Bad]:
 
 def read_servers(text: str) -> Iterator[tuple[Address, None] | Bad]:
     """`host:port,…`, as in `controller.quorum.bootstrap.servers`."""
-    yield from distinct(
-        _entries(
-            text,
-            "server list",
-            "host:port entries",
-            lambda it: (parse_address(it), None),
-            named=False,
-        )
-    )
+    yield from distinct(_entries(text, "server list", "host:port entries", _server, named=False))
 
 
 def _server(entry: str) -> tuple[Address, None]:

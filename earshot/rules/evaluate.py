@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from earshot.facts.cluster import ClusterFacts
@@ -13,6 +13,14 @@ from earshot.rules.catalogue import RULES
 from earshot.rules.finding import Finding
 from earshot.rules.grouped import shape
 from earshot.rules.registry import Rule
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What rules find, and what they accepted on something less than every server's answer."""
+
+    findings: tuple[Finding, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def evaluate(facts: ClusterFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:

@@ -25,27 +25,25 @@ _REASONS = {
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """The first step of every client, then where it is sent; the same cause once."""
-    if facts.deployment is None:
+    deployment = facts.deployment
+    if deployment is None:
         return
     sent: dict[tuple[str, str, str], list[str]] = {}
     answers: dict[Hashable, Sequence[tuple[Broker, str]]] = {}
-    for item in facts.deployment.bootstraps:
-        ways = [
-            (address, facts.deployment.way(item.service, address)) for address in item.addresses
-        ]
-        if facts.deployment.brokers and all(
-            isinstance(way, End) and way in _REASONS for _, way in ways
-        ):
-            yield _no_way(facts.deployment, item, ways)
+    for item in deployment.bootstraps:
+        ways = [(address, deployment.way(item.service, address)) for address in item.addresses]
+        leads_nowhere = all(isinstance(way, End) and way in _REASONS for _, way in ways)
+        if deployment.brokers and leads_nowhere:
+            yield _no_way(deployment, item, ways)
         for _, way in ways:
             if isinstance(way, Arrival) and not way.endpoint.is_controller:
-                key = _alike(facts.deployment, item.service, way)
+                key = _alike(deployment, item.service, way)
                 if key not in answers:
-                    answers[key] = tuple(_answers(facts.deployment, item.service, way))
+                    answers[key] = tuple(_answers(deployment, item.service, way))
                 for broker, problem in answers[key]:
                     place = (broker.service, way.endpoint.name, problem)
                     sent.setdefault(place, []).append(item.service)
-    brokers = {broker.service: broker for broker in facts.deployment.brokers}
+    brokers = {broker.service: broker for broker in deployment.brokers}
     for (service, listener, problem), clients in sent.items():
         endpoint = brokers[service].named(listener)
         advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
@@ -56,7 +54,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             "an address that works where these clients are",
             listener=listener,
             container=service,
-            severity=_severity(facts.deployment, advertised),
+            severity=_severity(deployment, advertised),
             remedy=f"advertise {listener} under the name that these containers have for {service}, "
             "and give clients elsewhere a listener of their own"
             if endpoint

@@ -224,7 +224,7 @@ class _Files:
             return own
         target = {"service": extends} if isinstance(extends, str) else _map(extends, where)
         if self.lenient and target.get("file") and not self._is_there(str(target["file"]), folder):
-            return {**own, _UNKNOWN: (*_unknown(own), "extends")}
+            return {**own, _UNKNOWN: (*_noted(own, _UNKNOWN), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
         others, base_shown = sections, shown
         if file:
@@ -237,7 +237,7 @@ class _Files:
                 allowed=", ".join(others),
             )
         base = self.resolved(base_name, others, base_shown, (*seen, mark))
-        return _merged(without(base, _gone(section)), own)
+        return _merged(without(base, _noted(section, _GONE)), own)
 
     def _replaced(self, value: object, shown: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in every text; keys are left alone."""
@@ -279,7 +279,7 @@ class _Files:
     def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
         where = f"{shown}: services.{name}"
         mode = str(section.get("network_mode") or "")
-        unknown = list(_unknown(section))
+        unknown = list(_noted(section, _UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):
             unknown.append(BASE_FILE)
         published: list[PublishedPort] = []
@@ -471,13 +471,9 @@ def _extra_hosts(section: Section, where: str) -> Iterator[tuple[str, str]]:
         yield name.strip().lower(), address.strip().strip("[]")
 
 
-def _unknown(section: Section) -> tuple[str, ...]:
-    found = section.get(_UNKNOWN)
-    return found if isinstance(found, tuple) else ()
-
-
-def _gone(section: Section) -> tuple[Keys, ...]:
-    found = section.get(_GONE)
+def _noted(section: Section, key: str) -> tuple[Any, ...]:
+    """What `_UNKNOWN` or `_GONE` has, which no file can: its lists are no tuples."""
+    found = section.get(key)
     return found if isinstance(found, tuple) else ()
 
 

@@ -99,7 +99,7 @@ class Manifest:
         found = {item.name for item in brokers_among([item.service for item in lasting])}
         return tuple(item for item in lasting if item.name in found)
 
-    def called(self, host: str, namespace: str) -> Sequence[ClusterService]:
+    def called(self, host: str, namespace: str) -> tuple[ClusterService, ...]:
         """The Services that ``host`` means for a pod in ``namespace``."""
         parts = host.lower().rstrip(".").split(".")
         if parts[3:] == ["cluster", "local"]:
@@ -108,7 +108,8 @@ class Manifest:
             del parts[2:]
         if len(parts) > 2:
             return ()
-        return self._named.get((parts[0], parts[1] if len(parts) > 1 else namespace), ())
+        key = (parts[0], parts[1] if len(parts) > 1 else namespace)
+        return tuple(self._named.get(key, ()))
 
     @cached_property
     def _named(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
