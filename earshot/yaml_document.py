@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import yaml
@@ -39,7 +40,7 @@ def read_yaml(text: str, shown: str) -> object:
 
     ``shown`` names the source in messages. Raises EarshotError.
     """
-    return _read(text, shown, _VALUES, unique=True, load=_loaded)
+    return _read(text, shown, _VALUES, partial(_loaded, unique=True))
 
 
 def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
@@ -49,7 +50,7 @@ def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
     Text, because `0`, `1.10` or `22:22` mean what stands there, and YAML 1.1 would count with them.
     Of a key that stands twice the last one counts where keys need not be ``unique``.
     """
-    return _read(text, shown, _TEXTS, unique=unique, load=_loaded)
+    return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
 
 
 def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
@@ -58,7 +59,7 @@ def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[o
     An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: nobody
     here knows its value.
     """
-    return _read(text, shown, _DOCUMENTS, unique=unique, load=_all_loaded)
+    return _read(text, shown, _DOCUMENTS, partial(_all_loaded, unique=unique))
 
 
 def read_cloud_config(text: str, shown: str) -> object:
@@ -66,7 +67,7 @@ def read_cloud_config(text: str, shown: str) -> object:
 
     Raises EarshotError.
     """
-    return _read(text, shown, (_Fast,), unique=False, load=_loaded)
+    return _read(text, shown, (_Fast,), partial(_loaded, unique=False))
 
 
 def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
@@ -205,14 +206,7 @@ class _Refused(Exception):
         self.mark = mark
 
 
-def _read(
-    text: str,
-    shown: str,
-    kinds: tuple[type[Any], ...],
-    *,
-    unique: bool,
-    load: Callable[[Any, bool], T],
-) -> T:
+def _read(text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T]) -> T:
     if len(text) > MAX_CHARACTERS:
         raise EarshotError(
             shown,
@@ -220,10 +214,10 @@ def _read(
             allowed=f"YAML of at most {MAX_CHARACTERS:,} characters",
         )
     remedy = "write it with fewer aliases (*name) and levels, or in several files"
-    return _parsed(text, shown, kinds, lambda loader: load(loader, unique), remedy)
+    return _parsed(text, shown, kinds, load, remedy)
 
 
-def _loaded(loader: Any, unique: bool) -> object:
+def _loaded(loader: Any, *, unique: bool) -> object:
     node = _single_node(loader)
     if node is None:
         return None
@@ -231,7 +225,7 @@ def _loaded(loader: Any, unique: bool) -> object:
     return _made(loader, node)
 
 
-def _all_loaded(loader: Any, unique: bool) -> list[object]:
+def _all_loaded(loader: Any, *, unique: bool) -> list[object]:
     nodes, size = _every_node(loader), 0
     for node in nodes:
         size += _Measure(unique).node(node)[0]

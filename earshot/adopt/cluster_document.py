@@ -81,7 +81,7 @@ def _docker_listener(
 ) -> dict[str, Any]:
     first = next(iter(found.values()))[1]
     item = _common(first)
-    if bind := _bind(name, [(broker, listener) for broker, listener in found.values()], notes):
+    if bind := _bind(name, found.values(), notes):
         item["bind"] = bind
     published, interfaces = {}, set()
     advertised, moved = {}, {}

@@ -75,12 +75,10 @@ def _zookeepers(services: Sequence[Service]) -> Iterator[Leftover]:
 
 
 def _variables(broker: KafkaBroker) -> Iterator[Leftover]:
-    env = broker.container.env if broker.container is not None else {}
-    image = broker.container.image if broker.container is not None else ""
-    for name, value in env.items():
+    for name, value in (broker.container.env if broker.container is not None else {}).items():
         if name in OWN_VARIABLES and name != "KAFKA_VERSION":
             yield Leftover(f"variable {name}", "it is for the image's scripts, not for the broker")
-        elif name.startswith("KAFKA_") and not broker_property(broker.family, name, image):
+        elif name.startswith("KAFKA_") and not broker_property(broker.family, name, broker.image):
             yield Leftover(f"variable {name}", "it is none of the broker's properties")
         if broker.family is Family.WURSTMEISTER and _PLACEHOLDER.search(value):
             yield Leftover(

@@ -25,6 +25,7 @@ from earshot.rules import (
 )
 from earshot.rules.evaluate import evaluate, remarks
 from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.sources.deployment import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
 from earshot.sources.instance_network import InstanceNetwork, instance_network
@@ -39,7 +40,6 @@ RULES = (
     kl012_same_broker.RULE,
 )
 """What takes other resources, and what AWS made of them."""
-_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _clusters(read: list[_Member]) -> list[list[_Member]]:
     found: dict[tuple[str, ...], list[_Member]] = {}
     for member in read:
         holder, values = member.broker.holder, member.broker.written.settings.values
-        quorum = next(filter(None, map(values.get, _QUORUM)), holder)
+        quorum = next(filter(None, map(values.get, QUORUM)), holder)
         (id,) = member.settings
         key: tuple[str, ...] = (quorum, member.plan.inter_broker, member.plan.controller)
         while any(id in other.settings for other in found.get(key, ())):

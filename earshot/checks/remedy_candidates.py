@@ -45,7 +45,7 @@ def candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
 
 
 def _candidates(whole: Whole, finding: Finding) -> Iterator[RemedyLines]:
-    broker = whole.brokers.get(finding.container)
+    broker = whole.deployment.by_service.get(finding.container)
     match finding.rule, finding.inputs:
         case "KL015", ("advertised.listeners",) if broker is not None:
             yield from _sent_on(whole, broker, finding.listener or "")
@@ -135,7 +135,7 @@ def _between(whole: Whole, broker: Broker, listener: str) -> Iterator[RemedyLine
 
 def _voters(whole: Whole, service: str) -> Iterator[RemedyLines]:
     """Each voter that is a node of the file, at its own controller listener."""
-    asking = whole.brokers[service]
+    asking = whole.deployment.by_service[service]
     places: dict[int, Address] = {}
     for node in whole.deployment.brokers:
         if node.cluster == asking.cluster and node.id is not None and node.id in asking.voters:

@@ -63,12 +63,8 @@ class Whole:
         )
 
     @cached_property
-    def brokers(self) -> dict[str, Broker]:
-        return {item.service: item for item in self.deployment.brokers}
-
-    @cached_property
     def _settings(self) -> dict[str, BrokerSettings]:
-        return {name: settings_of(self.by_name[name]) for name in self.brokers}
+        return {name: settings_of(self.by_name[name]) for name in self.deployment.by_service}
 
     def settings(self, broker: Broker) -> BrokerSettings:
         return self._settings[broker.service]

@@ -162,9 +162,9 @@ class Deployment:
         return not is_found and bool(self._on_host_network or address.port in self._published)
 
     @cached_property
-    def broker_names(self) -> frozenset[str]:
-        """The services that run brokers or controllers."""
-        return frozenset(self._brokers)
+    def by_service(self) -> Mapping[str, Broker]:
+        """The brokers and controllers by their services."""
+        return {item.service: item for item in self.brokers}
 
     @cached_property
     def advertised_hosts(self) -> frozenset[str]:
@@ -217,10 +217,6 @@ class Deployment:
     @cached_property
     def _on_host_network(self) -> tuple[str, ...]:
         return tuple(name for name, item in self.containers.items() if item.on_host_network)
-
-    @cached_property
-    def _brokers(self) -> Mapping[str, Broker]:
-        return {item.service: item for item in self.brokers}
 
     def _target(self, place: str, host: str) -> Collection[str] | End | None:
         """Services that ``host`` may mean; None for the machine."""
@@ -276,7 +272,9 @@ class Deployment:
 
     def _listens(self, service: str, port: int, *, from_itself: bool) -> Way:
         """Who has ``port`` in the network of ``service``, which others may share."""
-        shared = [self._brokers[it] for it in self._sharing.get(service, ()) if it in self._brokers]
+        shared = [
+            self.by_service[it] for it in self._sharing.get(service, ()) if it in self.by_service
+        ]
         if not shared:
             return End.REFUSED if from_itself else End.UNKNOWN
         for broker in shared:
@@ -285,7 +283,7 @@ class Deployment:
                     return Arrival(broker, item)
         if any(broker.endpoints is None for broker in shared):
             return End.UNKNOWN
-        return End.REFUSED if service in self._brokers or from_itself else End.UNKNOWN
+        return End.REFUSED if service in self.by_service or from_itself else End.UNKNOWN
 
     @cached_property
     def _owners(self) -> Mapping[str, str]:

@@ -38,11 +38,6 @@ class StrimziListener:
     has_host_template: bool = False
     brokers: tuple[StrimziBroker, ...] | None = ()
 
-    @property
-    def is_beyond(self) -> bool:
-        """For clients outside the cluster."""
-        return self.type in BEYOND
-
 
 @dataclass(frozen=True)
 class StrimziKafka:

@@ -13,7 +13,7 @@ from earshot.lint.places import at_paths, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import Manifest, read_manifest, resources
-from earshot.sources.strimzi import FoundKafka, read_strimzi
+from earshot.sources.strimzi import read_strimzi
 
 
 def is_manifest(documents: Sequence[object]) -> bool:
@@ -45,7 +45,9 @@ def check_manifest(text: str, shown: str, documents: Sequence[object], said: Sai
     ]
     placed = tuple(Mistake(item, place) for item, place in at_paths(text, shown, found))
     kind = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
-    return Linted(shown, kind, placed, (*_unknown_of(manifest), *_unread(kafkas)))
+    unread = [f"Kafka {item.kafka.name}" for item in kafkas if not item.is_read]
+    left_open = [f"{name}: spec.kafka.listeners is no list" for name in unread]
+    return Linted(shown, kind, placed, (*_unknown_of(manifest), *left_open))
 
 
 def _of_release(manifest: Manifest, said: Said) -> Manifest:
@@ -64,9 +66,3 @@ def _unknown_of(manifest: Manifest) -> Iterator[str]:
             yield f"container {broker.name}: {what} could not be read"
         if names := hidden_variables(container):
             yield f"container {broker.name}: the file alone does not say {', '.join(names)}"
-
-
-def _unread(kafkas: Sequence[FoundKafka]) -> Iterator[str]:
-    for item in kafkas:
-        if not item.is_read:
-            yield f"Kafka {item.kafka.name}: spec.kafka.listeners is no list"

@@ -43,9 +43,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
                 for broker, problem in answers[key]:
                     place = (broker.service, way.endpoint.name, problem)
                     sent.setdefault(place, []).append(item.service)
-    brokers = {broker.service: broker for broker in deployment.brokers}
     for (service, listener, problem), clients in sent.items():
-        endpoint = brokers[service].named(listener)
+        endpoint = deployment.by_service[service].named(listener)
         advertised = (endpoint.advertised,) if endpoint and endpoint.advertised else ()
         named = list(dict.fromkeys(clients))
         verb = "bootstrap to {} and are" if len(named) > 1 else "bootstraps to {} and is"
@@ -67,7 +66,7 @@ def _alike(deployment: Deployment, place: str, arrival: Arrival) -> Hashable:
     """The same for clients that get the same answers: of many, one has to be followed."""
     container = deployment.containers.get(place)
     names = container.names | {place.lower()} if container else {place}
-    itself = bool(names & deployment.advertised_hosts) or place in deployment.broker_names
+    itself = bool(names & deployment.advertised_hosts) or place in deployment.by_service
     outlook = place if itself else deployment.outlook(place)
     broker = arrival.broker
     return (outlook, broker.cluster, broker.container.profiles, arrival.endpoint.name)

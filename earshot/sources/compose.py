@@ -141,7 +141,7 @@ def is_compose(text: str, shown: str) -> bool:
         return isinstance(untagged(document["services"]), Mapping)
     items = [item for key, item in document.items() if not str(key).startswith("x-")]
     known = bool(_KNOWN_TOP & set(document)) or "apiVersion" in document
-    return not known and bool(items) and all(_is_service(item) for item in items)
+    return not known and bool(items) and all(map(_is_service, items))
 
 
 def _is_service(item: object) -> bool:

@@ -35,7 +35,7 @@ from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.properties import read_properties
 from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import BASE_FILE, Service
-from earshot.sources.image_settings import effective, handed_over
+from earshot.sources.image_settings import DERIVE, effective, handed_over
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 
 _RUNS_BROKER = re.compile(
@@ -50,12 +50,9 @@ _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """The addresses in a list of listeners, also where a variable stands for a host."""
-_DERIVING = (Family.APACHE, Family.CONFLUENT, Family.UNKNOWN)
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listener, role or protocol of their own to what is set."""
-
-
-_QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
+QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect")
 _UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", "mounted files"}
 """Where a container has variables, or a script that sets some, that nobody has read."""
 
@@ -262,7 +259,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
     """None where some of them are not known."""
     values = dict(view.values)
     if "listeners" not in values and "advertised.listeners" in values:
-        if container.family not in _DERIVING or _derives_no_more(container):
+        if container.family not in DERIVE or _derives_no_more(container):
             return
         values["listeners"] = derived_listeners(values["advertised.listeners"])
     if "listeners" not in values and not view.complete:
@@ -289,7 +286,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
 def _cluster(service: Service, values: Mapping[str, str]) -> str:
     """What nodes of one cluster have in common; who asks only itself is alone."""
     alone = f"of {service.name} alone"
-    for key in _QUORUM:
+    for key in QUORUM:
         listed = values.get(key, "").replace(" ", "")
         if not listed or not is_known(listed):
             continue

@@ -35,7 +35,7 @@ _MIME = ("content-type:", "mime-version:")
 _JINJA_HEAD = "## template: jinja"
 _CLOUD_HEAD = "#cloud-config"
 _SCRIPT_HEAD = "#!"
-_BROKERS = frozenset(
+OF_BROKERS = frozenset(
     {"advertised.listeners", "process.roles", "broker.id", "node.id", "zookeeper.connect"}
 )
 _CLIENTS = "bootstrap.servers"
@@ -130,7 +130,7 @@ class _File:
 
 def _is_broker(item: UserDataFile) -> bool:
     keys = {*item.settings.values, *item.computed}
-    return bool(keys & _BROKERS) and _CLIENTS not in keys
+    return bool(keys & OF_BROKERS) and _CLIENTS not in keys
 
 
 def _written(item: _File) -> UserDataFile:

@@ -22,5 +22,7 @@ services:
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
 """)
     whole = Whole(listed, deployment(listed))
-    found = added_listener(whole, whole.brokers["kafka"], "PLAINTEXT", ("EXTERNAL",), 19092)
+    found = added_listener(
+        whole, whole.deployment.by_service["kafka"], "PLAINTEXT", ("EXTERNAL",), 19092
+    )
     assert (found.port if found is not None else None) == port
