@@ -20,9 +20,8 @@ from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
 from earshot.rules.finding import Finding
 from earshot.sources.compose import Compose, Service
-from earshot.sources.kafka_broker import KafkaBroker, brokers_in
+from earshot.sources.kafka_broker import KafkaBroker, brokers_in, read_broker
 from earshot.sources.parsed_listener import ParsedListener
-from earshot.sources.properties_file import read_broker
 
 LOOKED_UP_LATER = tuple(
     f"{rule}: names are looked up by the policy pack, where their clients stand"

@@ -16,7 +16,6 @@ from earshot.facts.settings import BrokerSettings, ForeignSettings, Unreadable
 from earshot.listeners.grammar import Bad
 from earshot.rules import (
     kl002_kafka,
-    kl002_redpanda,
     kl014_misspelt,
     kl014_start_script,
     kl015_clients,
@@ -59,7 +58,7 @@ class _Check:
         }
         for item in whole.brokers:
             if not item.is_kafka:
-                refused = kl002_redpanda.refusals(item.endpoints or (), "command")
+                refused = kl002_kafka.redpanda_refusals(item.endpoints or (), "command")
                 by_service[item.service] = tuple(
                     replace(it, container=item.service) for it in refused
                 )

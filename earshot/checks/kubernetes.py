@@ -18,8 +18,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
 from earshot.rules.finding import Finding
-from earshot.sources.bootstraps import bootstraps
-from earshot.sources.deployment import settings_of
+from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 
 OLDEST = (3, 9)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.container_names import evidence
+from earshot.checks.containers import evidence
 from earshot.config.document import Spec
 from earshot.facts.cloud import Cloud
 from earshot.facts.cluster import ClusterFacts

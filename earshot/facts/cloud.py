@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.facts.clients import Clients, Members, read_range
 from earshot.facts.ingress_inputs import read_ingress, write_ingress
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Clients, Ingress, Members, read_range
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
 
-from earshot.facts.clients import Members, Source, Unread
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Ingress, Members, Source, Unread
 
 Inputs = Mapping[str, object]
 _ALL = ("-1", "all")

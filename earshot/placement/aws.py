@@ -9,9 +9,8 @@ from pathlib import Path
 from earshot.aws.costs import Footprint, Machines, Volume
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
-from earshot.facts.clients import Clients
 from earshot.facts.cloud import Cloud, Instance
-from earshot.facts.security_groups import SecurityGroup, ingress_of, security_groups
+from earshot.facts.security_groups import Clients, SecurityGroup, ingress_of, security_groups
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import Interface, VpcDns, declaration

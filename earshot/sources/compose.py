@@ -23,8 +23,7 @@ from earshot.facts.container import (
 )
 from earshot.sources.commented import Commented, commented_out
 from earshot.sources.compose_ports import read_port
-from earshot.sources.dotenv import read_env_file, read_raw_env_file
-from earshot.sources.substitution import Variables
+from earshot.sources.substitution import Variables, read_env_file, read_raw_env_file
 from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
 
 Read = Callable[[str], str]

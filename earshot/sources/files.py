@@ -9,8 +9,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.reading import read_bytes
-from earshot.sources.dotenv import read_env_file
-from earshot.sources.substitution import Variables
+from earshot.sources.substitution import Variables, read_env_file
 
 PROPERTIES = ".properties"
 

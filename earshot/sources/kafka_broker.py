@@ -1,4 +1,9 @@
-"""Brokers and controllers as they were found in a Compose file: their settings, where they run."""
+"""Brokers and controllers as they were found in a Compose file, or one in a `server.properties`.
+
+Of the latter no container and no published port shows whom a listener is for: what it advertises
+has to. A name that could be anything (one label, a private address) is for nobody until the user
+says so.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,27 @@ from dataclasses import dataclass, replace
 
 from earshot.errors import EarshotError
 from earshot.facts.container import Container
-from earshot.facts.settings import inter_broker_name, node_id, roles_of
+from earshot.facts.settings import controller_names, inter_broker_name, node_id, roles_of
+from earshot.listeners.address import Address, bracketed
 from earshot.listeners.images import Family, broker_settings, family_of, is_broker
-from earshot.listeners.properties import NodeSettings
+from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.terms import Role, Scope
+from earshot.names.kinds import NameKind, kind_of
 from earshot.sources.compose import Service
 from earshot.sources.container import listeners_in
-from earshot.sources.image_settings import effective
-from earshot.sources.parsed_listener import ParsedListener
+from earshot.sources.image_settings import completed, effective
+from earshot.sources.parsed_listener import Audience, ParsedListener, parsed_listeners
+
+_SCOPES = {
+    NameKind.LOOPBACK_ADDRESS: Scope.HOST,
+    NameKind.LOCALHOST: Scope.HOST,
+    NameKind.EC2_PRIVATE: Scope.INTERNAL,
+    NameKind.EC2_RESOURCE: Scope.INTERNAL,
+    NameKind.PRIVATE_TLD: Scope.INTERNAL,
+    NameKind.EC2_PUBLIC: Scope.EXTERNAL,
+    NameKind.PUBLIC_ADDRESS: Scope.EXTERNAL,
+    NameKind.FQDN: Scope.EXTERNAL,
+}
 
 
 @dataclass(frozen=True)
@@ -120,3 +138,50 @@ def _numbered(found: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[Kafka
         replace(broker, name=service.name, id=broker.id if has_id else next(free))
         for service, broker, has_id in found
     )
+
+
+def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
+    """The broker of a properties file. Raises EarshotError where it is none."""
+    raw = read_properties(text)
+    if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
+        raise EarshotError(
+            shown,
+            observed="sets neither listeners nor a node's id",
+            allowed="the properties file of a broker",
+        )
+    values = completed(raw.values)
+    between, controllers = inter_broker_name(values), controller_names(values)
+    listeners = parsed_listeners(
+        values,
+        lambda name, _, advertised: audience_of(
+            name, advertised, name == between, name in controllers, scopes
+        ),
+        "localhost",
+    )
+    return KafkaBroker(
+        id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
+    )
+
+
+def audience_of(
+    name: str,
+    advertised: Address,
+    between: bool,
+    is_controller: bool,
+    scopes: Mapping[str, tuple[Scope, ...]],
+) -> Audience:
+    """Whom a listener outside containers is for."""
+    if name in scopes:
+        return Audience(scopes[name], "said so")
+    if is_controller:
+        return Audience((Scope.CONTROLLER,), "named in controller.listener.names")
+    host, kind = bracketed(advertised.host), kind_of(advertised.host)
+    scope = _SCOPES.get(kind)
+    if between and scope in (None, Scope.INTERNAL, Scope.HOST):
+        return Audience((Scope.INTERNAL,), "the brokers talk through it")
+    if scope is None:
+        return Audience((), f"{host} is {kind}, which says nothing about who resolves it")
+    why = f"{host} is {kind}"
+    if between:
+        return Audience((Scope.INTERNAL, scope), f"the brokers talk through it; {why}")
+    return Audience((scope,), why)

@@ -12,10 +12,9 @@ import yaml
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
-from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.security_groups import Ingress
+from earshot.facts.security_groups import Clients, Ingress, IpRange, Members, Unread
 from earshot.listeners.address import parse_address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.properties import NodeSettings

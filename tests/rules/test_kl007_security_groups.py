@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.clients import Clients, IpRange, Members, Unread
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.security_groups import Ingress, ingress_of, security_groups
+from earshot.facts.security_groups import (
+    Clients,
+    Ingress,
+    IpRange,
+    Members,
+    Unread,
+    ingress_of,
+    security_groups,
+)
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role
 from earshot.rules.evaluate import evaluate

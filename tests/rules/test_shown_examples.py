@@ -13,7 +13,7 @@ import pytest
 
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.shown import ShownCertificate
-from earshot.checks.container_names import evidence
+from earshot.checks.containers import evidence
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.security_groups import Ingress
