@@ -30,15 +30,12 @@ class Family(StrEnum):
     UNKNOWN = "unknown"
 
 
-_FAMILIES = (
-    (Family.APACHE, re.compile(r"(?:.*/)?apache/kafka(?:-native)?")),
-    (
-        Family.CONFLUENT,
-        re.compile(r"(?:.*/)?(?:cp-(?:enterprise-)?kafka|cp-server|confluent-local)"),
-    ),
-    (Family.BITNAMI, re.compile(r"(?:.*/)?bitnami(?:legacy|secure)?/kafka")),
-    (Family.WURSTMEISTER, re.compile(r"(?:.*/)?wurstmeister/kafka")),
-)
+_FAMILIES = {
+    Family.APACHE: re.compile(r"(?:.*/)?apache/kafka(?:-native)?"),
+    Family.CONFLUENT: re.compile(r"(?:.*/)?(?:cp-(?:enterprise-)?kafka|cp-server|confluent-local)"),
+    Family.BITNAMI: re.compile(r"(?:.*/)?bitnami(?:legacy|secure)?/kafka"),
+    Family.WURSTMEISTER: re.compile(r"(?:.*/)?wurstmeister/kafka"),
+}
 
 _ID = re.compile(r"(?:sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{12})")
 
@@ -94,7 +91,6 @@ IMAGE_NOTE = "EARSHOT_IMAGE"
 """The variable that names an image where a container is given its id alone (`sha256:…`), as from
 `RemoteImage.image_id`: an id shows neither whose image it is nor which Kafka is in it."""
 
-CLUSTER_ID = {Family.BITNAMI: ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID")}
 APACHE_DEFAULTS = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -111,7 +107,8 @@ APACHE_DEFAULTS = {
 def family_of(image: str) -> Family:
     """The family of an image reference, also in a mirror of its registry."""
     name = repository_of(image)
-    return next((kind for kind, shape in _FAMILIES if shape.fullmatch(name)), Family.UNKNOWN)
+    shapes = _FAMILIES.items()
+    return next((kind for kind, shape in shapes if shape.fullmatch(name)), Family.UNKNOWN)
 
 
 def family_by_settings(image: str, env: Mapping[str, str]) -> Family:
@@ -209,7 +206,8 @@ def spellings(key: str) -> frozenset[str]:
 
 def cluster_id_variables(family: Family) -> tuple[str, ...]:
     """The variables that an image takes the cluster's id from; the first is the usual one."""
-    return CLUSTER_ID.get(family, ("CLUSTER_ID",))
+    is_bitnami = family is Family.BITNAMI
+    return ("KAFKA_KRAFT_CLUSTER_ID", "KAFKA_CLUSTER_ID") if is_bitnami else ("CLUSTER_ID",)
 
 
 def derived_listeners(advertised: str) -> str:

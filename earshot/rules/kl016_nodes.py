@@ -91,12 +91,8 @@ def _between_brokers(deployment: Deployment) -> Iterator[Finding]:
             if isinstance(way, Arrival) and not at_itself:
                 continue  # another broker's address, as said above
             problem = failure(way, endpoint.advertised, other.service, broker)
-            is_itself = (
-                isinstance(way, Arrival)
-                and way.broker is other
-                and not other.container.on_host_network
-            )
-            if is_itself or way is End.SELF:
+            is_itself = isinstance(way, Arrival) and way.broker is other
+            if way is End.SELF or (is_itself and not other.container.on_host_network):
                 problem = f"{endpoint.advertised} is the asking broker itself"
             if problem:
                 problems.setdefault(problem, []).append(other.service)

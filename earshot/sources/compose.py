@@ -159,17 +159,15 @@ def _is_overlay(services: Mapping[str, Section]) -> bool:
     return False
 
 
+@dataclass
 class _Files:
-    def __init__(
-        self, roots: Sequence[str], variables: Variables, read: Read, lenient: bool
-    ) -> None:
-        self.roots = roots
-        self.lenient = lenient
-        self.variables = variables
-        self.read = read
-        self.is_whole = True
-        """No other file has services that these may meet."""
-        self._others: dict[str, dict[str, object]] = {}
+    roots: Sequence[str]
+    variables: Variables
+    read: Read
+    lenient: bool
+    is_whole: bool = True
+    """No other file has services that these may meet."""
+    _others: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def sections(
         self, text: str, shown: str
@@ -303,6 +301,12 @@ class _Files:
             open_networks=not self.is_whole or _is_open(section, top),
             profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
         )
+        mounted = [*_sources(section)] if self.lenient else []
+        yamls = [it for it in mounted if it.endswith((".yaml", ".yml"))]
+        of_kafka = [
+            it if it.endswith(".properties") else posixpath.join(it, "server.properties")
+            for it in mounted
+        ]
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
         deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
@@ -311,28 +315,10 @@ class _Files:
             container,
             words,
             str(section.get("scale") or deployed or ""),
-            self._properties(section) if self.lenient else "",
-            self._redpanda(section) if self.lenient else "",
+            self._first_read(of_kafka, LISTENERS),
+            self._first_read(it for it in yamls if "redpanda" in posixpath.basename(it)),
             "build" in section,
         )
-
-    def _redpanda(self, section: Section) -> str:
-        """The mounted redpanda.yaml, or an empty text."""
-        return self._first_read(
-            source
-            for source in _sources(section)
-            if source.endswith((".yaml", ".yml")) and "redpanda" in posixpath.basename(source)
-        )
-
-    def _properties(self, section: Section) -> str:
-        """The mounted properties file that names listeners, or an empty text."""
-        paths = (
-            source
-            if source.endswith(".properties")
-            else posixpath.join(source, "server.properties")
-            for source in _sources(section)
-        )
-        return self._first_read(paths, LISTENERS)
 
     def _first_read(self, paths: Iterable[str], holding: re.Pattern[str] | None = None) -> str:
         """The first text that can be read, and has what it shall hold; else an empty one."""

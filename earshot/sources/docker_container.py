@@ -182,7 +182,7 @@ def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
 
 def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
     """The variables whose values are known."""
-    pairs = envs.items() if isinstance(envs, Mapping) else [_pair(text) for text in envs]
+    pairs = envs.items() if isinstance(envs, Mapping) else map(_pair, envs)
     found = {}
     for name, value in pairs:
         if value is None:
@@ -193,10 +193,7 @@ def read_variables(envs: Envs, unknown: list[str]) -> dict[str, str]:
 
 
 def _pair(text: str | None) -> tuple[str, str | None]:
-    if text is None:
-        return "", None
-    name, _, value = text.partition("=")
-    return name, value
+    return text.partition("=")[::2] if text is not None else ("", None)
 
 
 def read_ports(ports: Inputs, unknown: list[str]) -> Iterator[PublishedPort]:

@@ -69,12 +69,12 @@ class Variables:
         return self.value(name) if self.keep or name in self.values else None
 
 
+@dataclass
 class _Substitution:
-    def __init__(self, variables: Variables, text: str, where: str) -> None:
-        self.variables = variables
-        self.text = text
-        self.where = where
-        self.at = 0
+    variables: Variables
+    text: str
+    where: str
+    at: int = 0
 
     def until(self, end: str, depth: int) -> str:
         """The text up to ``end``, or to its own end where that is empty, replaced."""

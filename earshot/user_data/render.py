@@ -75,11 +75,8 @@ def _check(plan: ClusterPlan, node: Node, who: str) -> None:
                 remedy="render it when the name's resource is there",
             )
     if PurePosixPath(MOUNT) not in PurePosixPath(node.log_dir).parents or ".." in node.log_dir:
-        observed, allowed = (
-            f"{node.log_dir} is not on the data volume",
-            f"a directory below {MOUNT}",
-        )
-        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=allowed)
+        observed, below = f"{node.log_dir} is not on the data volume", f"a directory below {MOUNT}"
+        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=below)
     if keys := revealed(settings(plan, node)):
         raise EarshotError(
             f"{who}: user data",
