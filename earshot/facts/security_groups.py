@@ -142,10 +142,8 @@ class SecurityGroup:
 
 def groups_of(node: Node) -> tuple[str, ...]:
     """The groups that ``node`` carries."""
-    return (
-        *((BROKERS,) if node.is_broker else ()),
-        *((CONTROLLERS,) if node.is_controller else ()),
-    )
+    roles = {BROKERS: node.is_broker, CONTROLLERS: node.is_controller}
+    return tuple(group for group, carries in roles.items() if carries)
 
 
 def admitted(

@@ -97,12 +97,13 @@ def with_comments(linted: Linted, lines: Lines, today: date) -> Linted:
     """
     files = dict.fromkeys([linted.file, *(item.place.file for item in linted.mistakes)])
     ignored = {file: _comments(file, lines(file)) for file in files}
-    return replace(
-        linted,
-        mistakes=tuple(
-            _with_reason(item, ignored[item.place.file], today) for item in linted.mistakes
-        ),
-    )
+
+    def checked(mistake: Mistake) -> Mistake:
+        comments = ignored[mistake.place.file].get(mistake.place.line, {})
+        waiver = comments.get(mistake.finding.rule)
+        return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)
+
+    return replace(linted, mistakes=tuple(map(checked, linted.mistakes)))
 
 
 def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
@@ -129,10 +130,3 @@ def _reasons(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:
         until = None if match["until"] is None else last_day(match["until"], where)
         for rule in rules_named([match["ids"]], where):
             yield rule, Waiver(reason, until)
-
-
-def _with_reason(
-    mistake: Mistake, comments: Mapping[int, Mapping[str, Waiver]], today: date
-) -> Mistake:
-    waiver = comments.get(mistake.place.line, {}).get(mistake.finding.rule)
-    return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from earshot.listeners.listed import SHOWN, by_key, numbered, several
 from earshot.listeners.terms import Role
 from earshot.rules.finding import Finding
 
 _NUMBER = re.compile(r"\d+", re.ASCII)
+_COMMON = attrgetter("rule", "severity", "state", "listener", "scope", "diagnosis", "resolver")
 
 
 @dataclass(frozen=True)
@@ -72,19 +74,9 @@ def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
 
 def _kind(finding: Finding) -> object:
     names = (finding.host or "", finding.container)
-    return (
-        finding.rule,
-        finding.severity,
-        finding.state,
-        finding.listener,
-        finding.scope,
-        finding.diagnosis,
-        finding.resolver,
-        shape(finding.observed, names),
-        shape(finding.expected, names),
-        shape(finding.remedy, names),
-        _written(finding, names),
-    )
+    texts = (finding.observed, finding.expected, finding.remedy)
+    shapes = (shape(text, names) for text in texts)
+    return (*_COMMON(finding), *shapes, _written(finding, names))
 
 
 def _written(finding: Finding, names: Iterable[str]) -> object:
@@ -104,6 +96,5 @@ def shape(text: str, names: Iterable[str]) -> str:
 
 def _nodes(findings: Sequence[Finding]) -> list[str]:
     """`broker 1`, `brokers 1 to 3`, and the same of controllers."""
-    ids = {role: [it.node for it in findings if it.role is role] for role in Role}
-    known = {role: [id for id in listed if id is not None] for role, listed in ids.items()}
-    return [numbered(str(role), listed) for role, listed in known.items() if listed]
+    ids = by_key((item.role, item.node) for item in findings if item.node is not None)
+    return [numbered(str(role), ids[role]) for role in Role if role in ids]

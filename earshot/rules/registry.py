@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from earshot.facts.cluster import ClusterFacts
+from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
 from earshot.rules.finding import Finding, FindingState, Severity
@@ -125,9 +126,8 @@ class Rule:
             if not listener.known and only in (None, listener.name)
         ]
         if unknown:
-            more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
             yield self.finding(
-                f"hosts are not known yet: {', '.join(unknown[:3])}{more}",
+                f"hosts are not known yet: {shortened(unknown)}",
                 "every advertised host, checked again with its value",
                 state=FindingState.UNKNOWN,
                 remedy="nothing yet: the update checks it",

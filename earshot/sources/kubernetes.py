@@ -25,13 +25,8 @@ MAX_EXPANDED = 4_000
 _TEMPLATE_OF_POD: Keys = ("spec", "template", "spec")
 _POD_IN: Mapping[str, Keys] = {
     "Pod": ("spec",),
-    "StatefulSet": _TEMPLATE_OF_POD,
-    "Deployment": _TEMPLATE_OF_POD,
-    "DaemonSet": _TEMPLATE_OF_POD,
-    "ReplicaSet": _TEMPLATE_OF_POD,
-    "ReplicationController": _TEMPLATE_OF_POD,
-    "DeploymentConfig": _TEMPLATE_OF_POD,
-    "Job": _TEMPLATE_OF_POD,
+    **dict.fromkeys(("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet"), _TEMPLATE_OF_POD),
+    **dict.fromkeys(("ReplicationController", "DeploymentConfig", "Job"), _TEMPLATE_OF_POD),
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE_OF_POD),
 }
 KINDS = frozenset({*_POD_IN, "Service", "ConfigMap"})
