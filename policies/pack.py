@@ -29,7 +29,7 @@ from earshot.checks import containers, instance_stack
 from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules import kl015_clients, kl016_nodes, kl018_strimzi
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.grouped import grouped
 from earshot.rules.registry import Rule

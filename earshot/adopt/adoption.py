@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.adopt.cluster_document import docker_document, local_document
-from earshot.adopt.leftovers import Leftover, leftovers
+from earshot.adopt.cluster_document import Leftover, docker_document, leftovers, local_document
 from earshot.checks import deployment
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.errors import EarshotError

@@ -19,8 +19,7 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement import Planned
 from earshot.placements import in_containers, on_this_machine
 from earshot.rules import kl012_same_broker
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import Checked, evaluate, remarks
+from earshot.rules.evaluate import RULES, Checked, evaluate, remarks
 from earshot.sources.docker_container import read_container
 
 NEEDS_LOOKUPS = frozenset({"KL011", "KL012"})

@@ -129,7 +129,7 @@ def _selected(choice: Choice) -> frozenset[str]:
     """The rules of --select. Raises EarshotError for one by which no file is checked."""
     select = rules_named(choice.select, "--select")
     if select:
-        from earshot.rules.catalogue import RULES  # all rules: slow to import
+        from earshot.rules.evaluate import RULES  # all rules: slow to import
 
         of_files = [rule.id for rule in RULES if rule.in_files]
         if others := sorted(select - {*of_files}):

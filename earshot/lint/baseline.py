@@ -41,12 +41,7 @@ class Recorded:
     def of(cls, mistake: Mistake, root: Path) -> Recorded:
         """``mistake``, whose file is called as from ``root``."""
         said = mistake.finding
-        return cls(
-            file=relative(mistake.place.file, root),
-            rule=said.rule,
-            subject=said.subject,
-            observed=said.observed,
-        )
+        return cls(relative(mistake.place.file, root), said.rule, said.subject, said.observed)
 
     @property
     def texts(self) -> dict[str, str]:

@@ -30,7 +30,7 @@ def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
     """
     if not texts:
         return frozenset()
-    from earshot.rules.catalogue import RULES  # all rules: slow to import
+    from earshot.rules.evaluate import RULES  # all rules: slow to import
 
     known = [rule.id for rule in RULES]
     wanted = [item for text in texts for item in _IDS.split(text.strip().upper())]

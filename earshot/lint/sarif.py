@@ -15,7 +15,7 @@ from earshot.lint.baseline import IN_BASELINE, Recorded
 from earshot.lint.model import Mistake
 from earshot.lint.outcome import Outcome, said
 from earshot.report.visible import visible
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Rule
 
 SCHEMA = (

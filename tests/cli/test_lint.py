@@ -16,7 +16,7 @@ from earshot.cli import lint, run
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import Linted, Mistake, Place, Said
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.finding import Severity
 from tests.lint.samples import finding
 

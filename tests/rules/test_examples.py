@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
+from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.finding import FindingState
 from tests.rules.examples import described, files, load
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from earshot.listeners.terms import Role, Scope
 from earshot.names.lookup import Diagnosis
-from earshot.rules.catalogue import RULES
+from earshot.rules.evaluate import RULES
 from earshot.rules.finding import Finding, FindingState, LineToWrite, Severity
 from earshot.rules.grouped import grouped, shape
 

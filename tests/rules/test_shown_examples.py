@@ -22,8 +22,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.names.evidence import gather
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.catalogue import RULES
-from earshot.rules.evaluate import evaluate
+from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.examples import FOLDER, example_of
 from earshot.rules.finding import Finding, FindingState
 from earshot.rules.registry import Rule
