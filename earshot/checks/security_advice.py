@@ -45,7 +45,7 @@ def advice_on_services(
     something is ``said``."""
     named = {item.container for item in said} | set(but)
     inside = [item.container for item in services]
-    found = []
+    found: list[Finding] = []
     for service in brokers_among(services):
         if service.name in named:
             continue
@@ -53,9 +53,9 @@ def advice_on_services(
         addresses = settings.values.get("advertised.listeners", "")
         hosts = [part.partition("://")[2].rpartition(":")[0] for part in addresses.split(",")]
         is_among_containers = any(item.answers_to(host) for item in inside for host in hosts)
-        for item in _findings(settings):
-            if not (is_among_containers and item.rule in _ABOUT_CLIENTS):
-                found.append(replace(item, container=service.name))
+        silent = _ABOUT_CLIENTS if is_among_containers else ()
+        listed = (item for item in _findings(settings) if item.rule not in silent)
+        found += [replace(item, container=service.name) for item in listed]
     return _first(found)
 
 

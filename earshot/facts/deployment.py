@@ -221,18 +221,18 @@ class Deployment:
     def _target(self, place: str, host: str) -> Collection[str] | End | None:
         """Services that ``host`` may mean; None for the machine."""
         own = self.containers.get(place)
-        on_host = own is None or own.on_host_network
         if own is not None and own.network_mode.startswith(SHARED):
             return End.UNKNOWN
         if own is not None and host in own.extra_hosts:
             host = own.extra_hosts[host].lower()
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
-            return None if on_host else (place,)
+            return None if own is None or own.on_host_network else (place,)
         if host in GATEWAYS:
             return None
-        if on_host:
-            return self._seen_from_host(place, host)
-        assert own is not None
+        if own is None or own.on_host_network:
+            # a container's name means nothing to the machine; any other may mean anything
+            is_theirs = ip_of(host) is None and "." not in host and host in self._names
+            return End.NOWHERE if is_theirs else End.UNKNOWN
         known = folded(host)
         found = {
             name: None for item in own.networks for name in self._known.get((item.name, known), ())
@@ -253,12 +253,6 @@ class Deployment:
         return head is not None and any(
             head[1].endswith((f"-{name.lower()}", f"_{name.lower()}")) for name in self.containers
         )
-
-    def _seen_from_host(self, place: str, host: str) -> Collection[str] | End | None:
-        """A container's name means nothing to the machine; any other may mean anything."""
-        if ip_of(host) is not None or "." in host:
-            return End.UNKNOWN
-        return End.NOWHERE if host in self._names else End.UNKNOWN
 
     def _on_host(self, port: int) -> Way:
         """Who gets a connection to a port of the machine."""

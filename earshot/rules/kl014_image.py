@@ -66,15 +66,6 @@ class Case:
     def is_controller_only(self) -> bool:
         return self.values.get("process.roles", "").strip() == "controller"
 
-    @property
-    def is_combined(self) -> bool:
-        return "," in self.values.get("process.roles", "")
-
-    @property
-    def on_defaults(self) -> bool:
-        """Whether no property is set, and the image has a whole configuration for that."""
-        return self.family is Family.APACHE and not self.values
-
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """Each container by itself; at the end the cluster's id, which all must share."""
@@ -105,7 +96,9 @@ def _checked(case: Case) -> Iterator[Finding]:
     yield from _variables(case)
     yield from _values(case)
     yield from _names(case)
-    if case.on_defaults or case.family is Family.WURSTMEISTER:
+    # where no property is set, apache/kafka has a whole configuration for that
+    on_defaults = case.family is Family.APACHE and not case.values
+    if on_defaults or case.family is Family.WURSTMEISTER:
         return
     if case.container.unknown or case.container.has_file:
         reason, remedy = "not all inputs are known yet", "nothing yet"
@@ -267,12 +260,13 @@ def _listeners(case: Case) -> Iterator[Finding]:
             "advertise a name",
         )
     if not explicit and not case.is_controller_only:
-        severe = case.is_combined or numeric6 or case.family is Family.WURSTMEISTER
+        is_combined = "," in case.values.get("process.roles", "")
+        severe = is_combined or numeric6 or case.family is Family.WURSTMEISTER
         lacks = "; the controller's listener is missing from what it derives"
         yield RULE.finding(
             f"does not set {variable_of(case.family, 'listeners')}: the image derives it from what "
             "is advertised, ports included"
-            + (lacks if case.is_combined else "")
+            + (lacks if is_combined else "")
             + ("; with an IPv6 address it fails" if numeric6 else ""),
             "listeners, with the ports inside the container",
             f"set {variable_of(case.family, 'listeners')}",

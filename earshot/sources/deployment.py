@@ -104,7 +104,10 @@ def settings_of(service: Service) -> BrokerSettings:
         scripted |= {"listeners"} - container.settings.values.keys()
     values = {key: value for key, value in values.items() if key not in scripted}
     if family is Family.BITNAMI:
-        values = _with_bitnami_s(values)
+        # every release of it listens with PLAINTEXT at 9092 where nothing is set
+        advertised = values.get("advertised.listeners", "")
+        if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
+            values.setdefault("listeners", "PLAINTEXT://:9092")
     complete = (
         family in _AS_GIVEN
         and not _is_confluent_local(container.image)
@@ -179,14 +182,6 @@ def _with_port(container: Container) -> Container:
     published = container.published_at(int(port)) if re.fullmatch(r"[0-9]{1,5}", port) else ()
     known = published[0].host_port if len(published) == 1 else None
     return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(known or "${PORT}")})
-
-
-def _with_bitnami_s(values: Mapping[str, str]) -> dict[str, str]:
-    """Every release of bitnami's listens with PLAINTEXT at 9092 where nothing is set."""
-    found = dict(values)
-    if re.fullmatch(r"PLAINTEXT://[^,]*", values.get("advertised.listeners", ""), re.IGNORECASE):
-        found.setdefault("listeners", "PLAINTEXT://:9092")
-    return found
 
 
 def released(image: str) -> tuple[int, int] | None:
