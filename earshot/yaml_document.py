@@ -5,8 +5,6 @@ so a document is measured before its values are made. What is refused is one Ear
 source and, where there is one, the line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Where a question is left there is no stack: nothing is guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

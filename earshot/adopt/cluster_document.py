@@ -4,8 +4,6 @@ What the stack file cannot hold is left over: ZooKeeper's part, other vendors', 
 for scripts alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `earshot adopt` says: as text for a reader, or as one JSON document."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The stack file: YAML for `pulumi`, with comments that say where each thing comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ engine, with the networks and images that the stack makes: the same that a Compo
 checked by the same rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

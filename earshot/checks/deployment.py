@@ -4,8 +4,6 @@ What Kafka or an image refuses stands alone: of the listeners of a broker that d
 nothing more is said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """Why the names that an instance advertises resolve: EC2's own, a record of the stack, or a
 DNS server that is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Brokers on the instances of any program, checked by all that their stack has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple

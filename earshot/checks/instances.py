@@ -3,8 +3,6 @@
 What takes other resources is for `instance_stack`, once they are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 

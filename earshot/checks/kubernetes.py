@@ -6,8 +6,6 @@ decide it. Sources: `configure` in `kafka/include/etc/confluent/docker` and
 Services (environment variables, headless Services).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

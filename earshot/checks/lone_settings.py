@@ -6,8 +6,6 @@ the listeners reach. Which Kafka shall read a `server.properties` is not known e
 release since 3.9 refuses counts, and with ZooKeeper what 3.9 refuses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """A whole cluster's plan: what the pack evaluates at the gate, and `earshot plan --check` too."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -2,8 +2,6 @@
 again, the finding is gone and none has come, and published ports still lead to listeners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 A candidate is a proposal with that file's values; `earshot.checks.remedies` proves it.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence

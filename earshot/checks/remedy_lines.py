@@ -5,8 +5,6 @@ Kafka takes settings of one listener from `listener.name.NAME.`, and a broker's 
 from a JAAS file: https://kafka.apache.org/documentation/#security_jaas_broker
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A cluster tried out on one machine needs no advice, and a file that is open on p
 gets none for each line. What Kafka refuses is reported by KL002.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

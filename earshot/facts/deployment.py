@@ -4,8 +4,6 @@
 What containers of other files, DNS or the user's machine decide is not known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

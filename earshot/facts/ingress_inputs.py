@@ -4,8 +4,6 @@ Three resources say the same in other words: a group's own `ingress` blocks, `Se
 and, the one that AWS advises, `SecurityGroupIngressRule`. A value of None is not known yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
 

@@ -1,7 +1,5 @@
 """A `Kafka` resource of Strimzi, as far as its listeners go; None stands for what is not known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BEYOND = ("route", "loadbalancer", "nodeport", "ingress", "tlsroute")

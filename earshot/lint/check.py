@@ -1,7 +1,5 @@
 """One file, checked by what it is: YAML of four kinds, properties, variables, or user data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ looks for, in its order, and `COMPOSE_FILE` of a `.env`:
 https://docs.docker.com/compose/how-tos/environment-variables/envvars/#compose_file.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ is not certain nothing is written: a value with variables, over several lines, b
 shared by an alias, and what a merge key (`<<`) or another file brings.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from __future__ import annotations
-
 from earshot.lint.model import Mistake
 from earshot.lint.outcome import Failed, Outcome, said
 from earshot.report.visible import visible

@@ -1,7 +1,5 @@
 """Mistakes that the user ignores: by a comment in the file, or by an option for one run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

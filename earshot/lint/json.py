@@ -1,7 +1,5 @@
 """The result as one JSON document."""
 
-from __future__ import annotations
-
 import json as encoder
 from dataclasses import asdict
 from typing import Any

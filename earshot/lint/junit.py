@@ -5,8 +5,6 @@ a warning or a note passes, with its text as output. What is ignored is skipped,
 file that could not be checked is an error.
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 from earshot.lint.model import Mistake

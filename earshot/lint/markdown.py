@@ -1,7 +1,5 @@
 """The result as GitHub-flavoured Markdown, for the summary page of a CI run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from earshot.lint.model import Linted, Mistake

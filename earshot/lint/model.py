@@ -1,7 +1,5 @@
 """What `earshot lint` says of the files it was given."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Files of variables for a container, user data of an instance, Redpanda's own file, and Kubernetes
 resources: their pods, and what Strimzi shall make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

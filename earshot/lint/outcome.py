@@ -1,7 +1,5 @@
 """What all formats are made from: every file with what became of it, its name and its lines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Files are named from the folder that earshot ran in, the root of a checkout as a
 numbers are those of the standard.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import quote

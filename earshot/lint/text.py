@@ -3,8 +3,6 @@
 Mistakes of several containers that read the same are one block, with a heading for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from earshot.lint.model import Linted, Mistake

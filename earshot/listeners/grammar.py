@@ -5,8 +5,6 @@ of them; `only` makes one error of the first bad one. What is accepted here, eve
 reads alike; what Kafka accepts beyond that is listed in rule KL001.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Sources: the start scripts of each image (`docker/resources/common-scripts` of a
 `kafka/include/etc/confluent/docker` of confluentinc/kafka-images, bitnami's `libkafka.sh`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

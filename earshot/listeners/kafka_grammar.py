@@ -6,8 +6,6 @@ Sources: `SocketServerConfigs`, `CoreUtils`, `QuorumConfig` and `Utils` of Kafka
 which `make kafka-judge` asks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

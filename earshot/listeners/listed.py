@@ -1,7 +1,5 @@
 """Many nodes, or many names, in one sentence; many things by what they have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The listeners of a cluster as frozen data: what `plan` computes and everything else reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cached_property

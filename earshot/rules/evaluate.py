@@ -1,7 +1,5 @@
 """`RULES`, every rule by its id, and `evaluate`: all of them over the facts of one cluster."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """A finding: what one rule says about one thing. The fields hold the facts, the text is derived."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -3,8 +3,6 @@
 The findings themselves stay one per broker, so that they can be counted and filtered.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ The grammar is stricter than Kafka's (see `earshot.listeners.grammar`): Kafka ta
 later. What Kafka makes of settings that follow the grammar is KL002's business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from earshot.errors import AddressError

@@ -4,8 +4,6 @@ The checks follow `KafkaConfig.validateValues` and what it calls. They check set
 can read; a list that it refuses is reported there, and checks that need it are passed over here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """KL002: the controllers' listeners (C) and those that open early (E)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

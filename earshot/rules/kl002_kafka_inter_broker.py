@@ -1,7 +1,5 @@
 """KL002: the listener over which brokers talk to each other (I)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

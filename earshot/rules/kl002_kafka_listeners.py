@@ -1,8 +1,6 @@
 """KL002: `listeners` (P), the protocol map (M), `advertised.listeners` (A) and what a controller
 advertises (C10)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

@@ -1,7 +1,5 @@
 """KL002: roles, ids and the quorum (R)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

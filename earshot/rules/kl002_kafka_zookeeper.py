@@ -1,7 +1,5 @@
 """KL002: what Kafka up to 3.9 asks of a broker with ZooKeeper alone (Z)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

@@ -1,7 +1,5 @@
 """KL003: no listener advertises an address that leads its clients nowhere, or to themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts

@@ -1,7 +1,5 @@
 """KL012: an advertised name leads to the broker that advertises it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ not tell whose it is, or of which only the id is given, is taken for one like ap
 found then is no more than a warning.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

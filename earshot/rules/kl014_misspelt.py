@@ -4,8 +4,6 @@ Images hand over whatever they are given, and Kafka takes no notice of a propert
 have: what the variable was to set stays unset.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 from dataclasses import replace

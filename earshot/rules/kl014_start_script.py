@@ -4,8 +4,6 @@ Unlike `kl014_image`, which demands that nothing is left to an image, only what 
 from starting is said, and only where it is certain.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A client begins with one address; the broker answers with what it advertises on 
 the client came in on, and everything after that goes there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from earshot.facts.cluster import ClusterFacts

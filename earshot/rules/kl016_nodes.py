@@ -1,7 +1,5 @@
 """KL016: brokers and controllers of a file find each other where each says that it is."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 
 from earshot.facts.cluster import ClusterFacts

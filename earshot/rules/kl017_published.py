@@ -3,8 +3,6 @@
 A published port shows that clients on the machine, or beyond it, shall use the listener behind it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts

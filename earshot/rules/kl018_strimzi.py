@@ -4,8 +4,6 @@ What Strimzi's `ListenersValidator`, or the schema of the resource (`GenericKafk
 `KafkaListenerType`), refuses is never deployed: the resource keeps the state NotReady.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ Who carries a packet can read and change it where there is no TLS (RFC 8446, sec
 alone it is certain for addresses that lead elsewhere; of a plan, for full names of scope external.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts

@@ -1,7 +1,5 @@
 """KL020: the mechanism PLAIN is used over TLS alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

@@ -4,8 +4,6 @@ Sources: RFC 8996 (TLS 1.0 and 1.1 must not be used), RFC 7568 (SSL 3.0), RFC 93
 NULL, no export, no RC4, less than 112 bits).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

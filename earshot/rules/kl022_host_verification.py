@@ -4,8 +4,6 @@
 client: towards other brokers and the quorum (`SslChannelBuilder`), not for its own clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

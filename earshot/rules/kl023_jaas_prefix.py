@@ -4,8 +4,6 @@ Kafka looks for `listener.name.LISTENER.MECHANISM.sasl.jaas.config` with listene
 lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and reads no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings

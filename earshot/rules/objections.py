@@ -1,7 +1,5 @@
 """What a rule has against a node's properties, as objections, and these as findings."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping

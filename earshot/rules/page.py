@@ -1,7 +1,5 @@
 """The page about the rules, generated: `python -m earshot.rules.page > docs/rules.md`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ Pure: files that the compose file names are asked for from `Read`, by their path
 (relative to the compose file). Source: the Compose Specification.
 """
 
-from __future__ import annotations
-
 import contextlib
 import posixpath
 import re

@@ -4,8 +4,6 @@ The inputs are those of any `docker.Container` (or of a compose service): what r
 enough for the rules that need no other node.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

@@ -6,8 +6,6 @@ is found by the names that clients have for it (`bootstrap.servers` in every spe
 `KAFKA_BROKERS`, `KAFKA_BROKERCONNECT`), in the environment and in the command.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ What is not known yet is named in a list that the caller hands in. The other res
 say more: which image it is, and who made its networks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The files that a source is read from: itself, what stands beside it, and its `.env`."""
 
-from __future__ import annotations
-
 import errno
 import io
 from collections.abc import Callable, Mapping

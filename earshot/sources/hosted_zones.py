@@ -5,8 +5,6 @@ with see it, where both DNS attributes are on) and on split-view DNS (an associa
 hides the public one of the same name, also for names that it does not hold).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from earshot.names.aws import VpcDns

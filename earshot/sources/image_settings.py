@@ -1,7 +1,5 @@
 """The broker properties that a container's image hands to Kafka, and those that Kafka adds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from earshot.facts.container import Container

@@ -4,8 +4,6 @@ A comment line `#earshot.scopes=CLIENTS:internal,LAN:external` in the properties
 the listener's own name does, or the kind of host that it advertises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from earshot.facts.cluster import ClusterFacts

@@ -1,8 +1,6 @@
 """What surrounds an instance of any program, as the stack's resources show it: its addresses, who
 is let in, its Elastic IPs, and the DNS attributes of its VPC."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

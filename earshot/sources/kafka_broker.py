@@ -5,8 +5,6 @@ has to. A name that could be anything (one label, a private address) is for nobo
 says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

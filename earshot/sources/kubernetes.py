@@ -5,8 +5,6 @@ another file) is not known: the variable stays there as `$(NAME)`, or `Container
 is missing. Source: the Kubernetes API reference, v1 Container, EnvVar, EnvFromSource and Service.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

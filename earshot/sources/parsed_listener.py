@@ -5,8 +5,6 @@ is guessed: where neither a name on the container's networks, nor `localhost` on
 nor another name on a published port shows it, nobody is named.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

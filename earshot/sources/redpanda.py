@@ -6,8 +6,6 @@ quorum and no listener between brokers that Kafka's rules know. Sources: the ref
 (https://docs.redpanda.com/current/reference/).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

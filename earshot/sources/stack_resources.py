@@ -4,8 +4,6 @@ A preview does not know the ids of what is still to be made; there a property po
 its value comes from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

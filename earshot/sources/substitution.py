@@ -11,8 +11,6 @@ reads otherwise: 1.2.4 leaves `$NAME` and `${NAME:?...}` as they are and passes 
 and lines that Compose refuses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

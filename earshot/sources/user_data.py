@@ -4,8 +4,6 @@ Read are the `write_files` of a cloud-config and the here-documents of shell scr
 parts of a MIME archive. Source: cloud-init's documentation of user-data formats.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import email

@@ -1,8 +1,6 @@
 """What a node's instance must know besides the plan: its operating system, and where Kafka, its
 volume and its role are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

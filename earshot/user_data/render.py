@@ -8,8 +8,6 @@ Pure and deterministic. On the instance, systemd does the work on every boot:
     kafka-failed    reports what the first could not fix
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import PurePosixPath
 from typing import Any
