@@ -132,10 +132,8 @@ class _Source:
         if line.setting == "ports":
             return self._port(self._own(_value(parts, "ports")), line)
         if line.setting == "command":
-            places = [
-                self._own(_value(parts, key)) for key in ("command", "entrypoint") if key in parts
-            ]
-            return self._within(places, line)
+            keys = (key for key in ("command", "entrypoint") if key in parts)
+            return self._within([self._own(parts[key][1]) for key in keys], line)
         environment = self._own(_value(parts, "environment"))
         if isinstance(environment, yaml.MappingNode):
             return self._variable(environment, line)
@@ -168,9 +166,8 @@ class _Source:
             row = key.start_mark.line
             before = self.lines[row][: key.start_mark.column]
             if not before.strip() and value.end_mark.line == row and not line.replaces:
-                return self._below(
-                    row, f"{before}{line.setting}: {_written(line.value, '', False)}"
-                )
+                new = f"{before}{line.setting}: {_written(line.value, '', False)}"
+                return self._below(row, new)
         raise _NotCertainError
 
     def _item(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:

@@ -285,6 +285,7 @@ class _Files:
                 if not self.lenient:
                     raise
                 unknown.append("ports")
+        volumes = [*_volumes(section, where)]
         container = Container(
             name=str(section.get("container_name") or name),
             image=str(section.get("image") or ""),
@@ -292,18 +293,18 @@ class _Files:
             networks=() if mode else tuple(_networks(name, section, top, where)),
             published=() if mode == HOST_NETWORK else tuple(dict.fromkeys(published)),
             env=self._environment(section, where, unknown),
-            mounts=tuple(_mounts(section, where)),
+            mounts=tuple(target for _, target in volumes),
             network_mode=mode,
             unknown=tuple(dict.fromkeys(unknown)),
             extra_hosts=dict(_extra_hosts(section, where)),
             open_networks=not self.is_whole or _is_open(section, top),
             profiles=tuple(map(str, _list(section.get("profiles"), f"{where}.profiles"))),
         )
-        mounted = [*_sources(section)] if self.lenient else []
-        yamls = [it for it in mounted if it.endswith((".yaml", ".yml"))]
+        beside = [it for it, _ in volumes if it.startswith(".") and self.lenient]
+        yamls = [it for it in beside if it.endswith((".yaml", ".yml"))]
         of_kafka = [
             it if it.endswith(".properties") else posixpath.join(it, "server.properties")
-            for it in mounted
+            for it in beside
         ]
         words = (*_words(section.get("entrypoint")), *_words(section.get("command")))
         deploy = section.get("deploy")
@@ -464,22 +465,14 @@ def _sections(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _mounts(section: Section, where: str) -> Iterator[str]:
+def _volumes(section: Section, where: str) -> Iterator[tuple[str, str]]:
+    """What is mounted, and where in the container."""
     for item in _list(section.get("volumes"), f"{where}.volumes"):
         if isinstance(item, Mapping):
-            yield str(item.get("target") or "")
+            yield str(item.get("source") or ""), str(item.get("target") or "")
         else:
-            parts = str(item).split(":")
-            yield parts[1] if len(parts) > 1 else parts[0]
-
-
-def _sources(section: Section) -> Iterator[str]:
-    """What is mounted from beside the file."""
-    volumes = section.get("volumes")
-    for item in volumes if isinstance(volumes, list) else ():
-        source = item.get("source") if isinstance(item, Mapping) else str(item).split(":")[0]
-        if str(source or "").startswith("."):
-            yield str(source)
+            source, *rest = str(item).split(":")
+            yield source, rest[0] if rest else source
 
 
 def _words(value: object) -> tuple[str, ...]:
