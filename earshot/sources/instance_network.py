@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from earshot.facts.ingress_inputs import read_group, read_ingress
+from earshot.facts.cloud import read_group, read_ingress
 from earshot.facts.security_groups import Ingress, Unread
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.ingress_inputs import read_group, read_ingress, write_ingress
+from earshot.facts.cloud import read_group, read_ingress, write_ingress
 from earshot.facts.security_groups import (
     Clients,
     Ingress,
