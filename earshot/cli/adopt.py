@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_properties
-from earshot.adopt.report import as_json, as_text
-from earshot.adopt.stack_file import stack_file
+from earshot.adopt.report import as_json, as_text, stack_file
 from earshot.cli.output import emit, refuse_read, save
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over

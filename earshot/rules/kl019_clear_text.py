@@ -70,9 +70,8 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             is_external = Scope.EXTERNAL in listener.scopes and kind_of(host) is NameKind.FQDN
             is_open = is_external and not listener.protocol.tls
             if listener.known and (is_open or leaves_machine(listener.protocol, host)):
-                observed = (
-                    f"is {listener.protocol}, and advertises {listener.advertised}{_IN_CLEAR}"
-                )
+                where = f"advertises {listener.advertised}{_IN_CLEAR}"
+                observed = f"is {listener.protocol}, and {where}"
                 yield RULE.finding(observed, _EXPECTED, node=node, listener=listener)
 
 

@@ -132,9 +132,9 @@ class Zones:
         return self._vpcs(zone) != Pointed()
 
     def _vpcs(self, zone: RegisteredResource) -> Pointed:
+        joined = self._stack.pointing(zone.urn, "zoneId", (ZONE_ASSOCIATION,), (ZONE,))
         parts = [self._stack.pointed(zone, "vpcs", *VPCS, inner="vpcId")]
-        for item in self._stack.pointing(zone.urn, "zoneId", (ZONE_ASSOCIATION,), (ZONE,)):
-            parts.append(self._stack.pointed(item, "vpcId", *VPCS))
+        parts += [self._stack.pointed(item, "vpcId", *VPCS) for item in joined]
         return Pointed(
             tuple(found for part in parts for found in part.found),
             tuple(id for part in parts for id in part.foreign),
