@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from earshot.checks.instance_names import Named, names
-from earshot.checks.instances import InstanceBroker
+from earshot.checks.instances import InstanceBroker, Named, names
 from earshot.facts.cloud import Instance
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.model import ClusterPlan

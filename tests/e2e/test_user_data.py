@@ -14,8 +14,7 @@ import pytest
 from earshot.config.kafka_release import KafkaRelease
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.terms import Role
-from earshot.user_data.boot import System
-from earshot.user_data.node_report import NodeReport, NodeState
+from earshot.user_data.boot import NodeReport, NodeState, System
 from earshot.user_data.render import MOUNT, digest, user_data
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
