@@ -9,13 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
-from earshot.listeners.properties import (
-    UNMAPPED,
-    VARIABLE,
-    NodeSettings,
-    property_of,
-    property_of_3,
-)
+from earshot.listeners import properties
+from earshot.listeners.properties import NodeSettings
 
 
 class Family(StrEnum):
@@ -63,7 +58,7 @@ _OLD_OF_BITNAMI = re.compile(
 """Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
 _APACHE_3 = re.compile(r"3(?!\d)", re.ASCII)
 """Tags of apache/kafka whose script takes every `KAFKA_` out of a name, and not the first alone."""
-OWN_VARIABLES = UNMAPPED | {
+OWN_VARIABLES = properties.UNMAPPED | {
     # of cp-kafka and its relatives, besides those of apache/kafka
     "KAFKA_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN",
     "KAFKA_JMX_PORT",
@@ -163,9 +158,9 @@ def broker_settings(family: Family, env: Mapping[str, str], image: str = "") -> 
     keys = {name: broker_property(family, name, image) for name in env}
     values = {key: env[name] for name, key in keys.items() if key}
     notes = {
-        name.removeprefix(VARIABLE).lower(): value
+        name.removeprefix(properties.VARIABLE).lower(): value
         for name, value in env.items()
-        if name.startswith(VARIABLE)
+        if name.startswith(properties.VARIABLE)
     }
     return NodeSettings(values, notes)
 
@@ -186,8 +181,8 @@ def broker_property(family: Family, name: str, image: str = "") -> str:
     if family is Family.WURSTMEISTER:
         return name.removeprefix(PREFIX).lower().replace("_", ".")
     if family is Family.APACHE and _APACHE_3.match(tag_of(image)):
-        return property_of_3(name)
-    return property_of(name)
+        return properties.property_of_3(name)
+    return properties.property_of(name)
 
 
 def variable_of(family: Family, key: str) -> str:

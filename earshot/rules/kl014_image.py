@@ -12,18 +12,10 @@ from dataclasses import dataclass, replace
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import Container
 from earshot.facts.settings import readable
+from earshot.listeners import images
 from earshot.listeners.grammar import read_listeners, read_protocols
 from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
-from earshot.listeners.images import (
-    APACHE_DEFAULTS,
-    BITNAMI_PREFIX,
-    IMAGE_NOTE,
-    PREFIX,
-    Family,
-    cluster_id_variables,
-    is_unnamed,
-    variable_of,
-)
+from earshot.listeners.images import Family, variable_of
 from earshot.listeners.terms import Protocol
 from earshot.rules.finding import Finding, FindingState, Severity
 from earshot.rules.registry import Rule
@@ -39,7 +31,7 @@ _SSL_FILES = (
 _KRAFT = ("process.roles", "node.id", "controller.listener.names")
 _QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
 _MAPPED_BY_OTHERS = frozenset(
-    variable_of(Family.APACHE, key) for key in (*APACHE_DEFAULTS, *_QUORUM)
+    variable_of(Family.APACHE, key) for key in (*images.APACHE_DEFAULTS, *_QUORUM)
 )
 """Variables that set a listener of other images; bitnami's drops some of them."""
 
@@ -79,8 +71,8 @@ def _guessed(found: Finding, container: Container) -> Finding:
     observed, remedy = found.observed, found.remedy
     if found.state is FindingState.VIOLATED:
         observed += " - if its image is like apache/kafka"
-    if is_unnamed(container.image):
-        remedy += f"; {IMAGE_NOTE}=NAME among its variables says which image it is"
+    if images.is_unnamed(container.image):
+        remedy += f"; {images.IMAGE_NOTE}=NAME among its variables says which image it is"
     return replace(found, observed=observed, remedy=remedy, severity=Severity.WARNING)
 
 
@@ -129,8 +121,8 @@ def _variables(case: Case) -> Iterator[Finding]:
                 "listeners and advertised.listeners, which replace it",
                 f"take {name} away; in Kubernetes set enableServiceLinks to false",
             )
-        elif name.startswith(BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
-            wanted = PREFIX + name.removeprefix(BITNAMI_PREFIX)
+        elif name.startswith(images.BITNAMI_PREFIX) and case.family is not Family.BITNAMI:
+            wanted = images.PREFIX + name.removeprefix(images.BITNAMI_PREFIX)
             yield RULE.finding(
                 f"sets {name}, which only bitnami's image reads; here it becomes the property "
                 f"{key!r}",
@@ -138,7 +130,7 @@ def _variables(case: Case) -> Iterator[Finding]:
                 f"rename it to {wanted}",
             )
         elif case.family is Family.BITNAMI and not key and name in _MAPPED_BY_OTHERS:
-            wanted = BITNAMI_PREFIX + name.removeprefix(PREFIX)
+            wanted = images.BITNAMI_PREFIX + name.removeprefix(images.PREFIX)
             yield RULE.finding(
                 f"sets {name}, which bitnami's image drops", wanted, f"rename it to {wanted}"
             )
@@ -273,7 +265,7 @@ def _listeners(case: Case) -> Iterator[Finding]:
 
 
 def _cluster_id(case: Case) -> Iterator[Finding]:
-    names = cluster_id_variables(case.family)
+    names = images.cluster_id_variables(case.family)
     several = "," in case.values.get("controller.quorum.voters", "")
     effects = {
         Family.APACHE: ("takes one that every such container has", Severity.WARNING),
@@ -294,7 +286,7 @@ def _cluster_id(case: Case) -> Iterator[Finding]:
 def _one_cluster(facts: ClusterFacts) -> Iterator[Finding]:
     first: tuple[str, str] | None = None
     for id, container in facts.containers.items():
-        names = cluster_id_variables(container.family)
+        names = images.cluster_id_variables(container.family)
         own = next((container.env[name] for name in names if container.env.get(name)), "")
         if not own:
             continue
