@@ -10,7 +10,7 @@ from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 from components.gate import GATE_TYPE
 from earshot.checks.instance_stack import StackEvaluation
 from earshot.names.policy import ResolverPolicy
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
 from policies import workloads

@@ -33,7 +33,7 @@ from earshot.rules import (
     kl017_published,
 )
 from earshot.rules.evaluate import Checked, evaluate, remarks
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among

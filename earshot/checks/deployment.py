@@ -20,7 +20,7 @@ from earshot.rules import (
     kl016_nodes,
     kl017_published,
 )
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import deployment, settings_of, with_empty
 

@@ -21,7 +21,7 @@ from earshot.rules import (
     kl012_same_broker,
 )
 from earshot.rules.evaluate import evaluate, remarks
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 from earshot.sources.deployment import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed

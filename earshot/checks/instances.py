@@ -28,7 +28,7 @@ from earshot.rules import (
     kl011_resolves,
 )
 from earshot.rules.evaluate import evaluate
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 from earshot.sources.hosted_zones import RecordLookup, Zones
 from earshot.sources.instance import instance_facts
 from earshot.sources.instance_network import InstanceNetwork

@@ -15,7 +15,7 @@ from earshot.facts.deployment import Bootstrap
 from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.rules import kl014_image, kl015_clients
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.deployment import bootstraps, settings_of
 from earshot.sources.kubernetes import ClusterService, Manifest, PodContainer
 

@@ -16,7 +16,7 @@ from earshot.facts.container import Container
 from earshot.facts.settings import NEWEST, BrokerSettings
 from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.rules import kl002_kafka
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 from earshot.sources.task_definition import TaskContainer

@@ -10,7 +10,7 @@ from earshot.checks.remedy_lines import RemedyLines, Whole, obstacle, protocols_
 from earshot.errors import EarshotError
 from earshot.facts.container import PublishedPort
 from earshot.facts.deployment import Broker, Deployment
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_port
 from earshot.sources.deployment import deployment

@@ -22,8 +22,8 @@ from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End
 from earshot.listeners.address import MAX_PORT, Address
 from earshot.listeners.listed import shortened
 from earshot.names.kinds import ip_of
-from earshot.rules.finding import Finding, LineToWrite
 from earshot.rules.kl015_clients import failure
+from earshot.rules.registry import Finding, LineToWrite
 
 INTERNAL_PORT = 29092
 OUTSIDE_PORT = 19092

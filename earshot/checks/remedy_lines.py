@@ -17,7 +17,7 @@ from earshot.listeners.address import MAX_PORT, Address, bracketed
 from earshot.listeners.images import variable_of
 from earshot.listeners.listed import by_key
 from earshot.listeners.secrets import reveals
-from earshot.rules.finding import LineToWrite
+from earshot.rules.registry import LineToWrite
 from earshot.sources.compose import Service
 from earshot.sources.deployment import settings_of
 

@@ -15,8 +15,8 @@ from earshot.rules import (
     kl022_host_verification,
     kl023_jaas_prefix,
 )
-from earshot.rules.finding import Finding
 from earshot.rules.objections import readable
+from earshot.rules.registry import Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, settings_of
 

@@ -16,8 +16,8 @@ from earshot.placement import Planned, plan_stack
 from earshot.project import Project, stack_name
 from earshot.report.terminal import Terminal, columns
 from earshot.rules.evaluate import Checked
-from earshot.rules.finding import FindingState
 from earshot.rules.grouped import grouped
+from earshot.rules.registry import FindingState
 from earshot.sources.files import text_of
 from earshot.validation.contract import Contract, read_contract
 

@@ -15,7 +15,7 @@ import yaml
 from earshot.errors import EarshotError
 from earshot.lint.model import Linted, Mistake
 from earshot.lint.source_lines import masked
-from earshot.rules.finding import Finding, LineToWrite
+from earshot.rules.registry import Finding, LineToWrite
 from earshot.sources.compose_ports import read_port
 from earshot.yaml_document import read_yaml_texts, yaml_nodes
 

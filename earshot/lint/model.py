@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from earshot.rules.finding import Finding, Severity
+from earshot.rules.registry import Finding, Severity
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import yaml
 
 from earshot.lint.model import Place
 from earshot.listeners.images import spellings
-from earshot.rules.finding import Finding
+from earshot.rules.registry import Finding
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from earshot import rules
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
-from earshot.rules.finding import Finding
 from earshot.rules.grouped import shape
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 
 
 def _found() -> dict[str, Rule]:

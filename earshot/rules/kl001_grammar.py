@@ -12,8 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners import grammar
 from earshot.listeners.address import HOST_ALLOWED
 from earshot.listeners.grammar import Bad
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 
 Entry = tuple[object, object]
 Problem = tuple[str, AddressError]

@@ -19,9 +19,8 @@ from earshot.rules import (
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
-from earshot.rules.finding import Finding, Severity
 from earshot.rules.objections import Check, Objection, readable, strict_settings
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
 

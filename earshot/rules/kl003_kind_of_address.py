@@ -8,8 +8,7 @@ from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
 from earshot.placements import VantageKind
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 NEVER = frozenset({NameKind.ANY_ADDRESS, NameKind.LINK_LOCAL_ADDRESS, NameKind.RESERVED_ADDRESS})
 """Wrong to advertise to anybody, whatever the scope."""

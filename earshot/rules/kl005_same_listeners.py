@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule, label
+from earshot.rules.registry import Finding, Rule, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

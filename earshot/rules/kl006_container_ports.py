@@ -14,8 +14,7 @@ from earshot.facts.container import Container, PublishedPort, is_loopback
 from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import ip_of
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

@@ -21,8 +21,7 @@ from earshot.facts.security_groups import (
 )
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node

@@ -11,8 +11,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

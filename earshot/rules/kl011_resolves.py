@@ -11,8 +11,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expected, outlook, vantage_of
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node

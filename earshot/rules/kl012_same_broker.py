@@ -7,9 +7,8 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
-from earshot.rules.finding import Finding, FindingState
 from earshot.rules.kl003_kind_of_address import NEVER
-from earshot.rules.registry import Rule, label
+from earshot.rules.registry import Finding, FindingState, Rule, label
 
 _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machine's own
 

@@ -6,8 +6,7 @@ from earshot.errors import AddressError
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import Bad, parse_voters, read_servers
-from earshot.rules.finding import Finding, FindingState
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule
 
 VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"

@@ -17,8 +17,7 @@ from earshot.listeners.grammar import read_listeners, read_protocols
 from earshot.listeners.image_demands import REFUSED_BY_CONFLUENT
 from earshot.listeners.images import Family, variable_of
 from earshot.listeners.terms import Protocol
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, FindingState, Rule, Severity
 
 _SCRIPTED = (Family.APACHE, Family.CONFLUENT)
 """Their start scripts look at advertised listeners, and derive what is not given."""

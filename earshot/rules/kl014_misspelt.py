@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from earshot.facts.container import Container
 from earshot.listeners.images import Family, variable_of
-from earshot.rules.finding import Finding, Severity
 from earshot.rules.kl014_image import RULE as KL014
+from earshot.rules.registry import Finding, Severity
 
 _MEANT = (
     "listeners",

@@ -13,8 +13,8 @@ from earshot.listeners import image_demands, images
 from earshot.listeners.image_demands import Demand, Image
 from earshot.listeners.images import Family
 from earshot.listeners.problems import shown
-from earshot.rules.finding import Finding
 from earshot.rules.kl014_image import RULE as KL014
+from earshot.rules.registry import Finding
 
 KRAFT_ONLY = (4, 0)
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")

@@ -10,8 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.deployment import Arrival, Bootstrap, Broker, Deployment, End, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 _REASONS = {
     End.SELF: "is its own container, where no broker listens",

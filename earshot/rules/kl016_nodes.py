@@ -7,9 +7,8 @@ from earshot.facts.container import folded, is_loopback
 from earshot.facts.deployment import Arrival, Broker, Deployment, End, Endpoint, Way
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
-from earshot.rules.finding import Finding
 from earshot.rules.kl015_clients import failure
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

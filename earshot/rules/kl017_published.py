@@ -10,8 +10,7 @@ from earshot.facts.container import PublishedPort, is_loopback
 from earshot.facts.deployment import GATEWAYS, HOST, Arrival, Broker, Deployment, End, Endpoint
 from earshot.facts.settings import is_known
 from earshot.listeners.address import Address
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 Published = tuple[PublishedPort, ...]
 

@@ -14,8 +14,7 @@ from earshot.facts.container import is_loopback
 from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
 from earshot.listeners.address import Address
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.finding import Finding, Severity
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule, Severity
 
 LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)

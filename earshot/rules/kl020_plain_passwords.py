@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
 from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:

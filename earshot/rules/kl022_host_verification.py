@@ -7,9 +7,8 @@ client: towards other brokers and the quorum (`SslChannelBuilder`), not for its 
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
 from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 

@@ -7,9 +7,8 @@ lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and r
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.finding import Severity
 from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import Memo, StrictSettings, Unreadable
 from earshot.listeners.terms import DEFAULT_KAFKA, Role
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from earshot.project import Project
 from earshot.report.terminal import Terminal
 from earshot.rules import kl003_kind_of_address as rule
 from earshot.rules.evaluate import Checked
-from earshot.rules.finding import FindingState, Severity
+from earshot.rules.registry import FindingState, Severity
 from tests.config import aws_documents
 from tests.doubles.dns_server import dns_server
 

@@ -10,7 +10,7 @@ from earshot.lint.baseline import IN_BASELINE
 from earshot.lint.model import Linted, Mistake, Place
 from earshot.lint.outcome import Failed, Outcome
 from earshot.listeners.terms import Scope
-from earshot.rules.finding import Finding, FindingState, Severity
+from earshot.rules.registry import Finding, FindingState, Severity
 
 ROOT = Path("/project")
 COMPOSE = """\

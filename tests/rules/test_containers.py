@@ -13,7 +13,7 @@ from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import environment
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.rules.evaluate import RULES, evaluate
-from earshot.rules.finding import FindingState
+from earshot.rules.registry import FindingState
 from tests.rules.container_examples import load
 from tests.rules.examples import described, files
 

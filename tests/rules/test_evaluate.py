@@ -13,8 +13,7 @@ from earshot.names.evidence import Evidence, EvidenceKey, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.placement.plan import NodeNames, plan
 from earshot.rules.evaluate import RULES, evaluate, remarks
-from earshot.rules.finding import Finding
-from earshot.rules.registry import Rule
+from earshot.rules.registry import Finding, Rule
 from tests.config.read import read_local
 from tests.rules.examples import HERE, files, load
 

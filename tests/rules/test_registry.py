@@ -13,8 +13,7 @@ from earshot.listeners.properties import NodeSettings
 from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.lookup import Diagnosis
 from earshot.rules.evaluate import RULES, evaluate
-from earshot.rules.finding import Finding, FindingState, Severity
-from earshot.rules.registry import Rule, holds_for
+from earshot.rules.registry import Finding, FindingState, Rule, Severity, holds_for
 from tests.rules.examples import HERE, load
 
 
