@@ -20,8 +20,7 @@ from earshot.lint.check import check, check_compose, check_together
 from earshot.lint.files import choose, laid_over
 from earshot.lint.formats import SUFFIXES, LintFormat, render
 from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import Linted, Said
-from earshot.lint.outcome import Failed, Outcome, counted
+from earshot.lint.model import Failed, Linted, Outcome, Said, counted
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal

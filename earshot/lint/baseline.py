@@ -13,9 +13,8 @@ from datetime import date
 from pathlib import Path
 
 from earshot.errors import EarshotError, SpecError
-from earshot.lint.files import relative
 from earshot.lint.ignores import Waiver, last_day
-from earshot.lint.model import Linted, Mistake
+from earshot.lint.model import Linted, Mistake, relative
 from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"

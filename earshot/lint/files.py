@@ -70,12 +70,6 @@ def choose(paths: Sequence[Path]) -> Chosen:
     )
 
 
-def relative(file: str, root: Path) -> str:
-    """``file`` as it is called from ``root``, with slashes; whole where it is not below that."""
-    path = Path(os.path.normpath(root / file))
-    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-
-
 def _is_folder(path: Path) -> bool:
     try:
         if path.exists():

@@ -1,15 +1,12 @@
 """Mistakes that the user ignores: by a comment in the file, or by an option for one run."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from earshot.errors import EarshotError
-from earshot.lint.model import Linted, Mistake, Place
-
-Lines = Callable[[str], Sequence[str]]
-"""The lines of a file by its name, without their ends; none where it cannot be read."""
+from earshot.lint.model import Lines, Linted, Mistake, Place
 
 NO_REASON = "no reason given"
 _IDS = re.compile(r"\s*,\s*")

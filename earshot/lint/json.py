@@ -4,8 +4,7 @@ import json as encoder
 from dataclasses import asdict
 from typing import Any
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome
+from earshot.lint.model import Linted, Mistake, Outcome
 
 
 def json(outcome: Outcome) -> str:

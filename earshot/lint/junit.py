@@ -7,8 +7,7 @@ file that could not be checked is an error.
 
 import xml.etree.ElementTree as ET
 
-from earshot.lint.model import Mistake
-from earshot.lint.outcome import Failed, Outcome, said
+from earshot.lint.model import Failed, Mistake, Outcome, said
 from earshot.report.visible import visible
 
 _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}

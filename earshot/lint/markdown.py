@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome, observed
+from earshot.lint.model import Linted, Mistake, Outcome, observed
 from earshot.lint.text import unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict

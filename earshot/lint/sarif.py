@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from earshot import __version__
 from earshot.lint.baseline import IN_BASELINE, Recorded
-from earshot.lint.model import Mistake
-from earshot.lint.outcome import Outcome, said
+from earshot.lint.model import Mistake, Outcome, said
 from earshot.report.visible import visible
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Rule

@@ -5,8 +5,7 @@ Mistakes of several containers that read the same are one block, with a heading 
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.lint.model import Linted, Mistake
-from earshot.lint.outcome import Outcome, counted, observed, where
+from earshot.lint.model import Linted, Mistake, Outcome, counted, observed, where
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from earshot import __version__
 from earshot.errors import EarshotError
 from earshot.lint.baseline import Recorded
-from earshot.lint.model import Linted, Mistake, Place
-from earshot.lint.outcome import Failed
+from earshot.lint.model import Failed, Linted, Mistake, Place
 from earshot.lint.sarif import FINGERPRINT, sarif
 from earshot.rules.evaluate import RULES
 from tests.lint import samples
