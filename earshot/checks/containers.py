@@ -9,9 +9,8 @@ checked by the same rules.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from earshot.checks.deployment import mistakes
+from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.instance_stack import StackEvaluation
-from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.container import DEFAULT_BRIDGES, Container
 from earshot.facts.deployment import GATEWAYS

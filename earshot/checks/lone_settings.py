@@ -10,8 +10,12 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from earshot.checks.deployment import kafka_refusals, refusals
-from earshot.checks.security_advice import advice_on_services, advice_on_settings
+from earshot.checks.deployment import (
+    advice_on_services,
+    advice_on_settings,
+    kafka_refusals,
+    refusals,
+)
 from earshot.facts.container import Container
 from earshot.facts.settings import NEWEST, BrokerSettings
 from earshot.listeners.properties import malformed_keys, read_properties

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from earshot.checks.deployment import mistakes
+from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.lone_settings import advice_in_properties, is_of_broker, mistakes_in_properties
-from earshot.checks.security_advice import advice_on_services
 from earshot.errors import EarshotError
 from earshot.lint.files import laid_over
 from earshot.lint.model import NOTHING_SAID, Linted, Mistake, Said

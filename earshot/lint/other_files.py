@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from earshot.checks import kubernetes
+from earshot.checks.deployment import advice_on_services
 from earshot.checks.lone_settings import (
     Release,
     advice_in_user_data,
@@ -13,7 +14,6 @@ from earshot.checks.lone_settings import (
     mistakes_in_user_data,
     mistakes_in_variables,
 )
-from earshot.checks.security_advice import advice_on_services
 from earshot.facts.cluster import ClusterFacts
 from earshot.lint.model import Linted, Mistake, Said
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource

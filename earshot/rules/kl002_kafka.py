@@ -19,8 +19,15 @@ from earshot.rules import (
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
-from earshot.rules.objections import Check, Objection, readable, strict_settings
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import (
+    Check,
+    Finding,
+    Objection,
+    Rule,
+    Severity,
+    readable,
+    strict_settings,
+)
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
 

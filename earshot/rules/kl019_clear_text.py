@@ -12,8 +12,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
-from earshot.rules.objections import Objection
-from earshot.rules.registry import Finding, Rule, Severity
+from earshot.rules.registry import Finding, Objection, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.kl019_clear_text import enables_plain, in_clear
-from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule, Severity
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.objections import Objection, of_every_node, with_prefixes
-from earshot.rules.registry import Rule, Severity
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node, with_prefixes
 
 _VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
 _CIPHERS = (

@@ -7,8 +7,7 @@ client: towards other brokers and the quorum (`SslChannelBuilder`), not for its 
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule, Severity
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 KEY = "ssl.endpoint.identification.algorithm"
 

@@ -7,8 +7,7 @@ lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`), and r
 from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
-from earshot.rules.objections import Objection, of_every_node
-from earshot.rules.registry import Rule, Severity
+from earshot.rules.registry import Objection, Rule, Severity, of_every_node
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from earshot.checks import kubernetes
 from earshot.checks.containers import ContainerRun, RegisteredContainer
-from earshot.checks.deployment import mistakes
+from earshot.checks.deployment import advice_on_services, mistakes
 from earshot.checks.instances import InstanceRun
 from earshot.checks.lone_settings import mistakes_in_properties, mistakes_in_variables
-from earshot.checks.security_advice import advice_on_services
 from earshot.lint.other_files import user_data
 from earshot.listeners.images import Family, broker_settings
 from earshot.listeners.terms import Scope
